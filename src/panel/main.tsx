@@ -13,7 +13,7 @@ import './theme/base.css';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
 import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
-import { AppRoutes, expectSession } from './routes/app-routes.tsx';
+import { AppRoutes, preloadSignedInPages } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { createSession, type Session } from './session/session.ts';
@@ -22,7 +22,7 @@ import { hasSessionHint } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
-import { CrashBoundary } from './ui/page/error-boundary.tsx';
+import { ErrorBoundary } from './ui/page/error-boundary.tsx';
 
 const maxTries = 3;
 
@@ -33,7 +33,7 @@ async function start(container: HTMLElement): Promise<void> {
   loadFont();
   const i18n = await createI18n();
   // Whoever was signed in will most likely need them.
-  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), expectSession()]).catch(() => {});
+  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), preloadSignedInPages()]).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
     send,
@@ -54,13 +54,13 @@ async function start(container: HTMLElement): Promise<void> {
       },
     },
   });
-  goOnWhenBack(connection, queries);
-  forgetOthers(session, queries);
-  beginAnewWhenBack();
+  refetchOnReconnect(connection, queries);
+  clearCacheOnUserChange(session, queries);
+  reloadRestoredPage();
   createRoot(container).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <I18nextProvider i18n={i18n}>
-        <CrashBoundary>
+        <ErrorBoundary>
           <QueryClientProvider client={queries}>
             <ConnectionProvider value={connection}>
               <SessionProvider value={session}>
@@ -71,7 +71,7 @@ async function start(container: HTMLElement): Promise<void> {
               <ConnectionNotice />
             </ConnectionProvider>
           </QueryClientProvider>
-        </CrashBoundary>
+        </ErrorBoundary>
       </I18nextProvider>
     </MantineProvider>,
   );
@@ -80,16 +80,16 @@ async function start(container: HTMLElement): Promise<void> {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** What was on the page while the gateway did not answer is asked for anew when it does. */
-function goOnWhenBack(connection: Connection, queries: QueryClient): void {
-  window.addEventListener('online', connection.look);
-  window.addEventListener('offline', connection.look);
+function refetchOnReconnect(connection: Connection, queries: QueryClient): void {
+  window.addEventListener('online', connection.checkNow);
+  window.addEventListener('offline', connection.checkNow);
   connection.subscribe(() => {
-    if (!connection.isAway()) void queries.invalidateQueries();
+    if (!connection.isUnreachable()) void queries.invalidateQueries();
   });
 }
 
 /** Nobody sees what was asked for somebody else who signed in on this page before him. */
-function forgetOthers(session: Session, queries: QueryClient): void {
+function clearCacheOnUserChange(session: Session, queries: QueryClient): void {
   let owner: number | undefined;
   session.subscribe(() => {
     const present = session.read().bundle?.user.id;
@@ -103,7 +103,7 @@ function forgetOthers(session: Session, queries: QueryClient): void {
  * A page that the browser has kept while another was shown is as it was left, whoever has signed
  * out or in since.
  */
-function beginAnewWhenBack(): void {
+function reloadRestoredPage(): void {
   window.addEventListener('pageshow', ({ persisted }) => {
     if (persisted) window.location.reload();
   });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { readFaults } from '../../src/panel/api/field-errors.ts';
+import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
 import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/affiliate-code.ts';
 import { readResetLink } from '../../src/panel/pages/accounts/reset-link.ts';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
@@ -88,10 +88,13 @@ const field = (page: Page, label: string) => page.getByLabel(label, { exact: tru
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
 const hasFocus = (page: Page, label: string) => focused(field(page, label));
 
-async function expectSignIn(page: Page, name: string, secret: string, account: string): Promise<void> {
+/** `name` is what the form suggests, `account` the name in the account menu afterwards. */
+type SignIn = { name: string; password: string; account: string };
+
+async function expectSignIn(page: Page, { name, password, account }: SignIn): Promise<void> {
   await heading(page, 'Sign in').waitFor();
   await holds(field(page, 'User name or e-mail'), name);
-  await field(page, 'Password').fill(secret);
+  await field(page, 'Password').fill(password);
   await page.keyboard.press('Enter');
   await accountMenu(page, account).waitFor();
 }
@@ -117,7 +120,7 @@ describe('signing up', () => {
     await heading(page, 'Your account is ready').waitFor();
     expect(await stored(page)).not.toContain(PASSWORD);
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, 'ada', PASSWORD, 'ada');
+    await expectSignIn(page, { name: 'ada', password: PASSWORD, account: 'ada' });
     const login = await ask(`${origin()}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
     expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
@@ -209,7 +212,7 @@ describe('signing up', () => {
     expect(await page.getByLabel('E-mail').count()).toBe(0);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, 'dora', PASSWORD, 'dora');
+    await expectSignIn(page, { name: 'dora', password: PASSWORD, account: 'dora' });
   });
 
   test('closed: no link to it, and the page says so; closed meanwhile: the form says so', async () => {
@@ -275,7 +278,7 @@ describe('a forgotten password', () => {
     await page.keyboard.press('Enter');
     await heading(page, 'Your password is changed').waitFor();
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, 'fay@example.net', NEW_PASSWORD, 'fay');
+    await expectSignIn(page, { name: 'fay@example.net', password: NEW_PASSWORD, account: 'fay' });
 
     await page.goto(link);
     await field(page, 'New password').fill(PASSWORD);
@@ -390,7 +393,7 @@ describe('what the pages read', () => {
     [undefined, []],
     ['text', []],
   ])('faults of %p', (details, expected) =>
-    expect([...readFaults(details, 'as a whole')]).toEqual(expected as [string, string][]),
+    expect([...readFieldErrors(details, 'as a whole')]).toEqual(expected as [string, string][]),
   );
 
   test('a mailed link', () => {

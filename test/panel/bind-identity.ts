@@ -1,10 +1,10 @@
 import { ask } from '../support/gateway.ts';
 import type { IdentityProvider } from '../support/identity-provider.ts';
 
-/**
- * Binds the account of `token` as its page does: to the provider, and back with what that gives.
- */
-export async function bindIdentity(url: string, token: string, idp: IdentityProvider, provider: string): Promise<void> {
+type Binding = { token: string; idp: IdentityProvider /** The provider's slug. */; provider: string };
+
+/** Binds an identity to the account of `token`, with the same requests as the panel's page. */
+export async function bindIdentity(url: string, { token, idp, provider }: Binding): Promise<void> {
   const begun = await ask(`${url}/api/oauth/state`, { token, body: { provider, intent: 'bind' } });
   const { authorization_url: there } = begun.body.data as { authorization_url: string };
   const { query } = await idp.agree(there);

@@ -12,7 +12,11 @@ const one = useOnePanel(async (root) => {
   vendor = await startVendor();
   await root.createChannel(vendor.url);
   await root.call('POST', '/api/custom-oauth-provider', {
-    ...{ name: 'House login', slug: 'house', enabled: false, client_id: 'panel', client_secret: 'a-secret' },
+    name: 'House login',
+    slug: 'house',
+    enabled: false,
+    client_id: 'panel',
+    client_secret: 'a-secret',
     authorization_endpoint: 'https://login.example.org/authorize',
     token_endpoint: 'https://login.example.org/token',
     user_info_endpoint: 'https://login.example.org/me',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NodeReport } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
-import { systemHealth } from '../../src/panel/pages/system/health-problems.ts';
+import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
 
 const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {
@@ -72,7 +72,9 @@ describe('the system page', () => {
   test('what is not normal is told apart from what is', async () => {
     const report = await root().call<NodeReport>('GET', '/api/node');
     const troubles = (change: Partial<NodeReport>) =>
-      Object.entries(systemHealth({ ...report, ...change })).flatMap(([name, isTrouble]) => (isTrouble ? [name] : []));
+      Object.entries(findHealthProblems({ ...report, ...change })).flatMap(([name, isTrouble]) =>
+        isTrouble ? [name] : [],
+      );
     const [node] = report.nodes;
     expect(node).toBeDefined();
     if (node === undefined) return;

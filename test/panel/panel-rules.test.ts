@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { isFirstText } from '../../scripts/build-panel.ts';
 import en from '../../src/panel/i18n/en.json';
-import { passwordFault, usernameFault } from '../../src/panel/pages/setup/validate-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
-import { describeDevice } from '../../src/panel/session/parse-user-agent.ts';
+import { validatePassword, validateUsername } from '../../src/panel/pages/setup/validate-account.ts';
+import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
-import { laterValues } from '../../src/panel/ui/form/pending-values.ts';
+import { pendingValues } from '../../src/panel/ui/form/pending-values.ts';
 
 const languages = await Promise.all(
   [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
@@ -86,16 +86,16 @@ describe('set-up link', () => {
 
 describe('account rules', () => {
   test.each(['root', 'a', 'A.b_c-9', 'x'.repeat(32)])('name %p is fine', (name) =>
-    expect(usernameFault(name)).toBeNull(),
+    expect(validateUsername(name)).toBeNull(),
   );
   test.each(['', 'x'.repeat(33), 'two words', 'é', 'a/b'])('name %p is not', (name) =>
-    expect(usernameFault(name)).not.toBeNull(),
+    expect(validateUsername(name)).not.toBeNull(),
   );
   test('passwords have 8 to 128 characters, counted as people count them', () => {
-    expect(passwordFault('1234567')).toBe('setup.passwordTooShort');
-    expect(passwordFault('12345678')).toBeNull();
-    expect(passwordFault('密'.repeat(8))).toBeNull();
-    expect(passwordFault('x'.repeat(129))).toBe('setup.passwordTooLong');
+    expect(validatePassword('1234567')).toBe('setup.passwordTooShort');
+    expect(validatePassword('12345678')).toBeNull();
+    expect(validatePassword('密'.repeat(8))).toBeNull();
+    expect(validatePassword('x'.repeat(129))).toBe('setup.passwordTooLong');
   });
 });
 
@@ -107,13 +107,13 @@ test.each([
   [['', 'a', ''], '', ['']],
   [['a', 'ab'], '', null],
 ])('of what was typed and told (%p), %p comes back: %p may still come', (told, value, left) =>
-  expect(laterValues(told, value)).toEqual(left),
+  expect(pendingValues(told, value)).toEqual(left),
 );
 
 test('devices are named by browser and system', () => {
   const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0';
-  expect(describeDevice(firefox)).toEqual({ browser: 'Firefox', system: 'Windows' });
-  expect(describeDevice('curl/8.5')).toBeNull();
+  expect(parseUserAgent(firefox)).toEqual({ browser: 'Firefox', system: 'Windows' });
+  expect(parseUserAgent('curl/8.5')).toBeNull();
 });
 
 describe('the mark of a plugin', () => {

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
-import { codeWriters } from '../../src/panel/pages/playground/generate-code.ts';
+import { codeGenerators } from '../../src/panel/pages/playground/generate-code.ts';
 import { insecureHost } from '../support/browser.ts';
 import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
 import { alert, findBarriers, findOverflow, heading, holds, screens, see, told, useOnePanel } from './harness.ts';
@@ -63,7 +63,9 @@ async function readAnew(page: Page): Promise<void> {
   await page.evaluate(() => window.dispatchEvent(new Event('offline')));
 }
 
-const refuse = (route: Route, status: number, code: string, message: string, headers: Record<string, string> = {}) =>
+type Refusal = { status: number; code: string; message: string; headers?: Record<string, string> };
+
+const refuse = (route: Route, { status, code, message, headers = {} }: Refusal) =>
   route.fulfill({ status, headers, json: { success: false, code, message, request_id: 'req_1' } });
 
 const watchedTask = (page: Page): string => new URL(page.url()).searchParams.get('task') ?? '';
@@ -149,7 +151,9 @@ describe('a request', () => {
     await page.route('**/api/task', (route) => {
       keys.push(route.request().headers()['idempotency-key'] ?? '');
       bodies.push(route.request().postData());
-      return keys.length < 4 ? refuse(route, 503, 'STORE_OUTCOME_UNKNOWN', 'Nobody knows.') : route.continue();
+      return keys.length < 4
+        ? refuse(route, { status: 503, code: 'STORE_OUTCOME_UNKNOWN', message: 'Nobody knows.' })
+        : route.continue();
     });
     await prompt(page).fill('a red kite [duration=0.2]');
     await page.getByRole('button', { name: '4 s at 720p' }).click();
@@ -300,7 +304,7 @@ describe('a request', () => {
     const sent: unknown[] = [];
     await page.route('**/api/task', (route) => {
       sent.push(route.request().postDataJSON());
-      return refuse(route, 400, 'VALIDATION_FAILED', 'Not now.');
+      return refuse(route, { status: 400, code: 'VALIDATION_FAILED', message: 'Not now.' });
     });
     await prompt(page).fill('from here to there');
     await chooseFile(page, writeFile('dot.png', 'first'));
@@ -344,7 +348,11 @@ describe('a request', () => {
     const body = { model: 'demo-video-pro', prompt: 'read late [duration=0.2]', seconds: 9 };
     const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open();
-    await page.route(`**/api/task/${id}`, (route) => refuse(route, 404, 'TASK_NOT_FOUND', 'No.'), { times: 2 });
+    await page.route(
+      `**/api/task/${id}`,
+      (route) => refuse(route, { status: 404, code: 'TASK_NOT_FOUND', message: 'No.' }),
+      { times: 2 },
+    );
     await page.goto(`${one.origin()}/playground?from=${id}`);
     await see(page, 'The request of that task could not be taken over.');
     await prompt(page).fill('typed meanwhile');
@@ -457,7 +465,7 @@ describe('a failure is told as what it is', () => {
     const answers = sayings.values();
     await page.route('**/api/task', (route) => {
       const [status, code, message] = answers.next().value as (typeof sayings)[number];
-      return refuse(route, status, code, message, { 'retry-after': '7' });
+      return refuse(route, { status, code, message, headers: { 'retry-after': '7' } });
     });
     for (const [, , , text] of sayings) {
       await run(page).click();
@@ -468,7 +476,9 @@ describe('a failure is told as what it is', () => {
   test('by the marketplace, which is asked once', async () => {
     const { page, apiCalls } = await one.openAs(ROOT, '/');
     const message = 'The source "good" cannot be read.';
-    await page.route('**/api/plugin/task/marketplace*', (route) => refuse(route, 502, 'PLUGIN_MARKET_FAILED', message));
+    await page.route('**/api/plugin/task/marketplace*', (route) =>
+      refuse(route, { status: 502, code: 'PLUGIN_MARKET_FAILED', message }),
+    );
     await page.goto(`${one.origin()}/marketplace`);
     await alert(page).getByText(`The source of plugins could not be read. ${message}`).waitFor();
     expect(apiCalls.filter((call) => call.endsWith('/marketplace'))).toHaveLength(1);
@@ -527,7 +537,7 @@ describe('programs of a request', () => {
   };
 
   test('curl: a shell hands over exactly this', async () => {
-    const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeWriters.curl({ url, body })}`;
+    const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeGenerators.curl({ url, body })}`;
     const parts = (await runProgram(['sh', '-c', shown])).split('\0');
     expect(parts.slice(0, 6)).toEqual([
       url,
@@ -556,9 +566,9 @@ describe('programs of a request', () => {
     });
     const there = { url: `http://127.0.0.1:${server.port}/v1/tasks/demo`, body };
     const script = join(temporaryFolder(), 'send.mjs');
-    writeFileSync(script, codeWriters.javascript(there));
+    writeFileSync(script, codeGenerators.javascript(there));
     expect(await runProgram([process.execPath, script])).toBe('task_1\n');
-    expect(await runProgram(['python3', '-c', codeWriters.python(there)])).toBe('task_1\n');
+    expect(await runProgram(['python3', '-c', codeGenerators.python(there)])).toBe('task_1\n');
     await server.stop(true);
     const sent = { path: '/v1/tasks/demo', authorization: 'Bearer YOUR_API_KEY', body };
     expect(seen).toEqual([sent, sent]);
@@ -566,7 +576,7 @@ describe('programs of a request', () => {
 
   test('a member named __proto__ stays a member', () => {
     const odd = JSON.parse('{"__proto__": {"a": 1}}') as Record<string, unknown>;
-    expect(codeWriters.javascript({ url, body: odd })).toContain('["__proto__"]: {');
-    expect(codeWriters.python({ url, body: odd })).toContain('"__proto__": {');
+    expect(codeGenerators.javascript({ url, body: odd })).toContain('["__proto__"]: {');
+    expect(codeGenerators.python({ url, body: odd })).toContain('"__proto__": {');
   });
 });

@@ -75,7 +75,7 @@ function setUp(answers: Record<string, Answer[]>, { hint = false } = {}) {
   return { wait, session, asked, published, hear: (event: TabEvent) => hear(event), reloads: () => reloads };
 }
 
-const refused = (status: number, code: string) => new ApiError(status, code, code);
+const refused = (status: number, code: string) => new ApiError({ status, code, message: code });
 
 describe('cold start', () => {
   test('restores the session of the cookie without naming one', async () => {
@@ -378,7 +378,7 @@ describe('the connection', () => {
       wait: (ms) => new Promise((resolve) => waits.push({ ms, end: resolve })),
     });
     const states: boolean[] = [];
-    connection.subscribe(() => states.push(connection.isAway()));
+    connection.subscribe(() => states.push(connection.isUnreachable()));
     return { connection, send, asked, waits, states };
   }
   const away = refused(0, 'UNREACHABLE');
@@ -386,12 +386,12 @@ describe('the connection', () => {
   test('is away after an answer that did not come, asks less and less often, and is back with the first answer', async () => {
     const { connection, send, asked, waits, states } = connect([away, away, away, {}]);
     await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
-    expect(connection.isAway()).toBe(true);
+    expect(connection.isUnreachable()).toBe(true);
     for (let round = 0; round < 3; round += 1) {
       while (waits.length <= round) await Bun.sleep(1);
       waits[round]?.end();
     }
-    while (connection.isAway()) await Bun.sleep(1);
+    while (connection.isUnreachable()) await Bun.sleep(1);
     expect(asked).toEqual(['/api/task', '/api/status', '/api/status', '/api/status']);
     expect(waits.map(({ ms }) => ms)).toEqual([1000, 2000, 4000]);
     expect(states).toEqual([true, false]);
@@ -405,15 +405,15 @@ describe('the connection', () => {
   ])('%p %p: away is %p', async (status, code, expected) => {
     const { connection, send } = connect([refused(status, code)]);
     await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
-    expect(connection.isAway()).toBe(expected);
+    expect(connection.isUnreachable()).toBe(expected);
   });
 
   test('news of the network make it look at once', async () => {
     const { connection, asked } = connect([away, {}]);
-    connection.look();
-    while (!connection.isAway()) await Bun.sleep(1);
-    connection.look();
-    while (connection.isAway()) await Bun.sleep(1);
+    connection.checkNow();
+    while (!connection.isUnreachable()) await Bun.sleep(1);
+    connection.checkNow();
+    while (connection.isUnreachable()) await Bun.sleep(1);
     expect(asked).toEqual(['/api/status', '/api/status']);
   });
 });

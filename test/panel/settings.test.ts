@@ -200,7 +200,11 @@ describe('what names people, while some are connected', () => {
   async function connect(username: string, slug: string): Promise<number> {
     const { id } = await root().call<{ id: number }>('POST', '/api/user', { username, password });
     const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
-    await bindIdentity(gateway().url, (body.data as { access_token: string }).access_token, provider, slug);
+    await bindIdentity(gateway().url, {
+      token: (body.data as { access_token: string }).access_token,
+      idp: provider,
+      provider: slug,
+    });
     return id;
   }
 

@@ -6,8 +6,8 @@ import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { readEvents } from '../../src/panel/pages/tasks/server-sent-events.ts';
-import { readPercent } from '../../src/panel/pages/tasks/parse-percent.ts';
+import { parsePercent } from '../../src/panel/pages/tasks/parse-percent.ts';
+import { readServerSentEvents } from '../../src/panel/pages/tasks/server-sent-events.ts';
 import { Administrator, ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
@@ -313,7 +313,7 @@ describe('what the page reads', () => {
       'nt: task.updated\r\ndata: {"a":1}\r\n',
       '\r\n: x\n\ndata: 1\ndata: 2\n\ndata: lost',
     );
-    for await (const event of readEvents(body)) events.push(event);
+    for await (const event of readServerSentEvents(body)) events.push(event);
     expect(events).toEqual([
       { event: 'task.updated', data: '{"a":1}' },
       { event: 'message', data: '1\n2' },
@@ -325,5 +325,5 @@ describe('what the page reads', () => {
     ['120%', 100],
     ['', null],
     ['soon', null],
-  ])('progress %p is %p', (text, share) => expect(readPercent(text)).toBe(share));
+  ])('progress %p is %p', (text, share) => expect(parsePercent(text)).toBe(share));
 });

@@ -125,10 +125,15 @@ describe('an account', () => {
 
   test('its balance is added to, taken from and set, with the sum before it is sent', async () => {
     const page = await openAsRoot(`/users/${idOf('vera')}`);
-    const change = async (how: string, label: string, amount: string, preview: string) => {
+    const change = async ({
+      mode,
+      label,
+      amount,
+      preview,
+    }: Record<'mode' | 'label' | 'amount' | 'preview', string>) => {
       await page.getByRole('button', { name: 'Change balance' }).click();
       const dialog = page.getByRole('dialog', { name: 'Balance of vera' });
-      await dialog.getByText(how, { exact: true }).click();
+      await dialog.getByText(mode, { exact: true }).click();
       await dialog.getByRole('button', { name: 'Change balance' }).click();
       await dialog.getByText('Enter an amount in dollars').waitFor();
       await dialog.getByLabel(label).fill(amount);
@@ -136,10 +141,10 @@ describe('an account', () => {
       await dialog.getByRole('button', { name: 'Change balance' }).click();
       await dialog.waitFor({ state: 'hidden' });
     };
-    await change('Add', 'Amount', '12.5', '$0.00 becomes $12.50.');
+    await change({ mode: 'Add', label: 'Amount', amount: '12.5', preview: '$0.00 becomes $12.50.' });
     expect(await account('vera')).toMatchObject({ quota: 6_250_000 });
-    await change('Subtract', 'Amount', '20', '$12.50 becomes -$7.50.');
-    await change('Set', 'New balance', '3', '-$7.50 becomes $3.00.');
+    await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: '$12.50 becomes -$7.50.' });
+    await change({ mode: 'Set', label: 'New balance', amount: '3', preview: '-$7.50 becomes $3.00.' });
     expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
   });
 
@@ -222,7 +227,7 @@ describe('what an owner has lost', () => {
 
     let owner = new Administrator(gateway().url, (await signIn(username)).access_token ?? '');
     const { token: scriptToken } = await owner.call<{ token: string }>('POST', '/api/user/token');
-    await bindIdentity(gateway().url, owner.token, provider, 'house');
+    await bindIdentity(gateway().url, { token: owner.token, idp: provider, provider: 'house' });
 
     type Begun = { flow_token: string; options: { publicKey: Parameters<SoftwareAuthenticator['create']>[0] } };
     const begun = await owner.call<Begun>('POST', '/api/user/passkey/register/begin');
@@ -237,6 +242,9 @@ describe('what an owner has lost', () => {
     return { scriptToken };
   }
 
+  /** `confirm` names the dialog's button where it differs from the row's. */
+  type Removal = { line: string; button: string; title: string; confirm?: string };
+
   test('is taken away piece by piece, each after a word about it', async () => {
     const { scriptToken } = await equip('iris');
     expect((await signIn('iris')).require_2fa).toBe(true);
@@ -244,25 +252,38 @@ describe('what an owner has lost', () => {
     await heading(page, 'iris').waitFor();
     expect(await findFlaws(page)).toEqual([]);
     const factors = page.getByRole('region', { name: 'Sign-in', exact: true });
-    const takeAway = async (line: string, button: string, title: string, action = button) => {
+    const takeAway = async ({ line, button, title, confirm = button }: Removal) => {
       const offered = factors.getByRole('listitem').filter({ hasText: line }).getByRole('button', { name: button });
       const dialog = page.getByRole('dialog', { name: title });
       await offered.click();
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await dialog.waitFor({ state: 'hidden' });
       await offered.click();
-      await dialog.getByRole('button', { name: action, exact: true }).click();
+      await dialog.getByRole('button', { name: confirm, exact: true }).click();
       await offered.waitFor({ state: 'detached' });
     };
 
-    await takeAway('Two-factor authentication', 'Take away', 'Take two-factor authentication from “iris”?');
+    await takeAway({
+      line: 'Two-factor authentication',
+      button: 'Take away',
+      title: 'Take two-factor authentication from “iris”?',
+    });
     expect((await signIn('iris')).access_token).toBeString();
     await factors.getByText('1 passkey', { exact: true }).waitFor();
-    await takeAway('Passkeys', 'Delete all', 'Delete all passkeys of “iris”?');
-    await takeAway('house', 'Disconnect house', 'Disconnect house from “iris”?', 'Disconnect');
+    await takeAway({ line: 'Passkeys', button: 'Delete all', title: 'Delete all passkeys of “iris”?' });
+    await takeAway({
+      line: 'house',
+      button: 'Disconnect house',
+      title: 'Disconnect house from “iris”?',
+      confirm: 'Disconnect',
+    });
     const usesToken = async () => (await ask(`${gateway().url}/api/user/self`, { token: scriptToken })).status;
     expect(await usesToken()).toBe(200);
-    await takeAway('Personal access token', 'Revoke', 'Revoke the access token of “iris”?');
+    await takeAway({
+      line: 'Personal access token',
+      button: 'Revoke',
+      title: 'Revoke the access token of “iris”?',
+    });
     expect(await usesToken()).toBe(401);
     expect(await account('iris')).toMatchObject({
       two_factor: false,

@@ -7,7 +7,7 @@ import { UserError } from './user-error.ts';
  * What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own
  * `{{message}}`.
  */
-const meanings: Readonly<Record<string, TextKey>> = {
+const codeTexts: Readonly<Record<string, TextKey>> = {
   AUTH_INVALID_CREDENTIALS: 'error.credentials',
   AUTH_TOO_MANY_ATTEMPTS: 'error.attempts',
   AUTH_PASSWORD_INVALID: 'error.password',
@@ -54,33 +54,33 @@ const meanings: Readonly<Record<string, TextKey>> = {
 };
 
 /** What went wrong, in the reader's language, with what he can do about it. */
-export function describeError(error: unknown, t: TFunction, language: string): string {
+export function errorMessage(error: unknown, t: TFunction, language: string): string {
   if (error instanceof UserError) return t(error.text);
   if (!(error instanceof ApiError)) return t('error.unavailable');
-  const meaning = explainCode(error, t, language);
+  const meaning = codeMessage({ error, t, language });
   if (meaning !== null) return meaning;
-  const told = tellings(error, t, language);
+  const values = messageValues(error, t, language);
   if (error.status === 0) return t('error.unreachable');
-  if (error.status === 429) return t('error.limited', told);
+  if (error.status === 429) return t('error.limited', values);
   if (error.status >= 500 || error.code === 'UNREADABLE') return t('error.unavailable');
-  return t('error.unknown', told);
+  return t('error.unknown', values);
 }
 
-/**
- * What the code of a refusal means, on a page that may give `more` meanings; null for a code that
- * says too little.
- */
-export function explainCode(
-  error: ApiError,
-  t: TFunction,
-  language: string,
-  more: Readonly<Record<string, TextKey>> = {},
-): string | null {
-  const meaning = more[error.code] ?? meanings[error.code];
-  return meaning === undefined ? null : t(meaning, tellings(error, t, language));
+type CodeMessageInput = {
+  error: ApiError;
+  t: TFunction;
+  language: string;
+  /** Texts of this page for some codes. */
+  overrides?: Readonly<Record<string, TextKey>> | undefined;
+};
+
+/** The text for an error's code; null when no text is known for it. */
+export function codeMessage({ error, t, language, overrides = {} }: CodeMessageInput): string | null {
+  const meaning = overrides[error.code] ?? codeTexts[error.code];
+  return meaning === undefined ? null : t(meaning, messageValues(error, t, language));
 }
 
-const tellings = (error: ApiError, t: TFunction, language: string) => ({
+const messageValues = (error: ApiError, t: TFunction, language: string) => ({
   wait: formatWait(error.retryAfter, t, language),
   message: error.message,
 });

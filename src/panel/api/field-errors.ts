@@ -3,17 +3,17 @@
  * refused, `{errors: [{field, message}]}` of those whose form was wrong, `{field}` where the
  * refusal's own `message` is all there is. Empty for anything else.
  */
-export function readFaults(details: unknown, message: string): Map<string, string> {
-  const faults = new Map<string, string>();
+export function readFieldErrors(details: unknown, message: string): Map<string, string> {
+  const fieldErrors = new Map<string, string>();
   for (const { field, ...entry } of listEntries(details)) {
     const text = entry.message ?? entry.rule ?? message;
-    if (typeof text === 'string') faults.set(field, text);
+    if (typeof text === 'string') fieldErrors.set(field, text);
   }
-  return faults;
+  return fieldErrors;
 }
 
 /** The fields that a refusal's `details` say to break this rule. */
-export const findFaulty = (details: unknown, rule: string): ReadonlySet<string> =>
+export const fieldsViolating = (details: unknown, rule: string): ReadonlySet<string> =>
   new Set(listEntries(details).flatMap((entry) => (entry.rule === rule ? [entry.field] : [])));
 
 type Entry = { field: string; message?: unknown; rule?: unknown };

@@ -10,7 +10,7 @@ export function createIdempotencyKey(): string {
 }
 
 /** Answers that leave open what came of the request. */
-const undecided = new Set([
+const unknownOutcomeCodes = new Set([
   'UNREADABLE',
   'IDEMPOTENCY_IN_PROGRESS',
   'INTERNAL_ERROR',
@@ -22,5 +22,5 @@ const undecided = new Set([
  * Whether a refusal settles what came of the request: only then is another try another request,
  * with another key.
  */
-export const isDecided = (error: unknown): boolean =>
-  error instanceof ApiError && error.status > 0 && !undecided.has(error.code);
+export const isOutcomeKnown = (error: unknown): boolean =>
+  error instanceof ApiError && error.status > 0 && !unknownOutcomeCodes.has(error.code);

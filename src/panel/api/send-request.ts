@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { readFaults } from './field-errors.ts';
+import { readFieldErrors } from './field-errors.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -9,7 +9,7 @@ export type ApiRequest = {
   /** `blob` for a picture; everything else is JSON in the API's envelope. */
   as?: 'blob';
   /** How long an answer may take, in ms; 20 s unless said. */
-  patienceMs?: number;
+  timeoutMs?: number;
 };
 
 /**
@@ -18,40 +18,44 @@ export type ApiRequest = {
  */
 export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
 
-const usualPatienceMs = 20_000;
+const defaultTimeoutMs = 20_000;
 
 /** The API of the origin that the panel was loaded from. */
 export function createSendRequest(): SendRequest {
-  return async <T>({ method, path, body, headers, as, patienceMs = usualPatienceMs }: ApiRequest): Promise<T> => {
-    const response = await ask(path, {
+  return async <T>({ method, path, body, headers, as, timeoutMs = defaultTimeoutMs }: ApiRequest): Promise<T> => {
+    const response = await fetchOrThrow(path, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'same-origin',
       cache: 'no-store',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     if (as === 'blob' && response.ok) return (await response.blob()) as T;
     const answer = await readObject(response);
     if (response.ok && answer?.success === true) return answer.data as T;
     const message = typeof answer?.message === 'string' ? answer.message : response.statusText;
-    throw new ApiError(
-      response.status,
-      typeof answer?.code === 'string' ? answer.code : 'UNREADABLE',
+    throw new ApiError({
+      status: response.status,
+      code: typeof answer?.code === 'string' ? answer.code : 'UNREADABLE',
       message,
-      response.headers.get('x-request-id'),
-      readRetryAfter(response.headers.get('retry-after')),
-      readFaults(answer?.details, message),
-      answer?.details,
-    );
+      requestId: response.headers.get('x-request-id'),
+      retryAfter: readRetryAfter(response.headers.get('retry-after')),
+      fieldErrors: readFieldErrors(answer?.details, message),
+      details: answer?.details,
+    });
   };
 }
 
-async function ask(path: string, init: RequestInit): Promise<Response> {
+async function fetchOrThrow(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, init);
   } catch (cause) {
-    throw new ApiError(0, 'UNREACHABLE', cause instanceof Error ? cause.message : 'No answer');
+    throw new ApiError({
+      status: 0,
+      code: 'UNREACHABLE',
+      message: cause instanceof Error ? cause.message : 'No answer',
+    });
   }
 }
 

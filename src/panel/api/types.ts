@@ -15,7 +15,7 @@ export type SetupState = DataOf<Api['setup']['get']>;
 export type DemoChannel = DataOf<Api['setup']['demo-channel']['post']>;
 export type GatewayStatus = DataOf<Api['status']['get']>;
 /** The answer to a password: a session, or the step of the second factor. */
-export type LoginAnswer = DataOf<Api['user']['login']['post']>;
+export type LoginResponse = DataOf<Api['user']['login']['post']>;
 /** Where to go for a sign-in or a binding at a provider. */
 export type OAuthTicket = DataOf<Api['oauth']['state']['post']>;
 /** The beginning of a ceremony that ends with another call. */
@@ -31,11 +31,11 @@ export type LoginSession = SessionBundle['session'];
  */
 export type SessionRotation = Omit<SessionBundle, 'user'>;
 /** What needs a Security Proof, whether this account needs one for it, and the proof itself. */
-export type ProofScope = Api['verify']['post']['body']['scope'];
-export type ProofNeed = DataOf<Api['verify']['get']>;
-export type Proof = DataOf<Api['verify']['post']>;
+export type SecurityProofScope = Api['verify']['post']['body']['scope'];
+export type SecurityProofRequirement = DataOf<Api['verify']['get']>;
+export type SecurityProof = DataOf<Api['verify']['post']>;
 /** What the browser is to ask a passkey. */
-export type PasskeyUse = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
+export type PasskeyRequest = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
 
 export type ApiKeyPage = DataOf<Api['token']['get']>;
 export type ApiKey = DataOf<Api['token'][':id']['get']>;
@@ -47,11 +47,11 @@ export type TwoFactorStatus = DataOf<Api['user']['2fa']['status']['get']>;
 export type TwoFactorSetup = DataOf<Api['user']['2fa']['setup']['post']>;
 export type Passkey = DataOf<Api['user']['passkey']['get']>[number];
 /** What the browser is to make a passkey of. */
-export type PasskeyMaking = DataOf<Api['user']['passkey']['register']['begin']['post']>;
+export type PasskeyCreation = DataOf<Api['user']['passkey']['register']['begin']['post']>;
 export type PersonalToken = NonNullable<DataOf<Api['user']['token']['get']>>;
 export type NewPersonalToken = DataOf<Api['user']['token']['post']>;
 export type Binding = DataOf<Api['user']['oauth']['bindings']['get']>[number];
-export type UsageFigures = DataOf<Api['stats']['get']>;
+export type UsageStats = DataOf<Api['stats']['get']>;
 export type UsagePage = DataOf<Api['log']['get']>;
 export type UsageRow = UsagePage['items'][number];
 export type TelegramTicket = DataOf<Api['oauth']['telegram']['bind']['start']['post']>;
@@ -63,25 +63,25 @@ export type PluginVersion = DataOf<PluginApi[':key']['versions']['get']>[number]
 export type PluginRuntime = DataOf<PluginApi['runtime']['status']['get']>;
 export type PluginPreview = DataOf<PluginApi[':key']['preview']['post']>;
 export type PluginDryRun = DataOf<PluginApi[':key']['dryrun']['post']>;
-export type MarketOffer = DataOf<PluginApi['marketplace']['get']>[number];
-export type MarketPlugin = MarketOffer['plugins'][number];
-export type MarketSourceText = DataOf<PluginApi['marketplace']['source']['get']>;
-export type MarketInstalled = DataOf<PluginApi['marketplace']['install']['post']>;
+export type MarketplaceSource = DataOf<PluginApi['marketplace']['get']>[number];
+export type MarketplacePlugin = MarketplaceSource['plugins'][number];
+export type MarketplaceSourceText = DataOf<PluginApi['marketplace']['source']['get']>;
+export type MarketplaceInstall = DataOf<PluginApi['marketplace']['install']['post']>;
 export type Price = DataOf<Api['price']['get']>['items'][number];
-export type UnpricedModels = DataOf<Api['price']['missing']['get']>[number];
+export type UnpricedPluginModels = DataOf<Api['price']['missing']['get']>[number];
 export type PriceQuote = DataOf<Api['price']['quote']['post']>;
 
 export type Channel = DataOf<Api['channel'][':id']['get']>;
 export type ChannelPage = DataOf<Api['channel']['get']>;
 export type SavedChannel = DataOf<Api['channel']['post']>;
-export type ChannelTrial = DataOf<Api['channel'][':id']['test']['post']>;
+export type ChannelTestResult = DataOf<Api['channel'][':id']['test']['post']>;
 export type ChannelChoices = DataOf<Api['channel']['choices']['get']>;
 export type Account = DataOf<Api['user'][':id']['get']>;
 export type AccountPage = DataOf<Api['user']['get']>;
 export type AccountRow = AccountPage['items'][number];
 export type AccountSession = DataOf<Api['user'][':id']['sessions']['get']>[number];
 export type Option = DataOf<Api['option']['get']>[number];
-export type OptionTrial = DataOf<Api['option']['test']['post']>;
+export type OptionTestResult = DataOf<Api['option']['test']['post']>;
 export type OAuthProvider = DataOf<Api['custom-oauth-provider']['get']>[number];
 export type DiscoveredProvider = DataOf<Api['custom-oauth-provider']['discovery']['post']>;
 export type AuditPage = DataOf<Api['audit']['get']>;
@@ -91,7 +91,7 @@ export type NodeReport = DataOf<Api['node']['get']>;
 type TaskApi = Api['task'];
 export type TaskSummary = DataOf<TaskApi['get']>['items'][number];
 export type TaskDetail = DataOf<TaskApi[':task_id']['get']>;
-export type TaskNotice = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'][number];
+export type TaskWebhook = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'][number];
 export type CallableModel = DataOf<Api['model']['get']>[number];
 export type TaskQuote = DataOf<TaskApi['quote']['post']>;
 export type AttentionItem = DataOf<Api['attention']['get']>[number];

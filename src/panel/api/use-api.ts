@@ -9,7 +9,7 @@ import {
 import { useSession } from '../session/session-context.tsx';
 import type { ApiRequest } from './send-request.ts';
 
-type UseApiOptions<T> = {
+type UseApiQueryOptions<T> = {
   /** Asks only while true. */
   enabled?: boolean;
   /** Asks again after so many ms, while the tab is in view; it may depend on what was read last. */
@@ -17,16 +17,16 @@ type UseApiOptions<T> = {
   /**
    * false for one thing of many: what a former path gave would pass for this one until it is there.
    */
-  keep?: boolean;
+  keepPrevious?: boolean;
 };
 
 /**
  * Reads `path` with the session. The former page stays while the next one of a list is on its way.
  * What a change makes stale is named by the beginnings of paths (see `useChange`).
  */
-export function useApi<T>(
+export function useApiQuery<T>(
   path: string,
-  { enabled = true, refreshMs = false, keep = true }: UseApiOptions<T> = {},
+  { enabled = true, refreshMs = false, keepPrevious = true }: UseApiQueryOptions<T> = {},
 ): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
@@ -34,39 +34,39 @@ export function useApi<T>(
     queryFn: () => session.send<T>({ method: 'GET', path }),
     enabled,
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
-    ...(keep ? { placeholderData: keepPreviousData } : {}),
+    ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });
 }
 
-export type UseChangeOptions<Variables, T> = {
+export type UseApiMutationOptions<Variables, T> = {
   request(variables: Variables): ApiRequest;
   /**
    * Beginnings of the paths that are read anew afterwards; the change is pending until they are.
    */
-  stale?: readonly string[];
+  invalidates?: readonly string[];
   /** Before anything is read anew: for an answer that changes how. */
-  onAnswer?(answer: T): void;
+  onResponse?(answer: T): void;
   onSuccess?(answer: T, variables: Variables): void;
   onError?(error: Error, variables: Variables): void;
 };
 
 /** Sends a change, then reads anew what it made stale. */
-export function useChange<Variables, T = unknown>({
+export function useApiMutation<Variables, T = unknown>({
   request,
-  stale = [],
-  onAnswer,
+  invalidates = [],
+  onResponse,
   onSuccess,
   onError,
-}: UseChangeOptions<Variables, T>): UseMutationResult<T, Error, Variables> {
+}: UseApiMutationOptions<Variables, T>): UseMutationResult<T, Error, Variables> {
   const session = useSession();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (variables: Variables) => session.send<T>(request(variables)),
     onSuccess: async (answer, variables) => {
-      onAnswer?.(answer);
+      onResponse?.(answer);
       await queries.invalidateQueries({
         predicate: ({ queryKey: [kind, path] }) =>
-          kind === 'api' && typeof path === 'string' && stale.some((beginning) => path.startsWith(beginning)),
+          kind === 'api' && typeof path === 'string' && invalidates.some((prefix) => path.startsWith(prefix)),
       });
       onSuccess?.(answer, variables);
     },

@@ -4,14 +4,14 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { hasAllTexts, loadAllTexts } from './create-i18n.ts';
 
 /** Waits for the texts of the pages after sign-in, which those before it do without. */
-export function AllTexts({ children }: { children: ReactNode }) {
+export function RequireTexts({ children }: { children: ReactNode }) {
   const { i18n } = useTranslation();
-  const [isThere, setThere] = useState(() => hasAllTexts(i18n));
+  const [isLoaded, setLoaded] = useState(() => hasAllTexts(i18n));
   const [failure, setFailure] = useState<unknown>(null);
   useEffect(() => {
-    if (!isThere) loadAllTexts(i18n).then(() => setThere(true), setFailure);
-  }, [isThere, i18n]);
+    if (!isLoaded) loadAllTexts(i18n).then(() => setLoaded(true), setFailure);
+  }, [isLoaded, i18n]);
   // As with any other file that does not come: the crash page says so and loads anew.
   if (failure !== null) throw failure;
-  return isThere ? children : <FullPageLoader />;
+  return isLoaded ? children : <FullPageLoader />;
 }

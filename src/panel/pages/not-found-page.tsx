@@ -5,7 +5,7 @@ import { FullPageMessage } from '../ui/page/full-page.tsx';
 import { Page } from '../ui/page/page.tsx';
 
 /** An address that leads nowhere, for who is not signed in. */
-export function MissingPage() {
+export function NotFoundPage() {
   const { t } = useTranslation();
   const navigate = useNavigate();
   return (
@@ -19,7 +19,7 @@ export function MissingPage() {
 }
 
 /** The same within the frame, where the navigation is at hand. */
-export function MissingHere() {
+export function NotFoundInFrame() {
   const { t } = useTranslation();
   return (
     <Page heading={t('missing.heading')} intro={t('missing.text')} narrow>

@@ -1,59 +1,59 @@
 import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
-import { AllTexts } from '../i18n/require-texts.tsx';
-import { MissingHere, MissingPage } from '../pages/not-found-page.tsx';
+import { RequireTexts } from '../i18n/require-texts.tsx';
+import { NotFoundInFrame, NotFoundPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
-import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
-import { roles } from '../shell/navigation-sections.ts';
+import { RequireAnonymous, RequireRole, RequireSession, SessionSwitch } from '../session/guards.tsx';
+import { roles } from '../session/roles.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 
 // Pages that are used together come in one file, with what only they have: a page for each would be
 // some fifty files a visit.
-const welcome = () => import('./signed-out-pages.ts');
-const everyday = () => import('./signed-in-pages.ts');
-const administration = () => import('./admin-pages.ts');
+const signedOutPages = () => import('./signed-out-pages.ts');
+const signedInPages = () => import('./signed-in-pages.ts');
+const adminPages = () => import('./admin-pages.ts');
 
 /** Gets the pages of whoever is signed in, before it is known that somebody is. */
-export const expectSession = (): Promise<unknown> => everyday();
+export const preloadSignedInPages = (): Promise<unknown> => signedInPages();
 
-const SetupPage = lazy(async () => ({ default: (await welcome()).SetupPage }));
-const SignUpPage = lazy(async () => ({ default: (await welcome()).SignUpPage }));
-const ForgotPasswordPage = lazy(async () => ({ default: (await welcome()).ForgotPasswordPage }));
-const NewPasswordPage = lazy(async () => ({ default: (await welcome()).NewPasswordPage }));
-const OAuthPage = lazy(async () => ({ default: (await welcome()).OAuthPage }));
-const TelegramLoginPage = lazy(async () => ({ default: (await welcome()).TelegramLoginPage }));
-const TelegramBindPage = lazy(async () => ({ default: (await welcome()).TelegramBindPage }));
-const LegalPage = lazy(async () => ({ default: (await welcome()).LegalPage }));
+const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
+const SignUpPage = lazy(async () => ({ default: (await signedOutPages()).SignUpPage }));
+const ForgotPasswordPage = lazy(async () => ({ default: (await signedOutPages()).ForgotPasswordPage }));
+const NewPasswordPage = lazy(async () => ({ default: (await signedOutPages()).NewPasswordPage }));
+const OAuthPage = lazy(async () => ({ default: (await signedOutPages()).OAuthPage }));
+const TelegramLoginPage = lazy(async () => ({ default: (await signedOutPages()).TelegramLoginPage }));
+const TelegramBindPage = lazy(async () => ({ default: (await signedOutPages()).TelegramBindPage }));
+const LegalPage = lazy(async () => ({ default: (await signedOutPages()).LegalPage }));
 
-const AppFrame = lazy(async () => ({ default: (await everyday()).AppFrame }));
-const HomePage = lazy(async () => ({ default: (await everyday()).HomePage }));
-const KeysPage = lazy(async () => ({ default: (await everyday()).KeysPage }));
-const NewKeyPage = lazy(async () => ({ default: (await everyday()).NewKeyPage }));
-const KeyPage = lazy(async () => ({ default: (await everyday()).KeyPage }));
-const UsagePage = lazy(async () => ({ default: (await everyday()).UsagePage }));
-const ProfilePage = lazy(async () => ({ default: (await everyday()).ProfilePage }));
-const SecurityPage = lazy(async () => ({ default: (await everyday()).SecurityPage }));
-const TasksPage = lazy(async () => ({ default: (await everyday()).TasksPage }));
-const TaskPage = lazy(async () => ({ default: (await everyday()).TaskPage }));
-const PlaygroundPage = lazy(async () => ({ default: (await everyday()).PlaygroundPage }));
+const AppFrame = lazy(async () => ({ default: (await signedInPages()).AppFrame }));
+const HomePage = lazy(async () => ({ default: (await signedInPages()).HomePage }));
+const KeysPage = lazy(async () => ({ default: (await signedInPages()).KeysPage }));
+const NewKeyPage = lazy(async () => ({ default: (await signedInPages()).NewKeyPage }));
+const KeyPage = lazy(async () => ({ default: (await signedInPages()).KeyPage }));
+const UsagePage = lazy(async () => ({ default: (await signedInPages()).UsagePage }));
+const ProfilePage = lazy(async () => ({ default: (await signedInPages()).ProfilePage }));
+const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
+const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
+const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
+const PlaygroundPage = lazy(async () => ({ default: (await signedInPages()).PlaygroundPage }));
 
-const ChannelsPage = lazy(async () => ({ default: (await administration()).ChannelsPage }));
-const NewChannelPage = lazy(async () => ({ default: (await administration()).NewChannelPage }));
-const ChannelPage = lazy(async () => ({ default: (await administration()).ChannelPage }));
-const PluginsPage = lazy(async () => ({ default: (await administration()).PluginsPage }));
-const PluginPage = lazy(async () => ({ default: (await administration()).PluginPage }));
-const PluginDiffPage = lazy(async () => ({ default: (await administration()).DiffPage }));
-const ActivatePage = lazy(async () => ({ default: (await administration()).ActivatePage }));
-const MarketplacePage = lazy(async () => ({ default: (await administration()).MarketplacePage }));
-const OfferPage = lazy(async () => ({ default: (await administration()).OfferPage }));
-const PricesPage = lazy(async () => ({ default: (await administration()).PricesPage }));
-const UsersPage = lazy(async () => ({ default: (await administration()).UsersPage }));
-const UserPage = lazy(async () => ({ default: (await administration()).UserPage }));
-const SettingsPage = lazy(async () => ({ default: (await administration()).SettingsPage }));
-const ProvidersPage = lazy(async () => ({ default: (await administration()).ProvidersPage }));
-const ProviderPage = lazy(async () => ({ default: (await administration()).ProviderPage }));
-const AuditPage = lazy(async () => ({ default: (await administration()).AuditPage }));
-const SystemPage = lazy(async () => ({ default: (await administration()).SystemPage }));
+const ChannelsPage = lazy(async () => ({ default: (await adminPages()).ChannelsPage }));
+const NewChannelPage = lazy(async () => ({ default: (await adminPages()).NewChannelPage }));
+const ChannelPage = lazy(async () => ({ default: (await adminPages()).ChannelPage }));
+const PluginsPage = lazy(async () => ({ default: (await adminPages()).PluginsPage }));
+const PluginPage = lazy(async () => ({ default: (await adminPages()).PluginPage }));
+const PluginDiffPage = lazy(async () => ({ default: (await adminPages()).DiffPage }));
+const ActivatePage = lazy(async () => ({ default: (await adminPages()).ActivatePage }));
+const MarketplacePage = lazy(async () => ({ default: (await adminPages()).MarketplacePage }));
+const MarketplacePluginPage = lazy(async () => ({ default: (await adminPages()).MarketplacePluginPage }));
+const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
+const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
+const UserPage = lazy(async () => ({ default: (await adminPages()).UserPage }));
+const SettingsPage = lazy(async () => ({ default: (await adminPages()).SettingsPage }));
+const ProvidersPage = lazy(async () => ({ default: (await adminPages()).ProvidersPage }));
+const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderPage }));
+const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
+const SystemPage = lazy(async () => ({ default: (await adminPages()).SystemPage }));
 
 export function AppRoutes() {
   return (
@@ -62,25 +62,25 @@ export function AppRoutes() {
         <Route
           path="/setup"
           element={
-            <AllTexts>
+            <RequireTexts>
               <SetupPage />
-            </AllTexts>
+            </RequireTexts>
           }
         />
         <Route
           path="/sign-in"
           element={
-            <WhenAnonymous>
+            <RequireAnonymous>
               <SignInPage />
-            </WhenAnonymous>
+            </RequireAnonymous>
           }
         />
         <Route
           path="/sign-up"
           element={
-            <WhenAnonymous>
+            <RequireAnonymous>
               <SignUpPage />
-            </WhenAnonymous>
+            </RequireAnonymous>
           }
         />
         <Route path="/forgot-password" element={<ForgotPasswordPage />} />
@@ -93,9 +93,9 @@ export function AppRoutes() {
         <Route
           element={
             <RequireSession>
-              <AllTexts>
+              <RequireTexts>
                 <AppFrame />
-              </AllTexts>
+              </RequireTexts>
             </RequireSession>
           }
         >
@@ -124,7 +124,7 @@ export function AppRoutes() {
             <Route path="/plugins/:key/diff" element={<PluginDiffPage />} />
             <Route path="/plugins/:key/activate" element={<ActivatePage />} />
             <Route path="/marketplace" element={<MarketplacePage />} />
-            <Route path="/marketplace/:source/:key" element={<OfferPage />} />
+            <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
             <Route path="/prices" element={<PricesPage />} />
             <Route path="/settings" element={<SettingsPage />} />
             <Route path="/settings/:group" element={<SettingsPage />} />
@@ -137,15 +137,15 @@ export function AppRoutes() {
         <Route
           path="*"
           element={
-            <Either
+            <SessionSwitch
               signedIn={
-                <AllTexts>
+                <RequireTexts>
                   <AppFrame>
-                    <MissingHere />
+                    <NotFoundInFrame />
                   </AppFrame>
-                </AllTexts>
+                </RequireTexts>
               }
-              anonymous={<MissingPage />}
+              anonymous={<NotFoundPage />}
             />
           }
         />

@@ -11,19 +11,19 @@ export const ConnectionProvider = ConnectionContext.Provider;
  * Whether the gateway does not answer; renders again when that changes. Throws outside of
  * `ConnectionProvider`.
  */
-export function useIsOffline(): boolean {
+export function useIsUnreachable(): boolean {
   const connection = useContext(ConnectionContext);
   if (connection === null) throw new Error('useIsOffline is used outside of ConnectionProvider');
-  return useSyncExternalStore(connection.subscribe, connection.isAway);
+  return useSyncExternalStore(connection.subscribe, connection.isUnreachable);
 }
 
 /** Says so while the gateway does not answer. The page stays as it is, and goes on by itself. */
 export function ConnectionNotice() {
   const { t } = useTranslation();
-  const isAway = useIsOffline();
+  const isUnreachable = useIsUnreachable();
   return (
     <div className={classes.place} role="status">
-      {isAway && (
+      {isUnreachable && (
         <div className={classes.notice}>
           <span className={classes.dot} />
           {t(navigator.onLine ? 'connection.away' : 'connection.offline')}

@@ -3,10 +3,10 @@ import type { SendRequest } from '../api/send-request.ts';
 
 /** Whether the gateway answers. */
 export type Connection = {
-  isAway(): boolean;
+  isUnreachable(): boolean;
   subscribe(listener: () => void): () => void;
   /** Asks at once: the browser's network has come or gone. */
-  look(): void;
+  checkNow(): void;
 };
 
 export type ConnectionDependencies = {
@@ -16,7 +16,7 @@ export type ConnectionDependencies = {
 };
 
 /** How long to wait before each further question, in ms; the last one is repeated. */
-const pausesMs = [1000, 2000, 4000, 8000, 15_000];
+const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000];
 
 /**
  * Watches whether requests are answered. While they are not, it asks the gateway again and again. A
@@ -24,51 +24,51 @@ const pausesMs = [1000, 2000, 4000, 8000, 15_000];
  * requests count.
  */
 export function watchConnection({ send, wait }: ConnectionDependencies): { connection: Connection; send: SendRequest } {
-  let away = false;
-  let round = 0;
+  let unreachable = false;
+  let pollGeneration = 0;
   const listeners = new Set<() => void>();
 
-  const set = (next: boolean): void => {
-    if (next === away) return;
-    away = next;
+  const setUnreachable = (next: boolean): void => {
+    if (next === unreachable) return;
+    unreachable = next;
     for (const listener of listeners) listener();
-    if (away) void askOn();
+    if (unreachable) void pollUntilReachable();
   };
 
-  const ask = async (): Promise<void> => {
-    await watched({ method: 'GET', path: '/api/status' }).catch(() => {});
+  const probe = async (): Promise<void> => {
+    await watchedSend({ method: 'GET', path: '/api/status' }).catch(() => {});
   };
 
-  const askOn = async (): Promise<void> => {
-    round += 1;
-    const own = round;
-    for (let tries = 0; away && own === round; tries += 1) {
-      await wait(pausesMs[Math.min(tries, pausesMs.length - 1)] ?? 0);
-      if (away && own === round) await ask();
+  const pollUntilReachable = async (): Promise<void> => {
+    pollGeneration += 1;
+    const generation = pollGeneration;
+    for (let tries = 0; unreachable && generation === pollGeneration; tries += 1) {
+      await wait(retryDelaysMs[Math.min(tries, retryDelaysMs.length - 1)] ?? 0);
+      if (unreachable && generation === pollGeneration) await probe();
     }
   };
 
-  const watched: SendRequest = async (request) => {
+  const watchedSend: SendRequest = async (request) => {
     try {
       const answer = await send<never>(request);
-      set(false);
+      setUnreachable(false);
       return answer;
     } catch (error) {
-      if (error instanceof ApiError) set(isUnanswered(error));
+      if (error instanceof ApiError) setUnreachable(isUnanswered(error));
       throw error;
     }
   };
 
   return {
     connection: {
-      isAway: () => away,
+      isUnreachable: () => unreachable,
       subscribe: (listener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);
       },
-      look: () => void ask(),
+      checkNow: () => void probe(),
     },
-    send: watched,
+    send: watchedSend,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Browser and system in a user agent's text; null for what is not a browser we know. */
-export function describeDevice(userAgent: string): { browser: string; system: string } | null {
+export function parseUserAgent(userAgent: string): { browser: string; system: string } | null {
   const browser = firstMatch(userAgent, [
     [/\bEdg\//, 'Edge'],
     [/\bOPR\//, 'Opera'],

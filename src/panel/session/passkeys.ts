@@ -11,21 +11,21 @@ export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCr
  * The browser's dialog that makes a passkey; gives what the server is to check. Throws a
  * `UserError`.
  */
-export async function makePasskey(options: PublicKeyCredentialCreationOptionsJSON) {
+export async function createPasskey(options: PublicKeyCredentialCreationOptionsJSON) {
   const { startRegistration } = await import('@simplewebauthn/browser');
-  return orTold(startRegistration({ optionsJSON: options }));
+  return withUserErrors(startRegistration({ optionsJSON: options }));
 }
 
 /**
  * The browser's dialog that uses a passkey; gives what the server is to check. Throws a
  * `UserError`.
  */
-export async function showPasskey(options: PublicKeyCredentialRequestOptionsJSON) {
+export async function getPasskeyAssertion(options: PublicKeyCredentialRequestOptionsJSON) {
   const { startAuthentication } = await import('@simplewebauthn/browser');
-  return orTold(startAuthentication({ optionsJSON: options }));
+  return withUserErrors(startAuthentication({ optionsJSON: options }));
 }
 
-async function orTold<T>(ceremony: Promise<T>): Promise<T> {
+async function withUserErrors<T>(ceremony: Promise<T>): Promise<T> {
   try {
     return await ceremony;
   } catch (error) {

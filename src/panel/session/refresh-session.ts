@@ -1,8 +1,8 @@
 import { ApiError } from '../api/api-error.ts';
 import type { SendRequest } from '../api/send-request.ts';
 import type { SessionBundle } from '../api/types.ts';
-import { runExclusive } from './with-refresh-lock.ts';
 import type { SessionState } from './session-state.ts';
+import { withRefreshLock } from './with-refresh-lock.ts';
 
 /** Waits before another try when a second tab rotated the cookie in the same moment. */
 const raceDelaysMs = [80, 200, 500];
@@ -24,12 +24,12 @@ export type RefreshDependencies = {
 export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependencies): () => Promise<void> {
   let running: Promise<void> | null = null;
 
-  const settle = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const epoch = state.epoch();
     const sid = state.read().bundle?.session.sid ?? null;
     const hadSession = sid !== null || hasHint();
     try {
-      const bundle = await ask(send, sid);
+      const bundle = await requestRefresh(send, sid);
       if (state.epoch() === epoch) state.accept(bundle);
     } catch (error) {
       // Nothing else says that the session is over: trouble, limits and lost races keep the state,
@@ -37,20 +37,20 @@ export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependen
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       if (state.epoch() !== epoch) return;
       const end = error.code === 'AUTH_SESSION_REVOKED' ? 'revoked' : 'expired';
-      state.forget(hadSession ? end : null);
+      state.clear(hadSession ? end : null);
       if (sid !== null) onEnded(sid);
     }
   };
 
   return () => {
-    running ??= runExclusive(settle).finally(() => {
+    running ??= withRefreshLock(refresh).finally(() => {
       running = null;
     });
     return running;
   };
 }
 
-async function ask(send: SendRequest, sid: string | null): Promise<SessionBundle> {
+async function requestRefresh(send: SendRequest, sid: string | null): Promise<SessionBundle> {
   let heldSid = sid;
   for (let attempt = 0; ; attempt += 1) {
     try {

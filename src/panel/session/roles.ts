@@ -1,15 +1,16 @@
 import type { TextKey } from '../i18n/texts.ts';
 import { useSessionSnapshot } from './session-context.tsx';
 
-/**
- * The signed-in user's role as the API counts it: 1 user, 10 administrator, 100 root; 0 for nobody.
- */
+/** Roles as the API counts them. Compare with `>=`: a role includes the rights of those below. */
+export const roles = { user: 1, admin: 10, root: 100 } as const;
+
+/** The signed-in user's role, one of `roles`; 0 while nobody is signed in. */
 export function useRole(): number {
   return useSessionSnapshot().bundle?.user.role ?? 0;
 }
 
-/** What a role is called. */
-export const roleText = (role: number): TextKey => {
-  if (role >= 100) return 'role.root';
-  return role >= 10 ? 'role.admin' : 'role.user';
+/** The name of a role. */
+export const roleTextKey = (role: number): TextKey => {
+  if (role >= roles.root) return 'role.root';
+  return role >= roles.admin ? 'role.admin' : 'role.user';
 };

@@ -3,60 +3,67 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { PasskeyUse, Proof, ProofNeed, ProofScope } from '../api/types.ts';
-import { useChange } from '../api/use-api.ts';
+import type { PasskeyRequest, SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../api/types.ts';
+import { useApiMutation } from '../api/use-api.ts';
 import type { TextKey } from '../i18n/texts.ts';
-import { FailureNotice } from '../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../ui/display/error-notice.tsx';
 import { useForm } from '../ui/form/use-form.ts';
-import { hasPasskeys, showPasskey } from './passkeys.ts';
+import { getPasskeyAssertion, hasPasskeys } from './passkeys.ts';
 import { useSession } from './session-context.tsx';
 
-type Method = ProofNeed['methods'][number];
+type Method = SecurityProofRequirement['methods'][number];
 
 /** What is to be proven, by one of the methods; `error` says why the methods are not known. */
-export type ProofAsk = { scope: ProofScope; methods: readonly Method[]; error: unknown };
+export type SecurityProofRequest = { scope: SecurityProofScope; methods: readonly Method[]; error: unknown };
 
 /** `question` is what is asked or was asked last; each has an `id` of its own. */
-type ProofDialogProps = {
-  question: { id: number; ask: ProofAsk } | null;
+type SecurityProofDialogProps = {
+  question: { id: number; request: SecurityProofRequest } | null;
   isOpen: boolean;
-  onAnswer(proof: Proof | null): void;
+  onProof(proof: SecurityProof | null): void;
 };
 
 /**
  * Forms in dialogs ask for a proof too, and are later in the document than this dialog; Mantine
  * gives all dialogs 200.
  */
-const aboveForms = 250;
+const zIndexAboveForms = 250;
 
 /** Asks for a code, a passkey or the password, whichever the account must confirm with. */
-export function ProofDialog({ question, isOpen, onAnswer }: ProofDialogProps) {
+export function SecurityProofDialog({ question, isOpen, onProof }: SecurityProofDialogProps) {
   const { t } = useTranslation();
-  const close = () => onAnswer(null);
+  const close = () => onProof(null);
   return (
     <Modal
       opened={isOpen}
       onClose={close}
       title={t('proof.title')}
       centered
-      zIndex={aboveForms}
+      zIndex={zIndexAboveForms}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      {question?.ask.error === null && <Ways key={question.id} {...question.ask} onProof={onAnswer} onClose={close} />}
-      {question !== null && question.ask.error !== null && (
+      {question?.request.error === null && (
+        <MethodPicker key={question.id} {...question.request} onProof={onProof} onClose={close} />
+      )}
+      {question !== null && question.request.error !== null && (
         <Stack gap="lg">
-          <FailureNotice error={question.ask.error} />
-          <Actions onClose={close} />
+          <ErrorNotice error={question.request.error} />
+          <DialogButtons onClose={close} />
         </Stack>
       )}
     </Modal>
   );
 }
 
-type WaysProps = { scope: ProofScope; methods: readonly Method[]; onProof(proof: Proof): void; onClose(): void };
+type MethodPickerProps = {
+  scope: SecurityProofScope;
+  methods: readonly Method[];
+  onProof(proof: SecurityProof): void;
+  onClose(): void;
+};
 
 /** Codes first, since they work on every device; a passkey where the browser has any. */
-function Ways({ scope, methods, onProof, onClose }: WaysProps) {
+function MethodPicker({ scope, methods, onProof, onClose }: MethodPickerProps) {
   const { t } = useTranslation();
   const usable = methods.filter((method) => method !== 'passkey' || hasPasskeys());
   const [chosen, setChosen] = useState<Method | undefined>(usable[0]);
@@ -68,13 +75,13 @@ function Ways({ scope, methods, onProof, onClose }: WaysProps) {
         <Text size="sm" lh={1.6}>
           {t(methods.length === 0 ? 'proof.nothing' : 'proof.insecure')}
         </Text>
-        <Actions onClose={onClose}>
+        <DialogButtons onClose={onClose}>
           {methods.length === 0 && (
             <Button component={Link} to="/security" onClick={onClose}>
               {t('proof.toSecurity')}
             </Button>
           )}
-        </Actions>
+        </DialogButtons>
       </Stack>
     );
   }
@@ -84,9 +91,9 @@ function Ways({ scope, methods, onProof, onClose }: WaysProps) {
     </Anchor>
   );
   return chosen === 'passkey' ? (
-    <ByPasskey scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
+    <PasskeyMethod scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
   ) : (
-    <BySecret key={chosen} method={chosen} scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
+    <SecretMethod key={chosen} method={chosen} scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
   );
 }
 
@@ -96,12 +103,17 @@ const switchTexts: Record<Method, TextKey> = {
   password: 'proof.usePassword',
 };
 
-type WayProps = { scope: ProofScope; onProof(proof: Proof): void; onClose(): void; switcher: ReactNode };
+type MethodProps = {
+  scope: SecurityProofScope;
+  onProof(proof: SecurityProof): void;
+  onClose(): void;
+  switcher: ReactNode;
+};
 
-function BySecret({ method, scope, onProof, onClose, switcher }: WayProps & { method: '2fa' | 'password' }) {
+function SecretMethod({ method, scope, onProof, onClose, switcher }: MethodProps & { method: '2fa' | 'password' }) {
   const { t } = useTranslation();
   const isCode = method === '2fa';
-  const prove = useChange<string, Proof>({
+  const prove = useApiMutation<string, SecurityProof>({
     request: (secret) => ({
       method: 'POST',
       path: '/api/verify',
@@ -111,10 +123,10 @@ function BySecret({ method, scope, onProof, onClose, switcher }: WayProps & { me
   });
   const form = useForm({
     initial: { secret: '' },
-    check: ({ secret }) => ({
+    validate: ({ secret }) => ({
       secret: secret.trim() === '' ? t(isCode ? 'code.missing' : 'signIn.passwordMissing') : null,
     }),
-    read: ({ secret }) => (isCode ? secret.trim() : secret),
+    toVariables: ({ secret }) => (isCode ? secret.trim() : secret),
     change: prove,
   });
   return (
@@ -123,7 +135,7 @@ function BySecret({ method, scope, onProof, onClose, switcher }: WayProps & { me
         <Text size="sm" lh={1.6}>
           {t(isCode ? 'proof.byCode' : 'proof.byPassword')}
         </Text>
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         {isCode ? (
           <TextInput
             {...form.bind('secret')}
@@ -144,31 +156,31 @@ function BySecret({ method, scope, onProof, onClose, switcher }: WayProps & { me
           />
         )}
         {switcher}
-        <Actions onClose={onClose}>
+        <DialogButtons onClose={onClose}>
           <Button type="submit" loading={form.isPending}>
             {t('proof.confirm')}
           </Button>
-        </Actions>
+        </DialogButtons>
       </Stack>
     </form>
   );
 }
 
-function ByPasskey({ scope, onProof, onClose, switcher }: WayProps) {
+function PasskeyMethod({ scope, onProof, onClose, switcher }: MethodProps) {
   const { t } = useTranslation();
   const session = useSession();
   const prove = useMutation({
-    mutationFn: async (): Promise<Proof> => {
-      const begun = await session.send<PasskeyUse>({
+    mutationFn: async (): Promise<SecurityProof> => {
+      const ceremony = await session.send<PasskeyRequest>({
         method: 'POST',
         path: '/api/user/passkey/verify/begin',
         body: { scope },
       });
-      const credential = await showPasskey(begun.options.publicKey);
-      return session.send<Proof>({
+      const credential = await getPasskeyAssertion(ceremony.options.publicKey);
+      return session.send<SecurityProof>({
         method: 'POST',
         path: '/api/user/passkey/verify/finish',
-        body: { flow_token: begun.flow_token, credential },
+        body: { flow_token: ceremony.flow_token, credential },
       });
     },
     onSuccess: onProof,
@@ -178,18 +190,18 @@ function ByPasskey({ scope, onProof, onClose, switcher }: WayProps) {
       <Text size="sm" lh={1.6}>
         {t('proof.byPasskey')}
       </Text>
-      {prove.isError && <FailureNotice error={prove.error} />}
+      {prove.isError && <ErrorNotice error={prove.error} />}
       {switcher}
-      <Actions onClose={onClose}>
+      <DialogButtons onClose={onClose}>
         <Button onClick={() => prove.mutate()} loading={prove.isPending} data-autofocus>
           {t('proof.askPasskey')}
         </Button>
-      </Actions>
+      </DialogButtons>
     </Stack>
   );
 }
 
-function Actions({ onClose, children }: { onClose(): void; children?: ReactNode }) {
+function DialogButtons({ onClose, children }: { onClose(): void; children?: ReactNode }) {
   const { t } = useTranslation();
   return (
     <Group justify="flex-end" gap="sm">

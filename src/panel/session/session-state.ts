@@ -29,20 +29,20 @@ export type SessionState = {
    * session or person is signed in no more.
    */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
-  forget(end: SessionEnd | null): void;
+  clear(end: SessionEnd | null): void;
   /** Whether the access token has at most `seconds` left, by this machine's clock since it came. */
-  runsOutIn(seconds: number): boolean;
+  expiresWithin(seconds: number): boolean;
   subscribe(listener: () => void): () => void;
 };
 
 /** An access token lives for 15 minutes. */
-const longestLife = 900;
+const maxTokenLifeSeconds = 900;
 
 /** `now` in ms. */
 export function createSessionState(now: () => number): SessionState {
   let snapshot: SessionSnapshot = { phase: 'unknown', bundle: null, end: null };
   let epoch = 0;
-  let endsAt = 0;
+  let expiresAt = 0;
   const listeners = new Set<() => void>();
 
   const set = (next: SessionSnapshot): void => {
@@ -53,7 +53,7 @@ export function createSessionState(now: () => number): SessionState {
   const accept = (bundle: SessionBundle): void => {
     // The two machines' clocks need not agree: what counts is how long the server gave.
     const life = bundle.access_expires_at - bundle.session.last_active_at;
-    endsAt = now() + 1000 * Math.min(Math.max(life, 0), longestLife);
+    expiresAt = now() + 1000 * Math.min(Math.max(life, 0), maxTokenLifeSeconds);
     set({ phase: 'signed_in', bundle, end: null });
   };
 
@@ -64,15 +64,15 @@ export function createSessionState(now: () => number): SessionState {
     adopt: (changed) => {
       const { bundle } = snapshot;
       if (bundle === null) return;
-      const isOthers =
+      const isOther =
         'user' in changed ? changed.user.id !== bundle.user.id : changed.session.sid !== bundle.session.sid;
-      if (isOthers) return;
+      if (isOther) return;
       const next = { ...bundle, ...changed };
       if ('access_token' in changed) accept(next);
       else set({ phase: 'signed_in', bundle: next, end: null });
     },
-    forget: (end) => set({ phase: 'anonymous', bundle: null, end }),
-    runsOutIn: (seconds) => snapshot.phase === 'signed_in' && endsAt - now() <= seconds * 1000,
+    clear: (end) => set({ phase: 'anonymous', bundle: null, end }),
+    expiresWithin: (seconds) => snapshot.phase === 'signed_in' && expiresAt - now() <= seconds * 1000,
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,11 +1,11 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
-import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
+import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
 import { UserError } from '../api/user-error.ts';
 import { createRefresh } from './refresh-session.ts';
-import { runExclusive } from './with-refresh-lock.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
+import { withRefreshLock } from './with-refresh-lock.ts';
 
 export type Session = {
   read(): SessionSnapshot;
@@ -21,7 +21,7 @@ export type Session = {
    */
   signIn(username: string, password: string): Promise<string | null>;
   /** The same by another request that ends in a sign-in. */
-  signInAt(request: ApiRequest): Promise<string | null>;
+  signInWith(request: ApiRequest): Promise<string | null>;
   /**
    * The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of
    * a refused one.
@@ -57,7 +57,7 @@ export type SessionDependencies = {
 };
 
 /** An access token with less life than this, in seconds, is renewed before it is used. */
-const shortLife = 60;
+const renewBeforeSeconds = 60;
 
 /** The panel's login session: one object for the whole page. */
 export function createSession({ send, tabs, hasHint, reload, now }: SessionDependencies): Session {
@@ -67,7 +67,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
 
   tabs.subscribe(({ kind, sid }) => {
     const held = currentSid();
-    if (kind === 'signed_out' && sid === held) state.forget('signed_out');
+    if (kind === 'signed_out' && sid === held) state.clear('signed_out');
     if (kind === 'authenticated' && sid !== held) reload();
   });
 
@@ -76,7 +76,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
    * clears.
    */
   const logOut = (): Promise<unknown> =>
-    runExclusive(() => {
+    withRefreshLock(() => {
       const { bundle } = state.read();
       return send({
         method: 'POST',
@@ -85,15 +85,15 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       });
     });
 
-  const begin = (bundle: SessionBundle): void => {
+  const startSession = (bundle: SessionBundle): void => {
     state.accept(bundle);
     tabs.publish({ kind: 'authenticated', sid: bundle.session.sid });
   };
 
-  const signInAt = async (request: ApiRequest): Promise<string | null> => {
-    const answer = await send<LoginAnswer>(request);
+  const signInWith = async (request: ApiRequest): Promise<string | null> => {
+    const answer = await send<LoginResponse>(request);
     if ('require_2fa' in answer) return answer.flow_token;
-    begin(answer);
+    startSession(answer);
     return null;
   };
 
@@ -105,8 +105,8 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     if (former !== undefined && present !== undefined && former !== present) reload();
   };
 
-  const renewInTime = async (): Promise<void> => {
-    if (!state.runsOutIn(shortLife)) return;
+  const renewIfExpiring = async (): Promise<void> => {
+    if (!state.expiresWithin(renewBeforeSeconds)) return;
     try {
       await renew();
     } catch {
@@ -121,11 +121,11 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       if (state.read().phase === 'unknown') await refresh();
     },
     signIn: (username, password) =>
-      signInAt({ method: 'POST', path: '/api/user/auth/login', body: { username, password } }),
-    signInAt,
+      signInWith({ method: 'POST', path: '/api/user/auth/login', body: { username, password } }),
+    signInWith,
     finishSignIn: async (flowToken, code) => {
       const body = { flow_token: flowToken, code };
-      begin(await send<SessionBundle>({ method: 'POST', path: '/api/user/login/2fa', body }));
+      startSession(await send<SessionBundle>({ method: 'POST', path: '/api/user/login/2fa', body }));
     },
     adopt: state.adopt,
     signOut: async () => {
@@ -138,7 +138,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
         await refresh();
         if (state.read().phase === 'signed_in') await logOut();
       }
-      state.forget(null);
+      state.clear(null);
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },
     send: async <T>(request: ApiRequest): Promise<T> => {
@@ -151,7 +151,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
         }
         return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
       };
-      await renewInTime();
+      await renewIfExpiring();
       try {
         return await attempt();
       } catch (error) {

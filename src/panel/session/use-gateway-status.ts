@@ -3,7 +3,7 @@ import type { GatewayStatus } from '../api/types.ts';
 import { useSession } from './session-context.tsx';
 
 /** What the gateway says of itself to everybody. */
-export function useStatus(): UseQueryResult<GatewayStatus> {
+export function useGatewayStatus(): UseQueryResult<GatewayStatus> {
   const session = useSession();
   return useQuery({
     queryKey: ['status'],

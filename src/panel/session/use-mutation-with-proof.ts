@@ -1,16 +1,16 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ProofScope } from '../api/types.ts';
-import { type UseChangeOptions, useChange } from '../api/use-api.ts';
-import { useProof } from './security-proof.tsx';
+import type { SecurityProofScope } from '../api/types.ts';
+import { type UseApiMutationOptions, useApiMutation } from '../api/use-api.ts';
+import { useSecurityProof } from './security-proof.tsx';
 
-type Options<Variables, T> = UseChangeOptions<Variables, T> & {
-  scope: ProofScope;
+type MutationWithProofOptions<Variables, T> = UseApiMutationOptions<Variables, T> & {
+  scope: SecurityProofScope;
   /** False for a change that takes no proof; left out: all take one. */
   needsProof?(variables: Variables): boolean;
 };
 
-type ChangeWithProof<Variables, T> = Pick<
+type MutationWithProof<Variables, T> = Pick<
   UseMutationResult<T, Error, Variables>,
   'data' | 'error' | 'isError' | 'reset' | 'variables'
 > & {
@@ -23,17 +23,17 @@ type ChangeWithProof<Variables, T> = Pick<
  * A change that takes a Security Proof: asks the user to confirm that it is they, then sends the
  * change. Nothing is sent when they give up.
  */
-export function useChangeWithProof<Variables, T = unknown>({
+export function useMutationWithProof<Variables, T = unknown>({
   scope,
   needsProof = () => true,
   request,
   onSuccess,
   onError,
   ...others
-}: Options<Variables, T>): ChangeWithProof<Variables, T> {
-  const askProof = useProof();
+}: MutationWithProofOptions<Variables, T>): MutationWithProof<Variables, T> {
+  const requestProof = useSecurityProof();
   const [isAsking, setAsking] = useState(false);
-  const change = useChange<{ variables: Variables; proof: string }, T>({
+  const change = useApiMutation<{ variables: Variables; proof: string }, T>({
     ...others,
     request: ({ variables, proof }) => {
       const { headers, ...unproven } = request(variables);
@@ -42,17 +42,20 @@ export function useChangeWithProof<Variables, T = unknown>({
     onSuccess: (answer, { variables }) => onSuccess?.(answer, variables),
     onError: (error, { variables }) => onError?.(error, variables),
   });
-  const prove = async (variables: Variables): Promise<void> => {
+  const proveAndMutate = async (variables: Variables): Promise<void> => {
     setAsking(true);
-    const proof = needsProof(variables) ? await askProof(scope) : '';
+    const proof = needsProof(variables) ? await requestProof(scope) : '';
     setAsking(false);
     if (proof !== null) change.mutate({ variables, proof });
   };
   const { data, error, isError, reset } = change;
   return {
-    ...{ data, error, isError, reset },
+    data,
+    error,
+    isError,
+    reset,
     isPending: isAsking || change.isPending,
     variables: change.variables?.variables,
-    mutate: (variables) => void prove(variables),
+    mutate: (variables) => void proveAndMutate(variables),
   };
 }

@@ -3,8 +3,8 @@ import { IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { roleTextKey } from '../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
-import { roleText } from '../session/roles.ts';
 import classes from './account-menu.module.css';
 
 /** Who is signed in, and the way out. */
@@ -31,7 +31,7 @@ export function AccountMenu() {
       <Menu.Dropdown>
         <Menu.Label className={classes.who}>
           {bundle.user.username}
-          <span>{t(roleText(bundle.user.role))}</span>
+          <span>{t(roleTextKey(bundle.user.role))}</span>
         </Menu.Label>
         {signOut.isError && (
           <p className={classes.failed} role="alert">

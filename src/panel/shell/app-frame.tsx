@@ -4,12 +4,12 @@ import { Notifications } from '@mantine/notifications';
 import { type ReactNode, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
-import { ProofProvider } from '../session/security-proof.tsx';
-import { PageControls } from '../ui/page/page-controls.tsx';
+import { SecurityProofProvider } from '../session/security-proof.tsx';
 import { ConfirmProvider } from '../ui/form/confirm-dialog.tsx';
 import { BrandMark } from '../ui/page/brand-mark.tsx';
-import { CrashBoundary } from '../ui/page/error-boundary.tsx';
+import { ErrorBoundary } from '../ui/page/error-boundary.tsx';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
+import { PageControls } from '../ui/page/page-controls.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import classes from './app-frame.module.css';
 import { SideNavigation } from './side-navigation.tsx';
@@ -22,7 +22,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
   useEffect(close, [pathname]);
   return (
     <ConfirmProvider>
-      <ProofProvider>
+      <SecurityProofProvider>
         <a className={classes.skip} href="#content">
           {t('nav.skip')}
         </a>
@@ -45,9 +45,9 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
               </div>
             </header>
             <main id="content" tabIndex={-1} className={classes.content}>
-              <CrashBoundary key={pathname} within>
+              <ErrorBoundary key={pathname} within>
                 <Suspense fallback={<FullPageLoader within />}>{children}</Suspense>
-              </CrashBoundary>
+              </ErrorBoundary>
             </main>
           </div>
         </div>
@@ -61,7 +61,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
           <SideNavigation />
         </Drawer>
         <Notifications position="bottom-right" />
-      </ProofProvider>
+      </SecurityProofProvider>
     </ConfirmProvider>
   );
 }

@@ -17,9 +17,7 @@ import {
   type TablerIcon,
 } from '@tabler/icons-react';
 import type { TextKey } from '../i18n/texts.ts';
-
-/** Roles as the API counts them: users 1, administrators 10, root 100. */
-export const roles = { user: 1, admin: 10, root: 100 } as const;
+import { roles } from '../session/roles.ts';
 
 export type SectionEntry = { path: string; text: TextKey; icon: TablerIcon; role: number };
 

@@ -1,5 +1,5 @@
 /** The longest that the API takes. */
-const longest = 64;
+const maxLength = 64;
 
 /**
  * The code of whoever shared the link, from its `aff`. Empty when there is none that could be
@@ -7,7 +7,7 @@ const longest = 64;
  */
 export function readAffiliateCode(params: URLSearchParams): string {
   const code = (params.get('aff') ?? '').trim();
-  return code.length <= longest ? code : '';
+  return code.length <= maxLength ? code : '';
 }
 
 /** The same as the query of a link to another page, so that it is not lost on the way. */

@@ -10,10 +10,10 @@ const fieldOfCode: Readonly<Record<string, { field: string; text: TextKey }>> = 
 };
 
 /** What the server has against one field, in words to put below it; null when that is nothing. */
-export function showFault(error: unknown, field: string, t: TFunction): string | null {
+export function fieldErrorText(error: unknown, field: string, t: TFunction): string | null {
   if (!(error instanceof ApiError)) return null;
-  const known = fieldOfCode[error.code];
-  if (known?.field === field) return t(known.text);
-  const message = error.faults.get(field);
+  const codeField = fieldOfCode[error.code];
+  if (codeField?.field === field) return t(codeField.text);
+  const message = error.fieldErrors.get(field);
   return message === undefined ? null : t('account.refused', { message });
 }

@@ -4,10 +4,10 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { addressFault } from './validate-email.ts';
-import { showFault } from './field-error-text.ts';
-import { useChallenge } from './use-captcha.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { fieldErrorText } from './field-error-text.ts';
+import { useCaptcha } from './use-captcha.tsx';
+import { validateEmail } from './validate-email.ts';
 
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
 
@@ -16,12 +16,12 @@ export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPassword
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [email, setEmail] = useState(suggested);
-  const challenge = useChallenge(status);
-  const [isChecked, setChecked] = useState(false);
+  const captcha = useCaptcha(status);
+  const [isSubmitted, setSubmitted] = useState(false);
 
-  const ask = useMutation({
+  const requestLink = useMutation({
     mutationFn: (address: string) =>
-      session.send({ method: 'POST', path: '/api/reset_password', body: { email: address, ...challenge.take() } }),
+      session.send({ method: 'POST', path: '/api/reset_password', body: { email: address, ...captcha.take() } }),
     onSuccess: (_answer, address) => onSent(address),
     onError: () => field.current?.focus(),
   });
@@ -29,27 +29,33 @@ export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPassword
   useEffect(() => field.current?.focus(), []);
 
   const address = email.trim();
-  const objection = addressFault(address);
-  const fault = showFault(ask.error, 'email', t);
+  const validationError = validateEmail(address);
+  const fieldError = fieldErrorText(requestLink.error, 'email', t);
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
-    if (objection !== null) field.current?.focus();
-    else if (!challenge.isMissing() && !ask.isPending) ask.mutate(address);
+    setSubmitted(true);
+    if (validationError !== null) field.current?.focus();
+    else if (!captcha.isMissing() && !requestLink.isPending) requestLink.mutate(address);
   };
 
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {ask.isError && fault === null && (
-          <FailureNotice error={ask.error} meanings={{ AUTH_METHOD_DISABLED: 'forgot.noMail' }} />
+        {requestLink.isError && fieldError === null && (
+          <ErrorNotice error={requestLink.error} codeTexts={{ AUTH_METHOD_DISABLED: 'forgot.noMail' }} />
         )}
         <TextInput
           ref={field}
           type="email"
           label={t('account.email')}
-          error={isChecked && objection !== null ? t(objection) : ask.variables === address ? fault : null}
+          error={
+            isSubmitted && validationError !== null
+              ? t(validationError)
+              : requestLink.variables === address
+                ? fieldError
+                : null
+          }
           value={email}
           onChange={(event) => setEmail(event.currentTarget.value)}
           autoComplete="email"
@@ -57,8 +63,8 @@ export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPassword
           spellCheck={false}
           size="md"
         />
-        {challenge.element}
-        <Button type="submit" size="md" loading={ask.isPending} mt={4}>
+        {captcha.element}
+        <Button type="submit" size="md" loading={requestLink.isPending} mt={4}>
           {t('forgot.submit')}
         </Button>
       </Stack>

@@ -7,7 +7,7 @@ import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { ForgotPasswordForm } from './forgot-password-form.tsx';
-import { StatusGate } from './with-gateway-status.tsx';
+import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /**
  * Asks for a link to choose a new password. Whether the address has an account is told by mail
@@ -26,7 +26,7 @@ export function ForgotPasswordPage() {
   };
 
   return (
-    <StatusGate>
+    <WithGatewayStatus>
       {(status) => (
         <WelcomeLayout>
           {isSent ? (
@@ -49,7 +49,7 @@ export function ForgotPasswordPage() {
           )}
         </WelcomeLayout>
       )}
-    </StatusGate>
+    </WithGatewayStatus>
   );
 }
 

@@ -5,9 +5,9 @@ import { Link } from 'react-router';
 import type { LegalTexts } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { PageControls } from '../../ui/page/page-controls.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BrandMark } from '../../ui/page/brand-mark.tsx';
+import { PageControls } from '../../ui/page/page-controls.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import classes from './legal-page.module.css';
 import { Markdown } from './markdown.tsx';
@@ -34,7 +34,7 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
       </header>
       <main className={classes.text}>
         <PageHeading title={title} heading={title} focus />
-        <Answer query={texts}>
+        <QueryResult query={texts}>
           {(data) =>
             data[text].trim() === '' ? (
               <Stack gap={20} align="flex-start">
@@ -47,7 +47,7 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
               <Markdown source={data[text]} />
             )
           }
-        </Answer>
+        </QueryResult>
       </main>
     </div>
   );

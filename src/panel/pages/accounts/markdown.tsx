@@ -10,17 +10,17 @@ export function Markdown({ source }: { source: string }) {
     if (block.kind === 'heading') level = Math.min(block.level + 1, level + 1);
     return { block, level };
   });
-  return <Stack gap={16}>{blocks.map(({ block, level: order }, index) => show(block, order, index))}</Stack>;
+  return <Stack gap={16}>{blocks.map(({ block, level: order }, index) => renderBlock(block, order, index))}</Stack>;
 }
 
 const sizes: Readonly<Record<number, number>> = { 2: 21, 3: 18, 4: 16 };
 
-function show(block: Block, order: number, key: number): ReactNode {
+function renderBlock(block: Block, order: number, key: number): ReactNode {
   switch (block.kind) {
     case 'heading':
       return (
         <Title key={key} order={order as 2 | 3 | 4 | 5 | 6} fz={sizes[order] ?? 15} mt={order === 2 ? 16 : 6}>
-          <Marked parts={block.text} />
+          <InlineText parts={block.text} />
         </Title>
       );
     case 'list':
@@ -28,7 +28,7 @@ function show(block: Block, order: number, key: number): ReactNode {
         <List key={key} type={block.ordered ? 'ordered' : 'unordered'} spacing={6} withPadding>
           {block.items.map((item, index) => (
             <List.Item key={index} lh={1.65}>
-              <Marked parts={item} />
+              <InlineText parts={item} />
             </List.Item>
           ))}
         </List>
@@ -38,17 +38,17 @@ function show(block: Block, order: number, key: number): ReactNode {
     case 'paragraph':
       return (
         <Text key={key} lh={1.7} style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}>
-          <Marked parts={block.text} />
+          <InlineText parts={block.text} />
         </Text>
       );
   }
 }
 
-function Marked({ parts }: { parts: readonly Inline[] }) {
-  return parts.map((part, index) => <Fragment key={index}>{mark(part)}</Fragment>);
+function InlineText({ parts }: { parts: readonly Inline[] }) {
+  return parts.map((part, index) => <Fragment key={index}>{renderInline(part)}</Fragment>);
 }
 
-function mark(part: Inline): ReactNode {
+function renderInline(part: Inline): ReactNode {
   switch (part.kind) {
     case 'text':
       return part.text;
@@ -57,19 +57,19 @@ function mark(part: Inline): ReactNode {
     case 'strong':
       return (
         <strong>
-          <Marked parts={part.children} />
+          <InlineText parts={part.children} />
         </strong>
       );
     case 'emphasis':
       return (
         <em>
-          <Marked parts={part.children} />
+          <InlineText parts={part.children} />
         </em>
       );
     case 'link':
       return (
         <Anchor href={part.href} rel="noopener noreferrer" target="_blank" inherit underline="always">
-          <Marked parts={part.children} />
+          <InlineText parts={part.children} />
         </Anchor>
       );
   }

@@ -4,58 +4,64 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { passwordFault } from '../setup/validate-account.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { validatePassword } from '../setup/validate-account.ts';
+import { fieldErrorText } from './field-error-text.ts';
 import type { ResetLink } from './reset-link.ts';
-import { showFault } from './field-error-text.ts';
 
 type NewPasswordFormProps = {
   link: ResetLink;
   onDone(): void;
   /** The server does not take the link, now or ever. */
-  onDead(): void;
+  onInvalidLink(): void;
 };
 
-export function NewPasswordForm({ link, onDone, onDead }: NewPasswordFormProps) {
+export function NewPasswordForm({ link, onDone, onInvalidLink }: NewPasswordFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [password, setPassword] = useState('');
-  const [isChecked, setChecked] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
 
   const change = useMutation({
     mutationFn: (chosen: string) =>
       session.send({ method: 'POST', path: '/api/user/reset', body: { ...link, password: chosen } }),
     onSuccess: onDone,
     onError: (error) => {
-      const isDead = error instanceof ApiError && (error.code === 'AUTH_FLOW_INVALID' || isMalformed(error));
-      if (isDead) onDead();
+      const isInvalidLink = error instanceof ApiError && (error.code === 'AUTH_FLOW_INVALID' || isMalformed(error));
+      if (isInvalidLink) onInvalidLink();
       else field.current?.focus();
     },
   });
 
   useEffect(() => field.current?.focus(), []);
 
-  const objection = passwordFault(password);
-  const fault = showFault(change.error, 'password', t);
+  const validationError = validatePassword(password);
+  const fieldError = fieldErrorText(change.error, 'password', t);
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
-    if (objection !== null) field.current?.focus();
+    setSubmitted(true);
+    if (validationError !== null) field.current?.focus();
     else if (!change.isPending) change.mutate(password);
   };
 
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {change.isError && fault === null && <FailureNotice error={change.error} />}
+        {change.isError && fieldError === null && <ErrorNotice error={change.error} />}
         <TextInput label={t('account.email')} value={link.email} readOnly autoComplete="username" size="md" />
         <PasswordInput
           ref={field}
           label={t('reset.password')}
           description={t('setup.passwordHint')}
-          error={isChecked && objection !== null ? t(objection) : change.variables === password ? fault : null}
+          error={
+            isSubmitted && validationError !== null
+              ? t(validationError)
+              : change.variables === password
+                ? fieldError
+                : null
+          }
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           autoComplete="new-password"
@@ -71,4 +77,4 @@ export function NewPasswordForm({ link, onDone, onDead }: NewPasswordFormProps) 
 }
 
 /** A link that somebody has cut or changed, so that it cannot even be asked about. */
-const isMalformed = ({ faults }: ApiError): boolean => faults.has('email') || faults.has('token');
+const isMalformed = ({ fieldErrors: faults }: ApiError): boolean => faults.has('email') || faults.has('token');

@@ -12,22 +12,20 @@ import { clearAddress, readResetLink } from './reset-link.ts';
 export function NewPasswordPage() {
   const { t } = useTranslation();
   const [link] = useState(() => readResetLink(window.location.search));
-  const [stage, setStage] = useState<'open' | 'done' | 'dead'>(
-    link.token === '' || link.email === '' ? 'dead' : 'open',
-  );
+  const [step, setStep] = useState<'open' | 'done' | 'dead'>(link.token === '' || link.email === '' ? 'dead' : 'open');
   const title = t('reset.title');
 
   useEffect(clearAddress, []);
 
   return (
     <WelcomeLayout>
-      {stage === 'open' && (
+      {step === 'open' && (
         <Stack gap={32}>
           <PageHeading title={title} heading={t('reset.heading')} intro={t('reset.intro')} />
-          <NewPasswordForm link={link} onDone={() => setStage('done')} onDead={() => setStage('dead')} />
+          <NewPasswordForm link={link} onDone={() => setStep('done')} onInvalidLink={() => setStep('dead')} />
         </Stack>
       )}
-      {stage === 'done' && (
+      {step === 'done' && (
         <AccountMessage
           title={title}
           heading={t('reset.done.heading')}
@@ -35,7 +33,7 @@ export function NewPasswordPage() {
           next={{ to: '/sign-in', text: t('setup.done.next'), state: { username: link.email } }}
         />
       )}
-      {stage === 'dead' && (
+      {step === 'dead' && (
         <AccountMessage
           title={title}
           heading={t('reset.dead.heading')}

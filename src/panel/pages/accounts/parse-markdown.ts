@@ -22,14 +22,14 @@ const rule = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
 export function parseMarkdown(source: string): Block[] {
   const blocks: Block[] = [];
   /** Lines of the paragraph or list item that is being read. */
-  let open: { lines: string[]; close(text: string): void } | null = null;
+  let openBlock: { lines: string[]; close(text: string): void } | null = null;
   const close = (): void => {
-    open?.close(open.lines.join('\n'));
-    open = null;
+    openBlock?.close(openBlock.lines.join('\n'));
+    openBlock = null;
   };
-  const begin = (line: string, then: (text: string) => void): void => {
+  const startBlock = (line: string, onClose: (text: string) => void): void => {
     close();
-    open = { lines: [line], close: then };
+    openBlock = { lines: [line], close: onClose };
   };
 
   for (const line of source.split(/\r\n?|\n/)) {
@@ -45,15 +45,15 @@ export function parseMarkdown(source: string): Block[] {
       blocks.push({ kind: 'rule' });
     } else if (item !== null) {
       const ordered = numbered.test(line);
-      begin(item[1] ?? '', (text) => {
+      startBlock(item[1] ?? '', (text) => {
         const last = blocks.at(-1);
         if (last?.kind === 'list' && last.ordered === ordered) last.items.push(parseInline(text));
         else blocks.push({ kind: 'list', ordered, items: [parseInline(text)] });
       });
-    } else if (open !== null) {
-      (open as { lines: string[] }).lines.push(line.trim());
+    } else if (openBlock !== null) {
+      (openBlock as { lines: string[] }).lines.push(line.trim());
     } else {
-      begin(line.trim(), (text) => blocks.push({ kind: 'paragraph', text: parseInline(text) }));
+      startBlock(line.trim(), (text) => blocks.push({ kind: 'paragraph', text: parseInline(text) }));
     }
   }
   close();
@@ -61,15 +61,15 @@ export function parseMarkdown(source: string): Block[] {
 }
 
 /** Code, link, bold, italics, bare address: whichever comes first. No mark spans a blank line. */
-const mark =
+const inlinePattern =
   /`([^`\n]+)`|\[([^\]\n]{1,500})\]\(([^()\s]{1,2000})\)|\*\*([^*]+)\*\*|__([^_]+)__|\*([^*\s][^*]*)\*|(?<!\w)_([^_\s][^_]*)_(?!\w)|(https?:\/\/[^\s<>()]+[^\s<>().,;:!?])/;
 
 export function parseInline(source: string): Inline[] {
   const parts: Inline[] = [];
-  let rest = source;
-  for (let found = mark.exec(rest); found !== null; found = mark.exec(rest)) {
-    const [whole, code, label, target, strong, strong2, emphasis, emphasis2, address] = found;
-    if (found.index > 0) parts.push({ kind: 'text', text: rest.slice(0, found.index) });
+  let remaining = source;
+  for (let match = inlinePattern.exec(remaining); match !== null; match = inlinePattern.exec(remaining)) {
+    const [whole, code, label, target, strong, strong2, emphasis, emphasis2, address] = match;
+    if (match.index > 0) parts.push({ kind: 'text', text: remaining.slice(0, match.index) });
     parts.push(
       code !== undefined
         ? { kind: 'code', text: code }
@@ -81,9 +81,9 @@ export function parseInline(source: string): Inline[] {
               ? { kind: 'strong', children: parseInline(strong ?? strong2 ?? '') }
               : { kind: 'emphasis', children: parseInline(emphasis ?? emphasis2 ?? '') },
     );
-    rest = rest.slice(found.index + whole.length);
+    remaining = remaining.slice(match.index + whole.length);
   }
-  return rest === '' ? parts : [...parts, { kind: 'text', text: rest }];
+  return remaining === '' ? parts : [...parts, { kind: 'text', text: remaining }];
 }
 
 /** Only where a click does nothing but open a page or a mail. */

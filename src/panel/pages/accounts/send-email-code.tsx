@@ -3,38 +3,38 @@ import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { addressFault } from './validate-email.ts';
-import { showFault } from './field-error-text.ts';
-import type { ChallengeUse } from './use-captcha.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { fieldErrorText } from './field-error-text.ts';
+import type { Captcha } from './use-captcha.tsx';
+import { validateEmail } from './validate-email.ts';
 
 /** Seconds between two codes to one address: the server takes two requests in this time. */
-const pause = 30;
+const resendDelaySeconds = 30;
 
-type SendCodeProps = {
+type SendEmailCodeProps = {
   email: string;
-  challenge: ChallengeUse;
+  captcha: Captcha;
   /** What is wrong with the address, to be said at its field. */
-  onObjection(text: string): void;
+  onInvalidEmail(text: string): void;
   onSent(): void;
 };
 
 /** Mails the code that confirms an address, and again after a while. */
-export function SendCode({ email, challenge, onObjection, onSent }: SendCodeProps) {
+export function SendEmailCode({ email, captcha, onInvalidEmail, onSent }: SendEmailCodeProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [secondsLeft, setSecondsLeft] = useState(0);
 
   const send = useMutation({
     mutationFn: (address: string) =>
-      session.send({ method: 'POST', path: '/api/verification', body: { email: address, ...challenge.take() } }),
+      session.send({ method: 'POST', path: '/api/verification', body: { email: address, ...captcha.take() } }),
     onSuccess: () => {
-      setSecondsLeft(pause);
+      setSecondsLeft(resendDelaySeconds);
       onSent();
     },
     onError: (error) => {
-      const fault = showFault(error, 'email', t);
-      if (fault !== null) onObjection(fault);
+      const fieldError = fieldErrorText(error, 'email', t);
+      if (fieldError !== null) onInvalidEmail(fieldError);
     },
   });
 
@@ -47,16 +47,16 @@ export function SendCode({ email, challenge, onObjection, onSent }: SendCodeProp
   const isSent = send.isSuccess && send.variables === email;
   const mustWait = isSent && secondsLeft > 0;
 
-  const ask = (): void => {
-    const objection = addressFault(email);
-    if (objection !== null) onObjection(t(objection));
-    else if (!challenge.isMissing() && !send.isPending) send.mutate(email);
+  const submit = (): void => {
+    const validationError = validateEmail(email);
+    if (validationError !== null) onInvalidEmail(t(validationError));
+    else if (!captcha.isMissing() && !send.isPending) send.mutate(email);
   };
 
   return (
     <Stack gap={12} align="flex-start">
-      {send.isError && showFault(send.error, 'email', t) === null && <FailureNotice error={send.error} />}
-      <Button variant="default" loading={send.isPending} disabled={mustWait} onClick={ask}>
+      {send.isError && fieldErrorText(send.error, 'email', t) === null && <ErrorNotice error={send.error} />}
+      <Button variant="default" loading={send.isPending} disabled={mustWait} onClick={submit}>
         {mustWait ? t('signUp.sendAgainIn', { seconds: secondsLeft }) : t(isSent ? 'signUp.sendAgain' : 'signUp.send')}
       </Button>
       <Text size="sm" c="dimmed" aria-live="polite">

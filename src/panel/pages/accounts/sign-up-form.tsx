@@ -7,14 +7,14 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { passwordFault, usernameFault } from '../setup/validate-account.ts';
-import { addressFault } from './validate-email.ts';
-import { hasLegalTexts, LegalText } from './legal-line.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { validatePassword, validateUsername } from '../setup/validate-account.ts';
 import { readAffiliateCode } from './affiliate-code.ts';
-import { SendCode } from './send-email-code.tsx';
-import { showFault } from './field-error-text.ts';
-import { useChallenge } from './use-captcha.tsx';
+import { fieldErrorText } from './field-error-text.ts';
+import { hasLegalTexts, LegalText } from './legal-line.tsx';
+import { SendEmailCode } from './send-email-code.tsx';
+import { useCaptcha } from './use-captcha.tsx';
+import { validateEmail } from './validate-email.ts';
 
 type SignUpFormProps = {
   status: GatewayStatus;
@@ -27,18 +27,18 @@ const fields = ['username', 'password', 'email', 'verification_code'] as const;
 type Field = (typeof fields)[number];
 type Account = Record<Field, string>;
 
-const empty: Account = { username: '', password: '', email: '', verification_code: '' };
+const emptyAccount: Account = { username: '', password: '', email: '', verification_code: '' };
 
 export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
   const inputs = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
-  const [typed, setTyped] = useState(empty);
-  const [isChecked, setChecked] = useState(false);
+  const [values, setValues] = useState(emptyAccount);
+  const [isSubmitted, setSubmitted] = useState(false);
   const [isAgreed, setAgreed] = useState(false);
   const agreement = useRef<HTMLInputElement>(null);
-  const challenge = useChallenge(status);
+  const captcha = useCaptcha(status);
   // An address with a mailed code is part of it.
   const confirmsAddress = status.email_verification;
   const mustAgree = hasLegalTexts(status);
@@ -46,15 +46,15 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const focus = (field: Field): void => inputs.current[field]?.focus();
 
   const account: Account = {
-    username: typed.username.trim(),
-    password: typed.password,
-    email: typed.email.trim(),
-    verification_code: typed.verification_code.trim(),
+    username: values.username.trim(),
+    password: values.password,
+    email: values.email.trim(),
+    verification_code: values.verification_code.trim(),
   };
-  const objections: Record<Field, TextKey | null> = {
-    username: usernameFault(account.username),
-    password: passwordFault(account.password),
-    email: confirmsAddress ? addressFault(account.email) : null,
+  const validationErrors: Record<Field, TextKey | null> = {
+    username: validateUsername(account.username),
+    password: validatePassword(account.password),
+    email: confirmsAddress ? validateEmail(account.email) : null,
     verification_code: confirmsAddress && account.verification_code === '' ? 'signUp.codeMissing' : null,
   };
 
@@ -66,18 +66,18 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
         password,
         ...(confirmsAddress ? { email, verification_code } : {}),
         ...(aff === '' ? {} : { aff_code: aff }),
-        ...challenge.take(),
+        ...captcha.take(),
       };
       return session.send({ method: 'POST', path: '/api/user/register', body });
     },
     onSuccess: (_answer, { username }) => onDone(username),
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_REGISTRATION_DISABLED') onClosed();
-      const refused = fields.find((field) => showFault(error, field, t) !== null);
+      const refused = fields.find((field) => fieldErrorText(error, field, t) !== null);
       if (refused) focus(refused);
     },
   });
-  const isToldAtField = fields.some((field) => showFault(register.error, field, t) !== null);
+  const hasFieldError = fields.some((field) => fieldErrorText(register.error, field, t) !== null);
 
   useEffect(() => inputs.current.username?.focus(), []);
 
@@ -85,31 +85,31 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
    * What is wrong with a field: by the rules, then by the server's answer until the field is
    * changed.
    */
-  const tell = (field: Field): string | null => {
-    const objection = objections[field];
-    if (isChecked && objection !== null) return t(objection);
+  const errorOf = (field: Field): string | null => {
+    const validationError = validationErrors[field];
+    if (isSubmitted && validationError !== null) return t(validationError);
     if (field === 'email' && refusedAddress?.address === account.email) return refusedAddress.text;
-    return register.variables?.[field] === account[field] ? showFault(register.error, field, t) : null;
+    return register.variables?.[field] === account[field] ? fieldErrorText(register.error, field, t) : null;
   };
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
-    const wrong = fields.find((field) => objections[field] !== null);
-    if (wrong) focus(wrong);
+    setSubmitted(true);
+    const firstInvalid = fields.find((field) => validationErrors[field] !== null);
+    if (firstInvalid) focus(firstInvalid);
     else if (mustAgree && !isAgreed) agreement.current?.focus();
-    else if (!challenge.isMissing() && !register.isPending) register.mutate(account);
+    else if (!captcha.isMissing() && !register.isPending) register.mutate(account);
   };
 
   const bind = (field: Field) => ({
     ref: (input: HTMLInputElement | null) => {
       inputs.current[field] = input;
     },
-    error: tell(field),
-    value: typed[field],
+    error: errorOf(field),
+    value: values[field],
     onChange: (event: { currentTarget: HTMLInputElement }) => {
       const { value } = event.currentTarget;
-      setTyped((before) => ({ ...before, [field]: value }));
+      setValues((before) => ({ ...before, [field]: value }));
     },
     spellCheck: false,
     size: 'md' as const,
@@ -118,7 +118,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {register.isError && !isToldAtField && <FailureNotice error={register.error} />}
+        {register.isError && !hasFieldError && <ErrorNotice error={register.error} />}
         <TextInput
           {...bind('username')}
           label={t('setup.username')}
@@ -143,11 +143,11 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
                 autoComplete="email"
                 autoCapitalize="none"
               />
-              {challenge.element}
-              <SendCode
+              {captcha.element}
+              <SendEmailCode
                 email={account.email}
-                challenge={challenge}
-                onObjection={(text) => {
+                captcha={captcha}
+                onInvalidEmail={(text) => {
                   setRefusedAddress({ address: account.email, text });
                   focus('email');
                 }}
@@ -163,13 +163,13 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
             />
           </>
         )}
-        {!confirmsAddress && challenge.element}
+        {!confirmsAddress && captcha.element}
         {mustAgree && (
           <Checkbox
             ref={agreement}
             checked={isAgreed}
             onChange={(event) => setAgreed(event.currentTarget.checked)}
-            error={isChecked && !isAgreed ? t('legal.consent.missing') : null}
+            error={isSubmitted && !isAgreed ? t('legal.consent.missing') : null}
             label={<LegalText status={status} sentence="consent" />}
           />
         )}

@@ -7,7 +7,7 @@ import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { SignUpForm } from './sign-up-form.tsx';
-import { StatusGate } from './with-gateway-status.tsx';
+import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /** A new account with a password, where the gateway makes them. */
 export function SignUpPage() {
@@ -18,7 +18,7 @@ export function SignUpPage() {
   const toSignIn = { to: '/sign-in', text: t('account.toSignIn') };
 
   return (
-    <StatusGate>
+    <WithGatewayStatus>
       {(status) => (
         <WelcomeLayout>
           {createdName !== null ? (
@@ -48,6 +48,6 @@ export function SignUpPage() {
           )}
         </WelcomeLayout>
       )}
-    </StatusGate>
+    </WithGatewayStatus>
   );
 }

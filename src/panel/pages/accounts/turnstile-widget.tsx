@@ -9,7 +9,7 @@ import { loadScript } from '../oauth/load-script.ts';
  * https://developers.cloudflare.com/turnstile/get-started/client-side-rendering/.
  */
 type Turnstile = {
-  render(place: HTMLElement, options: Record<string, unknown>): string | undefined;
+  render(container: HTMLElement, options: Record<string, unknown>): string | undefined;
   reset(widget: string): void;
   remove(widget: string): void;
 };
@@ -19,27 +19,27 @@ declare global {
   }
 }
 
-const source = 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit';
+const scriptUrl = 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit';
 
-export type ChallengeHandle = {
+export type CaptchaHandle = {
   /** Has another token made: each is good for one request. */
   renew(): void;
 };
 
-type ChallengeProps = {
+type TurnstileWidgetProps = {
   siteKey: string;
   /** Empty while there is none. */
   onToken(token: string): void;
-  ref?: Ref<ChallengeHandle>;
+  ref?: Ref<CaptchaHandle>;
 };
 
 /**
  * Cloudflare's challenge against robots. Its script is fetched from Cloudflare, so it is shown only
  * where the gateway asks for it.
  */
-export function Challenge({ siteKey, onToken, ref }: ChallengeProps) {
+export function TurnstileWidget({ siteKey, onToken, ref }: TurnstileWidgetProps) {
   const { t } = useTranslation();
-  const [round, setRound] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   const [hasFailed, setFailed] = useState(false);
   const widget = useRef<string | undefined>(undefined);
   const fail = useCallback(() => setFailed(true), []);
@@ -61,7 +61,7 @@ export function Challenge({ siteKey, onToken, ref }: ChallengeProps) {
             variant="default"
             onClick={() => {
               setFailed(false);
-              setRound(round + 1);
+              setAttempt(attempt + 1);
             }}
           >
             {t('app.retry')}
@@ -70,23 +70,23 @@ export function Challenge({ siteKey, onToken, ref }: ChallengeProps) {
       </Alert>
     );
   }
-  return <Widget key={round} siteKey={siteKey} widget={widget} onToken={onToken} onFailed={fail} />;
+  return <TurnstileFrame key={attempt} siteKey={siteKey} widget={widget} onToken={onToken} onFailed={fail} />;
 }
 
-type WidgetProps = {
+type TurnstileFrameProps = {
   siteKey: string;
   widget: { current: string | undefined };
   onToken(token: string): void;
   onFailed(): void;
 };
 
-function Widget({ siteKey, widget, onToken, onFailed }: WidgetProps) {
+function TurnstileFrame({ siteKey, widget, onToken, onFailed }: TurnstileFrameProps) {
   const { i18n } = useTranslation();
   const theme = useComputedColorScheme('light');
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    const parent = place.current;
+    const parent = container.current;
     if (parent === null) return;
     let isCurrent = true;
     const fail = (): void => {
@@ -94,19 +94,19 @@ function Widget({ siteKey, widget, onToken, onFailed }: WidgetProps) {
     };
     const show = (): void => {
       if (!isCurrent) return;
-      const tell = (token: string) => isCurrent && onToken(token);
+      const report = (token: string) => isCurrent && onToken(token);
       widget.current = window.turnstile?.render(parent, {
         sitekey: siteKey,
         theme,
         language: i18n.language,
         size: 'flexible',
-        callback: tell,
-        'expired-callback': () => tell(''),
+        callback: report,
+        'expired-callback': () => report(''),
         'error-callback': fail,
       });
       if (widget.current === undefined) fail();
     };
-    if (window.turnstile === undefined) loadScript(document.head, source).then(show, fail);
+    if (window.turnstile === undefined) loadScript(document.head, scriptUrl).then(show, fail);
     else show();
     return () => {
       isCurrent = false;
@@ -115,5 +115,5 @@ function Widget({ siteKey, widget, onToken, onFailed }: WidgetProps) {
     };
   }, [siteKey, theme, i18n.language, widget, onToken, onFailed]);
 
-  return <Box ref={place} mih={65} />;
+  return <Box ref={container} mih={65} />;
 }

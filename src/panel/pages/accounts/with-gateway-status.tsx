@@ -1,23 +1,23 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate } from 'react-router';
-import { describeError } from '../../api/error-message.ts';
+import { errorMessage } from '../../api/error-message.ts';
 import type { GatewayStatus } from '../../api/types.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 
 /**
  * For pages that depend on how the gateway is set. One without a root account leads to its set-up.
  */
-export function StatusGate({ children }: { children: (status: GatewayStatus) => ReactNode }) {
+export function WithGatewayStatus({ children }: { children: (status: GatewayStatus) => ReactNode }) {
   const { t, i18n } = useTranslation();
-  const status = useStatus();
+  const status = useGatewayStatus();
   if (status.data) return status.data.setup ? children(status.data) : <Navigate to="/setup" replace />;
   if (!status.isError) return <FullPageLoader />;
   return (
     <FullPageMessage
       heading={t('error.title')}
-      text={describeError(status.error, t, i18n.language)}
+      text={errorMessage(status.error, t, i18n.language)}
       action={t('app.retry')}
       onAction={() => void status.refetch()}
     />

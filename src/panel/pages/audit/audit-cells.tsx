@@ -6,14 +6,14 @@ import { Link } from 'react-router';
 import type { AuditEntry } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './audit.module.css';
-import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
-import { findTarget } from './audit-target-path.ts';
 import { type Change, listChanges, listFacts } from './audit-diff.ts';
+import { auditTargetPath } from './audit-target-path.ts';
+import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
 type CellProps = { entry: AuditEntry };
 
 /** What was done, and the whole sentence with who did it. */
-function useAction({ action, username }: AuditEntry): { what: string; sentence: string } {
+function useActionText({ action, username }: AuditEntry): { what: string; sentence: string } {
   const { t } = useTranslation();
   const signIn = signInTexts[action];
   if (signIn !== undefined) {
@@ -26,9 +26,9 @@ function useAction({ action, username }: AuditEntry): { what: string; sentence: 
 }
 
 /** As a sentence, with what it was done to. */
-export function AuditWhat({ entry }: CellProps) {
-  const { sentence } = useAction(entry);
-  const path = findTarget(entry.target);
+export function AuditActionCell({ entry }: CellProps) {
+  const { sentence } = useActionText(entry);
+  const path = auditTargetPath(entry.target);
   return (
     <div className={classes.what}>
       <Text size="sm" fw={550}>
@@ -48,7 +48,7 @@ export function AuditWhat({ entry }: CellProps) {
 }
 
 /** When, how and from where. */
-export function AuditWhen({ entry }: CellProps) {
+export function AuditTimeCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const method = methodTexts[entry.auth_method];
@@ -66,12 +66,12 @@ export function AuditWhen({ entry }: CellProps) {
 }
 
 /** How many fields have changed, and on demand which, from what to what. */
-export function AuditChanges({ entry }: CellProps) {
+export function AuditChangesCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const { what } = useAction(entry);
+  const { what } = useActionText(entry);
   const changes = listChanges(entry.detail, format.time);
   const facts = listFacts(entry.detail, format.time);
   if (changes.length + facts.length === 0) return null;
@@ -90,12 +90,12 @@ export function AuditChanges({ entry }: CellProps) {
           {names.length === 0 ? t('audit.details') : names.join(', ')}
         </span>
       </UnstyledButton>
-      <div id={id}>{isOpen && <Difference changes={changes} facts={facts} />}</div>
+      <div id={id}>{isOpen && <ChangeList changes={changes} facts={facts} />}</div>
     </div>
   );
 }
 
-function Difference({
+function ChangeList({
   changes,
   facts,
 }: {

@@ -3,29 +3,34 @@ export type Change = { field: string; before: string | undefined; after: string 
 
 type Detail = Readonly<Record<string, unknown>>;
 /** Unix seconds in words. */
-type ShowTime = (seconds: number) => string;
+type FormatTime = (seconds: number) => string;
 
 /**
  * What an entry says has changed, by field; the fields of `before` and `after` that are the same
  * are left out, and `updated_at`: the entry itself says when. Empty for what was made or taken away
  * as a whole: then there is nothing to compare.
  */
-export function listChanges({ before, after }: Detail, time: ShowTime): Change[] {
+export function listChanges({ before, after }: Detail, formatTime: FormatTime): Change[] {
   if (before === undefined || after === undefined) return [];
-  if (!isObject(before) && !isObject(after)) return [{ field: '', before: show(before), after: show(after) }];
-  const [was, is] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
-  return [...new Set([...Object.keys(was), ...Object.keys(is)])]
-    .filter((field) => field !== 'updated_at' && JSON.stringify(was[field]) !== JSON.stringify(is[field]))
-    .map((field) => ({ field, before: showField(field, was[field], time), after: showField(field, is[field], time) }));
+  if (!isObject(before) && !isObject(after))
+    return [{ field: '', before: formatValue(before), after: formatValue(after) }];
+  const [oldFields, newFields] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
+  return [...new Set([...Object.keys(oldFields), ...Object.keys(newFields)])]
+    .filter((field) => field !== 'updated_at' && JSON.stringify(oldFields[field]) !== JSON.stringify(newFields[field]))
+    .map((field) => ({
+      field,
+      before: formatField(field, oldFields[field], formatTime),
+      after: formatField(field, newFields[field], formatTime),
+    }));
 }
 
 /** What an entry says besides, or of the one state that it knows. */
-export function listFacts(detail: Detail, time: ShowTime): { field: string; value: string }[] {
+export function listFacts(detail: Detail, formatTime: FormatTime): { field: string; value: string }[] {
   const { before, after, ...others } = detail;
-  const only = before === undefined ? after : after === undefined ? before : undefined;
-  const state = isObject(only) ? only : only === undefined ? {} : { '': only };
+  const onlyState = before === undefined ? after : after === undefined ? before : undefined;
+  const state = isObject(onlyState) ? onlyState : onlyState === undefined ? {} : { '': onlyState };
   return Object.entries({ ...state, ...others })
-    .map(([field, value]) => ({ field, value: showField(field, value, time) ?? '' }))
+    .map(([field, value]) => ({ field, value: formatField(field, value, formatTime) ?? '' }))
     .filter(({ value }) => value !== '');
 }
 
@@ -33,12 +38,12 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Moments are Unix seconds in fields that end in `_at`; 0: never. */
-function showField(field: string, value: unknown, time: ShowTime): string | undefined {
-  if (typeof value !== 'number' || !field.endsWith('_at')) return show(value);
-  return value === 0 ? undefined : time(value);
+function formatField(field: string, value: unknown, formatTime: FormatTime): string | undefined {
+  if (typeof value !== 'number' || !field.endsWith('_at')) return formatValue(value);
+  return value === 0 ? undefined : formatTime(value);
 }
 
-function show(value: unknown): string | undefined {
+function formatValue(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value.join(', ');

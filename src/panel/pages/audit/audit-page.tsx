@@ -2,14 +2,14 @@ import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
-import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { Page } from '../../ui/page/page.tsx';
 import classes from './audit.module.css';
-import { AuditChanges, AuditWhat, AuditWhen } from './audit-cells.tsx';
+import { AuditActionCell, AuditChangesCell, AuditTimeCell } from './audit-cells.tsx';
 import { areaTexts } from './audit-texts.ts';
 
 const filterNames = ['user', 'action', 'range', 'target'] as const;
@@ -30,11 +30,11 @@ export function AuditPage() {
     const days = range === 'day' || range === 'week' || range === 'month' ? ranges[range] : undefined;
     return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;
   }, [range]);
-  const query = useApi<AuditList>(withQuery('/api/audit', { page: filters.page, user, action, target, since }));
+  const query = useApiQuery<AuditList>(withQuery('/api/audit', { page: filters.page, user, action, target, since }));
   const columns: readonly Column<Entry>[] = [
-    { key: 'what', heading: t('audit.area'), render: (entry) => <AuditWhat entry={entry} /> },
-    { key: 'when', heading: t('audit.range'), render: (entry) => <AuditWhen entry={entry} /> },
-    { key: 'changes', heading: t('audit.details'), render: (entry) => <AuditChanges entry={entry} /> },
+    { key: 'what', heading: t('audit.area'), render: (entry) => <AuditActionCell entry={entry} /> },
+    { key: 'when', heading: t('audit.range'), render: (entry) => <AuditTimeCell entry={entry} /> },
+    { key: 'changes', heading: t('audit.details'), render: (entry) => <AuditChangesCell entry={entry} /> },
   ];
   return (
     <Page heading={t('nav.audit')} intro={t('audit.intro')}>
@@ -69,7 +69,7 @@ export function AuditPage() {
 
 function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
-  const search = useTypedFilter(filters.values.user, (text) => filters.set('user', text));
+  const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
   const all = { value: '', label: t('app.all') };
   return (
     <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>

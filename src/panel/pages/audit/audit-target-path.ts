@@ -2,20 +2,20 @@
  * Where the panel shows what an entry is about: `channel:3`, `plugin:kling@1.2.0`; null where there
  * is no page.
  */
-export function findTarget(target: string): string | null {
+export function auditTargetPath(target: string): string | null {
   const [, kind = '', name = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];
-  const safe = encodeURIComponent(name);
+  const encodedName = encodeURIComponent(name);
   switch (kind) {
     case 'channel':
-      return `/channels/${safe}`;
+      return `/channels/${encodedName}`;
     case 'user':
-      return `/users/${safe}`;
+      return `/users/${encodedName}`;
     case 'task':
-      return `/tasks/${safe}`;
+      return `/tasks/${encodedName}`;
     case 'oauth_provider':
-      return `/settings/providers/${safe}`;
+      return `/settings/providers/${encodedName}`;
     case 'option':
-      return `/settings?q=${safe}`;
+      return `/settings?q=${encodedName}`;
     case 'plugin':
       return `/plugins/${encodeURIComponent(name.split('@')[0] ?? '')}`;
     default:

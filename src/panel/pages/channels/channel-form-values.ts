@@ -49,7 +49,7 @@ export const sourceOf = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 
   return type === relayType ? 'relay' : `type:${type}`;
 };
 
-export const valuesOf = (channel: SavedChannel): ChannelValues => ({
+export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   name: channel.name,
   task_plugin_key: sourceOf(channel),
   base_url: channel.base_url,
@@ -69,21 +69,27 @@ export const pluginOf = (choices: ChannelChoices, source: string): PluginChoice 
   );
 
 /** Whether the key would be sent elsewhere than where it was entered for. */
-export const movesKey = (values: ChannelValues, stored: Channel): boolean =>
+export const sendsKeyElsewhere = (values: ChannelValues, stored: Channel): boolean =>
   values.task_plugin_key !== sourceOf(stored) || values.base_url.trim() !== stored.base_url;
 
-export function checkChannel(
+type ChannelValidation = {
+  values: ChannelValues;
+  /** null for a new channel. */
+  stored: Channel | null;
+  plugin: PluginChoice | undefined;
+};
+
+/** The text of what is wrong with each field, null for a valid one. */
+export function validateChannel(
   t: TFunction,
-  values: ChannelValues,
-  stored: Channel | null,
-  plugin: PluginChoice | undefined,
+  { values, stored, plugin }: ChannelValidation,
 ): Partial<Record<keyof ChannelValues, string | null>> {
   const { name, task_plugin_key: source, key, models, groups, base_url: address, model_mapping: mapping } = values;
-  const keyMissing = key.trim() === '' && (stored === null || movesKey(values, stored));
+  const keyMissing = key.trim() === '' && (stored === null || sendsKeyElsewhere(values, stored));
   return {
     name: name.trim() === '' ? t('channels.nameMissing') : null,
     task_plugin_key: source === '' ? t('channels.pluginMissing') : null,
-    base_url: checkAddress(t, address, (plugin?.base_url ?? '') === '' && source !== ''),
+    base_url: validateAddress(t, address, (plugin?.base_url ?? '') === '' && source !== ''),
     key: keyMissing ? t(stored === null ? 'channels.keyMissing' : 'channels.keyAgain') : null,
     models: models.length === 0 ? t('channels.modelsMissing') : null,
     groups: groups.length === 0 ? t('channels.groupsMissing') : null,
@@ -94,7 +100,7 @@ export function checkChannel(
   };
 }
 
-function checkAddress(t: TFunction, address: string, isNeeded: boolean): string | null {
+function validateAddress(t: TFunction, address: string, isNeeded: boolean): string | null {
   const text = address.trim();
   if (text === '') return isNeeded ? t('channels.addressMissing') : null;
   return /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text) ? null : t('channels.addressInvalid');
@@ -104,21 +110,21 @@ function checkAddress(t: TFunction, address: string, isNeeded: boolean): string 
  * What the API takes; of a stored channel only what is another now than when the form `begun`, so
  * that nothing is moved or checked in vain, and what somebody else has changed meanwhile stays.
  */
-export function readChannel(values: ChannelValues, begun: ChannelValues | null): Record<string, unknown> {
+export function toChannelBody(values: ChannelValues, original: ChannelValues | null): Record<string, unknown> {
   const { task_plugin_key: source, key } = values;
-  const before = begun === null ? {} : fieldsOf(begun);
-  const changed = Object.entries(fieldsOf(values)).filter(
+  const before = original === null ? {} : toFields(original);
+  const changed = Object.entries(toFields(values)).filter(
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
   );
-  const isBoundAnew = begun === null || source !== begun.task_plugin_key;
+  const hasNewBinding = original === null || source !== original.task_plugin_key;
   return {
     ...Object.fromEntries(changed),
-    ...(isBoundAnew ? bindingOf(source) : {}),
+    ...(hasNewBinding ? bindingOf(source) : {}),
     ...(key.trim() === '' ? {} : { key: key.trim() }),
   };
 }
 
-const fieldsOf = (values: ChannelValues): Record<string, unknown> => ({
+const toFields = (values: ChannelValues): Record<string, unknown> => ({
   name: values.name.trim(),
   base_url: values.base_url.trim(),
   models: values.models,

@@ -3,11 +3,11 @@ import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, movesKey, pluginOf } from './channel-form-values.ts';
+import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
 import classes from './channels.module.css';
 import { MappingInput } from './mapping-input.tsx';
 import { PluginSelect } from './plugin-select.tsx';
@@ -30,7 +30,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
   const { values } = form;
   const plugin = pluginOf(choices, values.task_plugin_key);
   const hasAdvancedFault = (['model_mapping', 'priority', 'weight', 'settings'] as const).some((field) =>
-    form.tell(field),
+    form.errorOf(field),
   );
 
   const choosePlugin = (source: string): void => {
@@ -44,13 +44,13 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <Section heading={t('channels.connection')}>
           <PluginSelect
             choices={choices}
             value={values.task_plugin_key}
             onChange={choosePlugin}
-            error={form.tell('task_plugin_key')}
+            error={form.errorOf('task_plugin_key')}
           />
           <div className={classes.pair}>
             <TextInput
@@ -69,7 +69,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {...form.bind('base_url')}
             />
           </div>
-          {stored !== null && movesKey(values, stored) && values.key.trim() === '' && (
+          {stored !== null && sendsKeyElsewhere(values, stored) && values.key.trim() === '' && (
             <Alert color="yellow" variant="light" icon={<IconKey size={20} stroke={1.6} aria-hidden="true" />}>
               {t('channels.keyMoves')}
             </Alert>
@@ -129,12 +129,12 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {...form.bindValue('weight')}
             />
           </div>
-          <Fold label={t('channels.advanced')} note={t('channels.advancedNote')} isForced={hasAdvancedFault}>
+          <Collapsible label={t('channels.advanced')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
             <Stack gap="lg">
               <MappingInput
                 rows={values.model_mapping}
                 onChange={(rows) => form.set('model_mapping', rows)}
-                error={form.tell('model_mapping')}
+                error={form.errorOf('model_mapping')}
               />
               <Textarea
                 label={t('channels.settings')}
@@ -147,7 +147,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
                 {...form.bind('settings')}
               />
             </Stack>
-          </Fold>
+          </Collapsible>
         </Section>
 
         <Group justify="flex-end" gap="sm">

@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
@@ -17,12 +17,12 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
 export function ChannelHealth({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  if (!isReadable) return <StatusMark tone="bad">{t('channels.health.key')}</StatusMark>;
+  if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
   const { text, tone } = states[health.state];
   const count = { good: format.number(health.succeeded), bad: format.number(health.failed) };
   return (
     <div>
-      <StatusMark tone={tone}>{t(text)}</StatusMark>
+      <StatusLabel tone={tone}>{t(text)}</StatusLabel>
       {health.succeeded + health.failed > 0 && (
         <Text size="xs" c="dimmed">
           {t('channels.health.count', count)}

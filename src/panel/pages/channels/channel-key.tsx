@@ -3,10 +3,10 @@ import { IconEye, IconEyeOff } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
-import { useProof } from '../../session/security-proof.tsx';
+import { useApiMutation } from '../../api/use-api.ts';
+import { useSecurityProof } from '../../session/security-proof.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /**
@@ -15,9 +15,9 @@ import { Section } from '../../ui/page/section.tsx';
  */
 export function ChannelKey({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
-  const prove = useProof();
+  const prove = useSecurityProof();
   const [key, setKey] = useState<string | null>(null);
-  const change = useChange<string, { key: string }>({
+  const change = useApiMutation<string, { key: string }>({
     request: (proof) => ({
       method: 'POST',
       path: `/api/channel/${channel.id}/key`,
@@ -57,7 +57,7 @@ export function ChannelKey({ channel }: { channel: Channel }) {
         )
       }
     >
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
       {key === null ? (
         <Group gap={8}>
           <Text size="sm" c="dimmed">

@@ -3,45 +3,44 @@ import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { ChannelForm } from './channel-form.tsx';
+import { type ChannelValues, pluginOf, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
-import { type ChannelValues, checkChannel, pluginOf, readChannel, valuesOf } from './channel-form-values.ts';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
 /** One channel: whether it serves, what it is made of, and how it is tried. */
 export function ChannelPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const channel = useApi<Channel>(`/api/channel/${encodeURIComponent(id)}`, { keep: false });
-  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const channel = useApiQuery<Channel>(`/api/channel/${encodeURIComponent(id)}`, { keepPrevious: false });
+  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
     return (
       <Page heading={t('channels.one')} back={back} narrow>
-        <Answer
+        <QueryResult
           query={channel}
-          missing={
-            <MissingThing
+          notFound={
+            <ResourceNotFound
               heading={t('channels.missing')}
               text={t('channels.missingText')}
               list={{ to: '/channels', name: 'channels.all' }}
             />
           }
         >
-          {() => <Answer query={choices}>{() => null}</Answer>}
-        </Answer>
+          {() => <QueryResult query={choices}>{() => null}</QueryResult>}
+        </QueryResult>
       </Page>
     );
   }
@@ -52,7 +51,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
   const { t } = useTranslation();
   const role = useRole();
   const remove = useDeleteChannel(channel);
-  const plugin = pluginOf(choices, valuesOf(channel).task_plugin_key);
+  const plugin = pluginOf(choices, toFormValues(channel).task_plugin_key);
   return (
     <Page
       heading={channel.name}
@@ -63,14 +62,14 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
           variant="default"
           leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
           loading={remove.isPending}
-          onClick={() => void remove.ask()}
+          onClick={() => void remove.confirmAndDelete()}
         >
           {t('app.delete')}
         </Button>
       }
       narrow
     >
-      {remove.error !== null && <FailureNotice error={remove.error} />}
+      {remove.error !== null && <ErrorNotice error={remove.error} />}
       <Stack gap="lg">
         <ChannelStatus channel={channel} />
         <ChannelTest channel={channel} />
@@ -83,20 +82,21 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
 
 function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
   const { t } = useTranslation();
-  const change = useChange<Record<string, unknown>, SavedChannel>({
+  const change = useApiMutation<Record<string, unknown>, SavedChannel>({
     request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}`, body }),
-    stale: ['/api/channel'],
+    invalidates: ['/api/channel'],
     onSuccess: (saved) => {
-      notifyDone(t('app.saved'));
-      form.restart(valuesOf(saved));
+      notifySuccess(t('app.saved'));
+      form.reset(toFormValues(saved));
     },
   });
   const form = useForm<ChannelValues, Record<string, unknown>>({
-    initial: valuesOf(channel),
-    check: (values) => checkChannel(t, values, channel, pluginOf(choices, values.task_plugin_key)),
-    read: readChannel,
+    initial: toFormValues(channel),
+    validate: (values) =>
+      validateChannel(t, { values, stored: channel, plugin: pluginOf(choices, values.task_plugin_key) }),
+    toVariables: toChannelBody,
     change,
-    meanings: { CHANNEL_KEY_REQUIRED: 'channels.keyAgain' },
+    codeTexts: { CHANNEL_KEY_REQUIRED: 'channels.keyAgain' },
   });
   return (
     <ChannelForm
@@ -107,7 +107,7 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
       actions={
         form.isDirty && (
           <Group>
-            <Button variant="default" disabled={form.isPending} onClick={() => form.restart(valuesOf(channel))}>
+            <Button variant="default" disabled={form.isPending} onClick={() => form.reset(toFormValues(channel))}>
               {t('channels.discard')}
             </Button>
           </Group>

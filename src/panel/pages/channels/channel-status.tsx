@@ -1,6 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { channelStatus } from '../../api/record-status.ts';
 import type { Channel } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
@@ -16,7 +17,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   return (
     <Section
       heading={t('channels.service')}
-      intro={t(channel.status === 1 ? 'channels.serviceOn' : 'channels.serviceOff')}
+      intro={t(channel.status === channelStatus.enabled ? 'channels.serviceOn' : 'channels.serviceOff')}
       actions={<ChannelSwitch channel={channel} />}
     >
       <dl className={classes.facts}>

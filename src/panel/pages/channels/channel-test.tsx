@@ -1,19 +1,19 @@
 import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import type { ChannelTrial, SavedChannel } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Asks the vendor with the stored key, at no cost, and shows how far it came. */
 export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) {
   const { t } = useTranslation();
-  const change = useChange<number, ChannelTrial>({
-    request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, patienceMs: 90_000 }),
+  const change = useApiMutation<number, ChannelTestResult>({
+    request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, timeoutMs: 90_000 }),
   });
-  const names = {
+  const stepNames = {
     key: t('channels.step.key'),
     plugin: t('channels.step.plugin'),
     address: t('channels.step.address'),
@@ -37,9 +37,9 @@ export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) 
         </Button>
       }
     >
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
       {change.data !== undefined && !change.isPending && (
-        <TrialSteps ok={change.data.ok} steps={change.data.steps} names={names} />
+        <TrialSteps ok={change.data.ok} steps={change.data.steps} names={stepNames} />
       )}
     </Section>
   );

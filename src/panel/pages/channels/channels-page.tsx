@@ -3,24 +3,24 @@ import { IconPlus } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { pluginOf, sourceOf } from './channel-form-values.ts';
 import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
-import { pluginOf, sourceOf } from './channel-form-values.ts';
 import classes from './channels.module.css';
 
 /** Accounts at vendors, and which of them serve. */
 export function ChannelsPage() {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
-  const query = useApi<ChannelPage>(withQuery('/api/channel', { page }));
-  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const query = useApiQuery<ChannelPage>(withQuery('/api/channel', { page }));
+  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
   const add = (
     <Button component={Link} to="/channels/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
       {t('channels.add')}

@@ -10,7 +10,7 @@ type MappingInputProps = { rows: MappingRows; onChange(rows: MappingRows): void;
 /** What clients call a model, and what the vendor calls it. */
 export function MappingInput({ rows, onChange, error }: MappingInputProps) {
   const { t } = useTranslation();
-  const put = (index: number, change: Partial<MappingRows[number]>): void =>
+  const updateRow = (index: number, change: Partial<MappingRows[number]>): void =>
     onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
   return (
     <fieldset className={classes.mapping}>
@@ -22,7 +22,7 @@ export function MappingInput({ rows, onChange, error }: MappingInputProps) {
             aria-label={t('channels.mappingFrom', { number: index + 1 })}
             placeholder={t('channels.mappingFromExample')}
             value={row.from}
-            onChange={(event) => put(index, { from: event.currentTarget.value })}
+            onChange={(event) => updateRow(index, { from: event.currentTarget.value })}
             spellCheck={false}
           />
           <IconArrowRight size={16} stroke={1.6} aria-hidden="true" />
@@ -30,7 +30,7 @@ export function MappingInput({ rows, onChange, error }: MappingInputProps) {
             aria-label={t('channels.mappingTo', { number: index + 1 })}
             placeholder={t('channels.mappingToExample')}
             value={row.to}
-            onChange={(event) => put(index, { to: event.currentTarget.value })}
+            onChange={(event) => updateRow(index, { to: event.currentTarget.value })}
             spellCheck={false}
           />
           <ActionIcon

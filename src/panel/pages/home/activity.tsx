@@ -1,26 +1,30 @@
 import { useTranslation } from 'react-i18next';
-import type { UsageFigures } from '../../api/types.ts';
+import type { UsageStats } from '../../api/types.ts';
 import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './activity.module.css';
 
-type Day = UsageFigures['by_day'][number];
+type Day = UsageStats['by_day'][number];
 
-const hasNews = ({ succeeded, failed, running, spend }: Day): boolean => succeeded + failed + running + spend > 0;
+const hasActivity = ({ succeeded, failed, running, spend }: Day): boolean => succeeded + failed + running + spend > 0;
 
 /** What happened on each day, and what it cost: as pictures, or as the tables behind them. */
-export function Activity({ figures: { by_day, totals } }: { figures: UsageFigures }) {
+export function Activity({ figures: { by_day, totals } }: { figures: UsageStats }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   // The API counts days as UTC does.
-  const axis = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-  const whole = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
-  const at = (day: number): Date => new Date(day * 1000);
-  const days = by_day.map((day) => ({ ...day, day: axis.format(at(day.day)) }));
-  const rows = by_day.filter(hasNews).reverse();
-  const dayColumn: Column<Day> = { key: 'day', heading: t('home.day'), render: ({ day }) => whole.format(at(day)) };
+  const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const toDate = (day: number): Date => new Date(day * 1000);
+  const days = by_day.map((day) => ({ ...day, day: axisDate.format(toDate(day.day)) }));
+  const rows = by_day.filter(hasActivity).reverse();
+  const dayColumn: Column<Day> = {
+    key: 'day',
+    heading: t('home.day'),
+    render: ({ day }) => fullDate.format(toDate(day)),
+  };
   const counts = {
     succeeded: format.number(totals.succeeded),
     failed: format.number(totals.failed),
@@ -45,7 +49,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageFigure
           />
         }
         table={
-          <Rows
+          <PlainTable
             label={t('home.byDay')}
             rows={rows}
             rowKey={({ day }) => day}
@@ -85,7 +89,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageFigure
           />
         }
         table={
-          <Rows
+          <PlainTable
             label={t('home.spendByDay')}
             rows={rows}
             rowKey={({ day }) => day}

@@ -2,16 +2,15 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { StatusMark } from '../../ui/display/status-label.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { roles, useRole } from '../../session/roles.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './attention-list.module.css';
 
-const words: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
+const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
   plugin_failed: { title: 'home.attention.plugin_failed', remedy: 'home.attention.plugin_failed.remedy' },
   channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
@@ -43,20 +42,20 @@ const refreshMs = 60_000;
 export function AttentionList() {
   const { t } = useTranslation();
   const role = useRole();
-  const { data = [], error } = useApi<AttentionItem[]>('/api/attention', { refreshMs });
+  const { data = [], error } = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs });
   // That nobody could look is not that all is well.
-  if (data.length === 0) return error && <FailureNotice error={error} />;
+  if (data.length === 0) return error && <ErrorNotice error={error} />;
   return (
     <Section heading={t('home.attention')}>
       <ul className={classes.items}>
         {withKeys(data).map(({ key, item }) => {
-          const { title, remedy } = words[item.code];
-          const place = placeOf(item.target);
+          const { title, remedy } = texts[item.code];
+          const page = targetPage(item.target);
           return (
             <li key={key} className={classes.item}>
               <div className={classes.words}>
                 <h3 className={classes.title}>
-                  <StatusMark tone={item.severity === 'error' ? 'bad' : 'waiting'}>{t(title)}</StatusMark>
+                  <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>{t(title)}</StatusLabel>
                   <span className={classes.severity}>
                     {t(item.severity === 'error' ? 'home.attention.error' : 'home.attention.warning')}
                   </span>
@@ -66,10 +65,10 @@ export function AttentionList() {
                   {item.message}
                 </p>
               </div>
-              {role >= place.role && (
+              {role >= page.role && (
                 <Button
                   component={Link}
-                  to={place.to}
+                  to={page.to}
                   variant="default"
                   size="compact-md"
                   aria-label={t('home.attention.lookAt', { what: t(title) })}
@@ -89,15 +88,15 @@ export function AttentionList() {
 function withKeys(items: readonly AttentionItem[]): { key: string; item: AttentionItem }[] {
   const seen = new Map<string, number>();
   return items.map((item) => {
-    const what = `${item.code} ${item.target.id}`;
-    const nth = seen.get(what) ?? 0;
-    seen.set(what, nth + 1);
-    return { key: `${what} ${nth}`, item };
+    const name = `${item.code} ${item.target.id}`;
+    const nth = seen.get(name) ?? 0;
+    seen.set(name, nth + 1);
+    return { key: `${name} ${nth}`, item };
   });
 }
 
 /** The page that shows it, and who may open that. */
-function placeOf({ kind, id }: AttentionItem['target']): { to: string; role: number } {
+function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: number } {
   const name = encodeURIComponent(String(id ?? ''));
   switch (kind) {
     case 'plugin':

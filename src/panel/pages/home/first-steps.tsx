@@ -3,26 +3,25 @@ import { IconCheck } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ApiKeyPage, ChannelPage, DemoChannel, TaskSummary } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import type { PagedRows } from '../../ui/display/data-table.tsx';
+import { roles, useRole } from '../../session/roles.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import type { PagedRows } from '../../ui/display/data-table.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './first-steps.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
-type Progress = { steps: readonly Step[]; isComplete: boolean };
+type FirstStepsProgress = { steps: readonly Step[]; isComplete: boolean };
 
 /** Which of the first steps are done; null until that is known. */
-export function useProgress(): Progress | null {
+export function useFirstStepsProgress(): FirstStepsProgress | null {
   const isAdmin = useRole() >= roles.admin;
-  const channels = useApi<ChannelPage>('/api/channel?page_size=1', { enabled: isAdmin });
-  const tasks = useApi<PagedRows<TaskSummary>>('/api/task?page_size=1');
-  const keys = useApi<ApiKeyPage>('/api/token?page_size=1');
+  const channels = useApiQuery<ChannelPage>('/api/channel?page_size=1', { enabled: isAdmin });
+  const tasks = useApiQuery<PagedRows<TaskSummary>>('/api/task?page_size=1');
+  const keys = useApiQuery<ApiKeyPage>('/api/token?page_size=1');
   if (tasks.data === undefined || keys.data === undefined || (isAdmin && channels.data === undefined)) return null;
   const steps: Step[] = [
     {
@@ -52,7 +51,7 @@ export function useProgress(): Progress | null {
   return { steps, isComplete: steps.every(({ isDone }) => isDone) };
 }
 
-type FirstStepsProps = { progress: Progress; origin: string; onHide(): void };
+type FirstStepsProps = { progress: FirstStepsProgress; origin: string; onHide(): void };
 
 /** The way of a newcomer to a first result and a first call of his own. */
 export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsProps) {
@@ -81,7 +80,7 @@ export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsPr
               </span>
             ) : (
               <Group gap="sm">
-                {step.to === '/channels/new' && <UseDemo />}
+                {step.to === '/channels/new' && <AddDemoChannel />}
                 <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
                   {t(step.action)}
                 </Button>
@@ -102,21 +101,21 @@ export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsPr
 }
 
 /** For root: a vendor that is built in, to see the gateway at work without an account anywhere. */
-function UseDemo() {
+function AddDemoChannel() {
   const { t } = useTranslation();
   const isRoot = useRole() >= roles.root;
-  const make = useChange<void, DemoChannel>({
+  const createChannel = useApiMutation<void, DemoChannel>({
     request: () => ({ method: 'POST', path: '/api/setup/demo-channel' }),
-    stale: ['/api/channel', '/api/model', '/api/attention'],
-    onSuccess: () => notifyDone(t('home.first.demoDone')),
+    invalidates: ['/api/channel', '/api/model', '/api/attention'],
+    onSuccess: () => notifySuccess(t('home.first.demoDone')),
   });
   if (!isRoot) return null;
   return (
     <>
-      {make.isError && (
-        <FailureNotice error={make.error} meanings={{ CHANNEL_DEMO_UNAVAILABLE: 'home.first.demoNone' }} />
+      {createChannel.isError && (
+        <ErrorNotice error={createChannel.error} codeTexts={{ CHANNEL_DEMO_UNAVAILABLE: 'home.first.demoNone' }} />
       )}
-      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>
+      <Button variant="default" loading={createChannel.isPending} onClick={() => createChannel.mutate()}>
         {t('home.first.demoAction')}
       </Button>
     </>

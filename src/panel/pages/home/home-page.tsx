@@ -2,32 +2,31 @@ import { Anchor, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { UsageFigures, User } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import type { UsageStats, User } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { useRole } from '../../session/roles.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
-import { FirstSteps, useProgress } from './first-steps.tsx';
-import { GlanceFigures } from './summary-figures.tsx';
+import { FirstSteps, useFirstStepsProgress } from './first-steps.tsx';
 import { areStepsHidden, hideSteps } from './first-steps-storage.ts';
 import { SlowestModels } from './slowest-models.tsx';
+import { SummaryFigures } from './summary-figures.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
   string,
   TextKey
 >;
-const usualSpan = '30';
+const defaultSpan = '30';
 const filterNames = ['days', 'scope'] as const;
 const refreshMs = 30_000;
 
@@ -38,25 +37,25 @@ export function HomePage() {
   const { bundle } = useSessionSnapshot();
   const isAdmin = useRole() >= roles.admin;
   const { values, set } = useFilters(filterNames);
-  const [areHidden, setHidden] = useState(areStepsHidden);
-  const days = Object.hasOwn(spans, values.days) ? values.days : usualSpan;
+  const [isHidden, setHidden] = useState(areStepsHidden);
+  const days = Object.hasOwn(spans, values.days) ? values.days : defaultSpan;
   const all = isAdmin && values.scope === 'all';
   const self = useQuery({
     queryKey: ['self', bundle?.session.sid],
     queryFn: () => session.send<User>({ method: 'GET', path: '/api/user/self' }),
     enabled: bundle !== null,
   });
-  const figures = useApi<UsageFigures>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
-  const progress = useProgress();
-  const status = useStatus();
+  const figures = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
+  const progress = useFirstStepsProgress();
+  const status = useGatewayStatus();
   if (bundle === null) return null;
-  const putAway = (): void => {
+  const hide = (): void => {
     hideSteps();
     setHidden(true);
   };
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
-  const isNew = progress?.isComplete === false && !areHidden;
+  const isNew = progress?.isComplete === false && !isHidden;
   const isQuiet = figures.data !== undefined && isEmpty(figures.data);
 
   return (
@@ -81,20 +80,20 @@ export function HomePage() {
             <SegmentedControl
               aria-label={t('home.days')}
               value={days}
-              onChange={(span) => set('days', span === usualSpan ? '' : span)}
+              onChange={(span) => set('days', span === defaultSpan ? '' : span)}
               data={Object.entries(spans).map(([value, text]) => ({ value, label: t(text) }))}
             />
           </>
         )
       }
     >
-      {self.isError && <FailureNotice error={self.error} />}
-      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={putAway} />}
+      {self.isError && <ErrorNotice error={self.error} />}
+      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={hide} />}
       {isAdmin && <AttentionList />}
-      <Answer query={figures}>
+      <QueryResult query={figures}>
         {(data) => (
           <>
-            <GlanceFigures balance={user.quota} figures={data} days={days} all={all} />
+            <SummaryFigures balance={user.quota} figures={data} days={days} all={all} />
             {isEmpty(data) ? (
               !isNew && <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
             ) : (
@@ -105,7 +104,7 @@ export function HomePage() {
             )}
           </>
         )}
-      </Answer>
+      </QueryResult>
       <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
         <CopyField text={`${origin}/v1`} />
         <Anchor href="/api/docs" size="sm" style={{ alignSelf: 'flex-start' }}>
@@ -116,5 +115,4 @@ export function HomePage() {
   );
 }
 
-const isEmpty = ({ totals: { succeeded, failed, running } }: UsageFigures): boolean =>
-  succeeded + failed + running === 0;
+const isEmpty = ({ totals: { succeeded, failed, running } }: UsageStats): boolean => succeeded + failed + running === 0;

@@ -1,10 +1,10 @@
 import { useTranslation } from 'react-i18next';
-import type { UsageFigures } from '../../api/types.ts';
-import { Rows } from '../../ui/display/data-table.tsx';
+import type { UsageStats } from '../../api/types.ts';
+import { PlainTable } from '../../ui/display/data-table.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 
-type ModelFigures = UsageFigures['slowest'][number];
+type ModelFigures = UsageStats['slowest'][number];
 
 /** How long the models take that take longest, and how often they fail. */
 export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
@@ -14,7 +14,7 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
   const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
   return (
     <Section heading={t('home.slowest')} intro={t('home.slowest.intro')}>
-      <Rows
+      <PlainTable
         label={t('home.slowest')}
         rows={models}
         rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}

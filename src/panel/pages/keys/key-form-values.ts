@@ -16,7 +16,7 @@ export type KeyValues = {
   webhook_url: string;
 };
 
-export const blankKey: KeyValues = {
+export const emptyKey: KeyValues = {
   name: '',
   budget: 'account',
   usd: '',
@@ -27,7 +27,7 @@ export const blankKey: KeyValues = {
   webhook_url: '',
 };
 
-export const valuesOf = (key: ApiKey): KeyValues => ({
+export const toFormValues = (key: ApiKey): KeyValues => ({
   name: key.name,
   budget: key.unlimited_quota ? 'account' : 'own',
   usd: key.unlimited_quota ? '' : key.quota / quotaPerUsd,
@@ -42,9 +42,9 @@ export const valuesOf = (key: ApiKey): KeyValues => ({
  * What is sent of the values: all of them for a new key, else those that differ from how the key
  * was.
  */
-export function readKey(values: KeyValues, before: KeyValues = blankKey): ApiKeyFields {
+export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiKeyFields {
   const differs = (field: keyof KeyValues): boolean => JSON.stringify(values[field]) !== JSON.stringify(before[field]);
-  const isNew = before === blankKey;
+  const isNew = before === emptyKey;
   return {
     ...(isNew || differs('name') ? { name: values.name.trim() } : {}),
     ...(isNew || differs('budget') ? { unlimited_quota: values.budget === 'account' } : {}),
@@ -59,7 +59,7 @@ export function readKey(values: KeyValues, before: KeyValues = blankKey): ApiKey
   };
 }
 
-export const checkKey = (values: KeyValues, t: TFunction) => ({
+export const validateKey = (values: KeyValues, t: TFunction) => ({
   name:
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
   usd: values.budget === 'own' && (values.usd === '' || Number(values.usd) < 0) ? t('keys.budgetMissing') : null,
@@ -71,8 +71,8 @@ const isWebAddress = (text: string): boolean => URL.canParse(text.trim()) && /^h
 /** The day on which a moment lies where the reader is. */
 function dayOf(seconds: number): string {
   const at = new Date(seconds * 1000);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const twoDigits = (value: number): string => String(value).padStart(2, '0');
+  return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())}`;
 }
 
 /** The last second of a day where the reader is. */

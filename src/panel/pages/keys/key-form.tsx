@@ -2,11 +2,10 @@ import { Group, Input, NumberInput, SegmentedControl, Stack, TagsInput, TextInpu
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import type { KeyValues } from './key-form-values.ts';
 
@@ -79,12 +78,12 @@ function Limits({ form }: { form: Form<KeyValues> }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
   const { bundle } = useSessionSnapshot();
-  const models = useApi<CallableModel[]>('/api/model');
+  const models = useApiQuery<CallableModel[]>('/api/model');
   const { values } = form;
   const isUsed = values.models.length > 0 || values.allow_ips.length > 0 || values.group !== '';
-  const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.tell(field) !== null);
+  const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.errorOf(field) !== null);
   return (
-    <Fold label={t('keys.limits')} note={t('keys.limitsNote')} isForced={isUsed || isWrong}>
+    <Collapsible label={t('keys.limits')} note={t('keys.limitsNote')} forceOpen={isUsed || isWrong}>
       <Stack gap={24}>
         <TagsInput
           {...form.bindValue('models')}
@@ -112,6 +111,6 @@ function Limits({ form }: { form: Form<KeyValues> }) {
           />
         )}
       </Stack>
-    </Fold>
+    </Collapsible>
   );
 }

@@ -1,20 +1,21 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
+import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
-import { checkKey, type KeyValues, readKey, valuesOf } from './key-form-values.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { KeyForm } from './key-form.tsx';
+import { type KeyValues, toFormValues, toKeyBody, validateKey } from './key-form-values.ts';
 import { KeyStatus } from './key-status.tsx';
 import { KeyWebhook } from './key-webhook.tsx';
 import { useKeyChanges } from './use-key-changes.ts';
@@ -23,13 +24,13 @@ import { useKeyChanges } from './use-key-changes.ts';
 export function KeyPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const query = useApi<ApiKey>(`/api/token/${encodeURIComponent(id)}`, { keep: false });
+  const query = useApiQuery<ApiKey>(`/api/token/${encodeURIComponent(id)}`, { keepPrevious: false });
   return (
     <Page heading={query.data?.name ?? t('keys.one')} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}>
-      <Answer
+      <QueryResult
         query={query}
-        missing={
-          <MissingThing
+        notFound={
+          <ResourceNotFound
             heading={t('keys.missing')}
             text={t('keys.missingText')}
             list={{ to: '/keys', name: 'keys.all' }}
@@ -38,19 +39,19 @@ export function KeyPage() {
       >
         {(apiKey) => (
           <div>
-            <Facts apiKey={apiKey} />
-            <Settings key={apiKey.id} apiKey={apiKey} />
+            <KeySummary apiKey={apiKey} />
+            <KeySettings key={apiKey.id} apiKey={apiKey} />
             <KeyWebhook key={`webhook-${apiKey.id}`} apiKey={apiKey} />
-            <Ending apiKey={apiKey} />
+            <KeyLifecycle apiKey={apiKey} />
           </div>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }
 
 /** What one wants to know at a glance, in a line. */
-function Facts({ apiKey }: { apiKey: ApiKey }) {
+function KeySummary({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
@@ -69,27 +70,27 @@ function Facts({ apiKey }: { apiKey: ApiKey }) {
   );
 }
 
-function Settings({ apiKey }: { apiKey: ApiKey }) {
+function KeySettings({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
-  const save = useChange<ApiKeyFields, ApiKey>({
+  const save = useApiMutation<ApiKeyFields, ApiKey>({
     request: (body) => ({ method: 'PUT', path: `/api/token/${apiKey.id}`, body }),
-    stale: ['/api/token'],
+    invalidates: ['/api/token'],
     onSuccess: (saved) => {
-      form.restart(valuesOf(saved));
-      notifyDone(t('app.saved'));
+      form.reset(toFormValues(saved));
+      notifySuccess(t('app.saved'));
     },
   });
   const form = useForm<KeyValues, ApiKeyFields>({
-    initial: valuesOf(apiKey),
-    check: (values) => checkKey(values, t),
-    read: readKey,
+    initial: toFormValues(apiKey),
+    validate: (values) => validateKey(values, t),
+    toVariables: toKeyBody,
     change: save,
   });
   return (
     <SettingsBlock heading={t('keys.settings')} intro={t('keys.settings.intro')}>
       <form onSubmit={form.submit} noValidate>
         <Stack gap={24}>
-          {form.error !== null && <FailureNotice error={form.error} />}
+          {form.error !== null && <ErrorNotice error={form.error} />}
           <KeyForm form={form} isNew={false} />
           <Group>
             <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
@@ -102,19 +103,19 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
   );
 }
 
-function Ending({ apiKey }: { apiKey: ApiKey }) {
+function KeyLifecycle({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const changes = useKeyChanges(() => navigate('/keys'));
   return (
     <SettingsBlock
       heading={t('keys.ending')}
-      intro={t(apiKey.status === 2 ? 'keys.endingDisabled' : 'keys.endingIntro')}
+      intro={t(apiKey.status === keyStatus.disabled ? 'keys.endingDisabled' : 'keys.endingIntro')}
     >
-      {changes.error !== null && <FailureNotice error={changes.error} />}
+      {changes.error !== null && <ErrorNotice error={changes.error} />}
       <Group>
         <Button variant="default" loading={changes.isToggling} onClick={() => changes.toggle(apiKey)}>
-          {t(apiKey.status === 2 ? 'keys.enable' : 'keys.disable')}
+          {t(apiKey.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
         </Button>
         <Button variant="light" color="red" loading={changes.isRemoving} onClick={() => void changes.remove(apiKey)}>
           {t('keys.delete')}

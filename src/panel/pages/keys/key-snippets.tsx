@@ -1,15 +1,15 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 
 /** A first request for the shell, Python and JavaScript: of a model that can be asked for now. */
 export function KeySnippets() {
   const { t } = useTranslation();
-  const status = useStatus();
-  const models = useApi<CallableModel[]>('/api/model');
+  const status = useGatewayStatus();
+  const models = useApiQuery<CallableModel[]>('/api/model');
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const offer = models.data?.find(({ blocked }) => blocked === null) ?? models.data?.[0];
   const url = `${origin}${offer?.surfaces.generic ?? '/v1/tasks/demo'}`;

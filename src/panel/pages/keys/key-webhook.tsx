@@ -3,16 +3,16 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ApiKey, WebhookSecret } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
-import { ShownOnce } from '../../ui/display/one-time-secret.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { checkKey, valuesOf } from './key-form-values.ts';
+import { toFormValues, validateKey } from './key-form-values.ts';
 import { WebhookInput } from './webhook-input.tsx';
 
 /** Where notices of the key's tasks go, and the secret that signs them. */
@@ -34,14 +34,14 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
       return saved;
     },
     onSuccess: (saved) => {
-      form.restart({ webhook_url: saved.webhook_url ?? '' });
-      notifyDone(t('app.saved'));
+      form.reset({ webhook_url: saved.webhook_url ?? '' });
+      notifySuccess(t('app.saved'));
     },
   });
   const form = useForm({
     initial: { webhook_url: apiKey.webhook_url ?? '' },
-    check: (values) => ({ webhook_url: checkKey({ ...valuesOf(apiKey), ...values }, t).webhook_url }),
-    read: (values) => values.webhook_url.trim(),
+    validate: (values) => ({ webhook_url: validateKey({ ...toFormValues(apiKey), ...values }, t).webhook_url }),
+    toVariables: (values) => values.webhook_url.trim(),
     change: save,
   });
   return (
@@ -58,7 +58,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
     >
       <form onSubmit={form.submit} noValidate>
         <Stack gap="md">
-          {form.error !== null && <FailureNotice error={form.error} />}
+          {form.error !== null && <ErrorNotice error={form.error} />}
           <WebhookInput {...form.bind('webhook_url')} />
           <Group>
             <Button type="submit" variant="default" loading={form.isPending} disabled={!form.isDirty}>
@@ -67,25 +67,25 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
           </Group>
         </Stack>
       </form>
-      <Secret apiKey={apiKey} shown={secret} onMade={setSecret} />
+      <Secret apiKey={apiKey} shown={secret} onCreated={setSecret} />
     </SettingsBlock>
   );
 }
 
-type SecretProps = { apiKey: ApiKey; shown: WebhookSecret | null; onMade(secret: WebhookSecret): void };
+type SecretProps = { apiKey: ApiKey; shown: WebhookSecret | null; onCreated(secret: WebhookSecret): void };
 
-function Secret({ apiKey, shown, onMade }: SecretProps) {
+function Secret({ apiKey, shown, onCreated }: SecretProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
-  const rotate = useChange<void, WebhookSecret>({
+  const rotate = useApiMutation<void, WebhookSecret>({
     request: () => ({ method: 'POST', path: `/api/token/${apiKey.id}/webhook-secret` }),
-    stale: [`/api/token/${apiKey.id}`],
+    invalidates: [`/api/token/${apiKey.id}`],
     // Shown once, so at once.
-    onAnswer: onMade,
+    onResponse: onCreated,
   });
   const isNew = apiKey.webhook_secret === 'none';
-  const ask = async (): Promise<void> => {
+  const confirmAndRotate = async (): Promise<void> => {
     const question = {
       title: t('keys.secret.rotateTitle'),
       text: t('keys.secret.rotateText'),
@@ -99,7 +99,7 @@ function Secret({ apiKey, shown, onMade }: SecretProps) {
       shown.former_until === 0
         ? t('keys.secret.text')
         : t('keys.secret.textRotated', { time: format.time(shown.former_until) });
-    return <ShownOnce heading={t('keys.secret.once')} text={text} secret={shown.secret} />;
+    return <OneTimeSecret heading={t('keys.secret.once')} text={text} secret={shown.secret} />;
   }
   const state =
     apiKey.webhook_secret === 'unreadable'
@@ -111,12 +111,12 @@ function Secret({ apiKey, shown, onMade }: SecretProps) {
           : t('keys.secret.ready');
   return (
     <Stack gap="sm">
-      {rotate.isError && <FailureNotice error={rotate.error} />}
+      {rotate.isError && <ErrorNotice error={rotate.error} />}
       <Text size="sm" c="dimmed" lh={1.6}>
         {state}
       </Text>
       <Group>
-        <Button variant="default" loading={rotate.isPending} onClick={() => void ask()}>
+        <Button variant="default" loading={rotate.isPending} onClick={() => void confirmAndRotate()}>
           {t(isNew ? 'keys.secret.make' : 'keys.secret.rotate')}
         </Button>
       </Group>

@@ -2,13 +2,14 @@ import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core';
 import { IconDots, IconPlus } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { KeyStatus } from './key-status.tsx';
 import classes from './keys-page.module.css';
@@ -18,7 +19,7 @@ import { useKeyChanges } from './use-key-changes.ts';
 export function KeysPage() {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
-  const query = useApi<ApiKeyPage>(withQuery('/api/token', { page }));
+  const query = useApiQuery<ApiKeyPage>(withQuery('/api/token', { page }));
   const changes = useKeyChanges();
   const columns = useColumns(changes);
   const create = (
@@ -28,7 +29,7 @@ export function KeysPage() {
   );
   return (
     <Page heading={t('nav.keys')} intro={t('keys.intro')} {...(query.data?.total === 0 ? {} : { actions: create })}>
-      {changes.error !== null && <FailureNotice error={changes.error} />}
+      {changes.error !== null && <ErrorNotice error={changes.error} />}
       <div>
         <DataTable
           label={t('nav.keys')}
@@ -101,7 +102,7 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
               {t('app.edit')}
             </Menu.Item>
             <Menu.Item disabled={isPending} onClick={() => changes.toggle(key)}>
-              {t(key.status === 2 ? 'keys.enable' : 'keys.disable')}
+              {t(key.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
             </Menu.Item>
             <Menu.Divider />
             <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(key)}>
@@ -117,16 +118,16 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
 /** In a few words: how many models and addresses, and another group. */
 function KeyLimits({ limits }: { limits: ApiKey }) {
   const { t } = useTranslation();
-  const words = [
+  const texts = [
     ...(limits.models.length > 0 ? [t('keys.modelCount', { count: limits.models.length })] : []),
     ...(limits.allow_ips.length > 0 ? [t('keys.ipCount', { count: limits.allow_ips.length })] : []),
     ...(limits.group !== null ? [t('keys.groupIs', { group: limits.group })] : []),
   ];
-  return words.length === 0 ? (
+  return texts.length === 0 ? (
     <Text span size="sm" c="dimmed">
       {t('keys.noLimits')}
     </Text>
   ) : (
-    words.map((word) => <div key={word}>{word}</div>)
+    texts.map((text) => <div key={text}>{text}</div>)
   );
 }

@@ -1,24 +1,30 @@
 import { useTranslation } from 'react-i18next';
+import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 
 /** Switching a key off and on, and deleting it. `onDeleted` follows a deletion. */
 export function useKeyChanges(onDeleted?: () => void) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const toggle = useChange<ApiKey>({
-    request: ({ id, status }) => ({ method: 'PUT', path: `/api/token/${id}`, body: { status: status === 2 ? 1 : 2 } }),
-    stale: ['/api/token'],
-    onSuccess: (_answer, { name, status }) => notifyDone(t(status === 2 ? 'keys.enabled' : 'keys.disabled', { name })),
+  const toggle = useApiMutation<ApiKey>({
+    request: ({ id, status }) => ({
+      method: 'PUT',
+      path: `/api/token/${id}`,
+      body: { status: status === keyStatus.disabled ? keyStatus.active : keyStatus.disabled },
+    }),
+    invalidates: ['/api/token'],
+    onSuccess: (_answer, { name, status }) =>
+      notifySuccess(t(status === keyStatus.disabled ? 'keys.enabled' : 'keys.disabled', { name })),
   });
-  const remove = useChange<ApiKey>({
+  const remove = useApiMutation<ApiKey>({
     request: ({ id }) => ({ method: 'DELETE', path: `/api/token/${id}` }),
     // The lists alone: the key itself is gone.
-    stale: ['/api/token?'],
+    invalidates: ['/api/token?'],
     onSuccess: (_answer, { name }) => {
-      notifyDone(t('keys.deleted', { name }));
+      notifySuccess(t('keys.deleted', { name }));
       onDeleted?.();
     },
   });

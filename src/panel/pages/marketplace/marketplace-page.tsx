@@ -2,17 +2,17 @@ import { Alert, Button, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { MarketOffer, MarketPlugin } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { localise } from '../../i18n/localise.ts';
 import { TableSkeleton } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { localise } from '../../i18n/localise.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { MarketState } from './market-state.tsx';
@@ -29,14 +29,14 @@ export function MarketplacePage() {
   const { t } = useTranslation();
   const filters = useFilters(['q']);
   const [isEditing, setEditing] = useState(false);
-  const wanted = filters.values.q;
-  const search = useTypedFilter(wanted, (text) => filters.set('q', text));
-  const offers = useApi<MarketOffer[]>(path);
+  const searchText = filters.values.q;
+  const search = useDebouncedFilter(searchText, (text) => filters.set('q', text));
+  const offers = useApiQuery<MarketplaceSource[]>(path);
   // The gateway keeps what it has fetched, and the page reads that: the answer itself may be older
   // than the sources are by then.
-  const refresh = useChange<void>({
-    request: () => ({ method: 'GET', path: `${path}?refresh=true`, patienceMs: 60_000 }),
-    stale: [path],
+  const refresh = useApiMutation<void>({
+    request: () => ({ method: 'GET', path: `${path}?refresh=true`, timeoutMs: 60_000 }),
+    invalidates: [path],
   });
 
   return (
@@ -71,8 +71,8 @@ export function MarketplacePage() {
         maw={420}
         {...search}
       />
-      {refresh.isError && <FailureNotice error={refresh.error} />}
-      <Answer query={offers} pending={<TableSkeleton />}>
+      {refresh.isError && <ErrorNotice error={refresh.error} />}
+      <QueryResult query={offers} pending={<TableSkeleton />}>
         {(sources) =>
           sources.length === 0 ? (
             <EmptyState
@@ -83,21 +83,21 @@ export function MarketplacePage() {
           ) : (
             <Stack gap={36}>
               {sources.map((offer) => (
-                <SourceOffer key={offer.source.name} offer={offer} wanted={wanted} />
+                <SourceSection key={offer.source.name} offer={offer} searchText={searchText} />
               ))}
             </Stack>
           )
         }
-      </Answer>
+      </QueryResult>
       <SourcesDialog isOpen={isEditing} onClose={() => setEditing(false)} />
     </Page>
   );
 }
 
-function SourceOffer({ offer, wanted }: { offer: MarketOffer; wanted: string }) {
+function SourceSection({ offer, searchText }: { offer: MarketplaceSource; searchText: string }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const found = offer.plugins.filter((plugin) => matches(plugin, wanted, i18n.language));
+  const found = offer.plugins.filter((plugin) => matches(plugin, searchText, i18n.language));
   return (
     <section>
       <div className={classes.source}>
@@ -115,12 +115,12 @@ function SourceOffer({ offer, wanted }: { offer: MarketOffer; wanted: string }) 
       )}
       {offer.error === undefined && found.length === 0 && (
         <Text c="dimmed" size="sm">
-          {t(wanted === '' ? 'market.emptySource' : 'market.nothingFound')}
+          {t(searchText === '' ? 'market.emptySource' : 'market.nothingFound')}
         </Text>
       )}
       <ul className={classes.list}>
         {found.map((plugin) => (
-          <Offered key={plugin.key} plugin={plugin} source={offer.source.name} />
+          <PluginListItem key={plugin.key} plugin={plugin} source={offer.source.name} />
         ))}
       </ul>
       {offer.skipped.length > 0 && (
@@ -139,7 +139,7 @@ function SourceOffer({ offer, wanted }: { offer: MarketOffer; wanted: string }) 
   );
 }
 
-function Offered({ plugin, source }: { plugin: MarketPlugin; source: string }) {
+function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t, i18n } = useTranslation();
   const { key, name, description, icon, icon_url: picture, models, latest, state } = plugin;
   return (
@@ -164,7 +164,7 @@ function Offered({ plugin, source }: { plugin: MarketPlugin; source: string }) {
   );
 }
 
-function matches(plugin: MarketPlugin, wanted: string, language: string): boolean {
+function matches(plugin: MarketplacePlugin, searchText: string, language: string): boolean {
   const text = [plugin.key, plugin.name, localise(plugin.description, language), ...plugin.models].join('\n');
-  return text.toLowerCase().includes(wanted.trim().toLowerCase());
+  return text.toLowerCase().includes(searchText.trim().toLowerCase());
 }

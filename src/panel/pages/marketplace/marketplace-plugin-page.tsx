@@ -3,23 +3,28 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
-import type { MarketInstalled, MarketOffer, MarketPlugin, MarketSourceText } from '../../api/types.ts';
-import { useApi, useChange, withQuery } from '../../api/use-api.ts';
-import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
+import type {
+  MarketplaceInstall,
+  MarketplacePlugin,
+  MarketplaceSource,
+  MarketplaceSourceText,
+} from '../../api/types.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
-import { OutsideLink } from '../../ui/page/external-link.tsx';
+import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
-import { listHosts } from '../plugins/plugin-hosts.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
-import { FaultList, PluginFaults } from '../plugins/plugin-errors.tsx';
-import { staleWithPlugins } from '../plugins/plugin-paths.ts';
+import { PluginErrorList, PluginErrors } from '../plugins/plugin-errors.tsx';
+import { pluginHosts } from '../plugins/plugin-hosts.ts';
+import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState } from './market-state.tsx';
 
@@ -29,10 +34,10 @@ type Install = { version: string; sha256: string; force: boolean };
  * One offered plugin: what it is, what it may reach, its text beside the one that serves, and its
  * installation.
  */
-export function OfferPage() {
+export function MarketplacePluginPage() {
   const { t, i18n } = useTranslation();
   const { source = '', key = '' } = useParams();
-  const offers = useApi<MarketOffer[]>('/api/plugin/task/marketplace');
+  const offers = useApiQuery<MarketplaceSource[]>('/api/plugin/task/marketplace');
   const plugin = offers.data?.find((offer) => offer.source.name === source)?.plugins.find((each) => each.key === key);
   const description = localise(plugin?.description, i18n.language);
   return (
@@ -41,69 +46,70 @@ export function OfferPage() {
       {...(description === '' ? {} : { intro: description })}
       back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
     >
-      <Answer query={offers}>
+      <QueryResult query={offers}>
         {() =>
           plugin === undefined ? (
-            <MissingThing
+            <ResourceNotFound
               heading={t('market.gone')}
               text={t('market.goneText', { key, source })}
               list={{ to: '/marketplace', name: 'nav.marketplace' }}
             />
           ) : (
-            <Offer plugin={plugin} source={source} />
+            <PluginOffer plugin={plugin} source={source} />
           )
         }
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }
 
-function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
+function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const confirm = useConfirm();
   const [params, setParams] = useSearchParams();
   const version = params.get('version') ?? plugin.latest;
   const offered = plugin.versions.find((each) => each.version === version);
-  const text = useApi<MarketSourceText>(
+  const text = useApiQuery<MarketplaceSourceText>(
     withQuery('/api/plugin/task/marketplace/source', { source, key: plugin.key, version }),
-    { keep: false },
+    { keepPrevious: false },
   );
-  const install = useChange<Install, MarketInstalled>({
+  const install = useApiMutation<Install, MarketplaceInstall>({
     request: (body) => ({
       method: 'POST',
       path: '/api/plugin/task/marketplace/install',
       body: { source, key: plugin.key, ...body },
-      patienceMs: 60_000,
+      timeoutMs: 60_000,
     }),
-    stale: staleWithPlugins,
+    invalidates: pluginDependentPaths,
     onSuccess: ({ outcome, version: installed = version }) => {
       const page = `/plugins/${encodeURIComponent(plugin.key)}`;
-      notifyDone(t('market.installed', { name: plugin.name, version: installed }));
+      notifySuccess(t('market.installed', { name: plugin.name, version: installed }));
       navigate(outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version: installed }) : page);
     },
   });
-  function send(wish: Install): void {
-    install.mutate(wish, {
+  function startInstall(request: Install): void {
+    install.mutate(request, {
       // Here, since this is not called once the page is left: nobody is asked about it on another
       // one.
       onError: (error) => {
-        if (!wish.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT') void askAnyway(wish, error);
+        if (!request.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT')
+          void confirmForcedInstall(request, error);
       },
     });
   }
-  async function askAnyway(wish: Install, { message }: ApiError): Promise<void> {
+  async function confirmForcedInstall(request: Install, { message }: ApiError): Promise<void> {
     const question = {
       title: t('market.conflict'),
       text: `${message} ${t('market.conflictText')}`,
       action: t('market.installAnyway'),
     };
-    if (await confirm(question)) send({ ...wish, force: true });
+    if (await confirm(question)) startInstall({ ...request, force: true });
   }
 
   return (
     <>
-      {install.isError && <PluginFaults error={install.error} />}
+      {install.isError && <PluginErrors error={install.error} />}
       <Section
         heading={t('plugins.about')}
         actions={
@@ -111,7 +117,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
             <Button
               disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
               loading={install.isPending}
-              onClick={() => send({ version, sha256: offered.sha256, force: false })}
+              onClick={() => startInstall({ version, sha256: offered.sha256, force: false })}
             >
               {t(offered.stored === 'same' ? 'market.alreadyStored' : 'market.install', { version })}
             </Button>
@@ -140,7 +146,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
             <>
               <dt>{t('plugins.website')}</dt>
               <dd>
-                <OutsideLink address={plugin.website} />
+                <ExternalLink address={plugin.website} />
               </dd>
             </>
           )}
@@ -150,7 +156,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
           </dd>
           <dt>{t('plugins.hosts')}</dt>
           <dd>
-            <Codes values={listHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts })} />
+            <Codes values={pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts })} />
           </dd>
         </dl>
       </Section>
@@ -168,20 +174,20 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
           />
         }
       >
-        <Answer query={text}>{(read) => <OfferedText text={read} />}</Answer>
+        <QueryResult query={text}>{(read) => <OfferedSource text={read} />}</QueryResult>
       </Section>
     </>
   );
 }
 
-function OfferedText({ text }: { text: MarketSourceText }) {
+function OfferedSource({ text }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
   const { current, version, source, errors, differences } = text;
   return (
     <Stack gap="md">
       {errors.length > 0 && (
         <Alert color="red" variant="light" role="alert" title={t('market.cannotInstall')}>
-          <FaultList faults={errors} />
+          <PluginErrorList errors={errors} />
         </Alert>
       )}
       {differences.length > 0 && (

@@ -3,15 +3,15 @@ import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { MarketOffer } from '../../api/types.ts';
+import type { MarketplaceSource } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 
-type Source = MarketOffer['source'];
+type Source = MarketplaceSource['source'];
 type Entry = Source & { id: number };
 
 const path = '/api/plugin/task/marketplace/sources';
@@ -35,18 +35,18 @@ function StoredSources({ onClose }: { onClose(): void }) {
     // what others have changed since.
     gcTime: 0,
   });
-  return <Answer query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</Answer>;
+  return <QueryResult query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</QueryResult>;
 }
 
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
   const { t } = useTranslation();
   const [entries, setEntries] = useState<readonly Entry[]>(() => stored.map((source, id) => ({ ...source, id })));
-  const change = useChangeWithProof<Source[]>({
+  const change = useMutationWithProof<Source[]>({
     scope: 'settings.security',
     request: (body) => ({ method: 'PUT', path, body }),
-    stale: ['/api/plugin/task/marketplace', '/api/option'],
+    invalidates: ['/api/plugin/task/marketplace', '/api/option'],
     onSuccess: () => {
-      notifyDone(t('app.saved'));
+      notifySuccess(t('app.saved'));
       onClose();
     },
   });
@@ -69,7 +69,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
         <Text size="sm" c="dimmed" lh={1.55}>
           {t('market.sourcesIntro')}
         </Text>
-        {change.isError && <FailureNotice error={change.error} />}
+        {change.isError && <ErrorNotice error={change.error} />}
         {entries.map(({ id, name, index_url: address }) => (
           <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
             {/* On a phone one above the other: an address is long. */}

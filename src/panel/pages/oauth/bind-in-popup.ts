@@ -1,13 +1,13 @@
 import type { OAuthTicket } from '../../api/types.ts';
 import { UserError } from '../../api/user-error.ts';
 import type { Session } from '../../session/session.ts';
-import { stampPopup } from './oauth-state-storage.ts';
+import { markPopup } from './oauth-state-storage.ts';
 
 /** From the popup to the page that opened it: what the provider sent back, unread. */
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };
 
 /** The popup did not open, or was closed before the provider had answered. */
-const popupGone = () => new UserError('home.identities.closed');
+const popupClosedError = () => new UserError('home.identities.closed');
 
 const closedCheckMs = 500;
 
@@ -18,7 +18,7 @@ const closedCheckMs = 500;
  */
 export async function bindInPopup(session: Session, provider: string): Promise<void> {
   const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');
-  if (popup === null) throw popupGone();
+  if (popup === null) throw popupClosedError();
   try {
     const ticket = await session.send<OAuthTicket>({
       method: 'POST',
@@ -26,9 +26,9 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
       body: { provider, intent: 'bind' },
     });
     // A window that is gone has no storage to be marked in.
-    if (popup.closed) throw popupGone();
-    stampPopup(popup, { provider, state: ticket.flow_token });
-    const answer = awaitAnswer(popup, provider, ticket.flow_token);
+    if (popup.closed) throw popupClosedError();
+    markPopup(popup, { provider, state: ticket.flow_token });
+    const answer = waitForCallback(popup, provider, ticket.flow_token);
     popup.location.replace(ticket.authorization_url);
     const query = await answer;
     await session.send({ method: 'GET', path: `/api/oauth/${encodeURIComponent(provider)}${query}` });
@@ -41,20 +41,20 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
  * The query with which the provider sent this very popup back to this origin, for this provider and
  * this state.
  */
-function awaitAnswer(popup: Window, provider: string, state: string): Promise<string> {
+function waitForCallback(popup: Window, provider: string, state: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const settle = (then: () => void): void => {
-      clearInterval(watch);
+    const finish = (then: () => void): void => {
+      clearInterval(closedCheck);
       window.removeEventListener('message', listen);
       then();
     };
     const listen = ({ origin, source, data }: MessageEvent): void => {
       if (origin !== window.location.origin || source !== popup || !isPopupMessage(data)) return;
       if (data.provider !== provider || new URLSearchParams(data.query).get('state') !== state) return;
-      settle(() => resolve(data.query));
+      finish(() => resolve(data.query));
     };
-    const watch = setInterval(() => {
-      if (popup.closed) settle(() => reject(popupGone()));
+    const closedCheck = setInterval(() => {
+      if (popup.closed) finish(() => reject(popupClosedError()));
     }, closedCheckMs);
     window.addEventListener('message', listen);
   });

@@ -8,41 +8,41 @@ import { useSession } from '../../session/session-context.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { CodeForm } from '../sign-in/two-factor-form.tsx';
-import { SignInFailure } from '../sign-in/sign-in-failure.tsx';
+import { SignInError } from '../sign-in/sign-in-failure.tsx';
+import { TwoFactorForm } from '../sign-in/two-factor-form.tsx';
 
 type FinishLoginProps = {
   /** Of the API, with what came back in its query. */
   path: string;
   /** What this tab remembers of the trip is used up. */
-  onBegun(): void;
+  onStart(): void;
   /** Where to go afterwards. */
   redirect: string;
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 /**
  * The end of a sign-in that went through another site: one call, perhaps the second factor, and on
  * to where it was meant to lead.
  */
-export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginProps) {
+export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
   const { t } = useTranslation();
   const session = useSession();
   const navigate = useNavigate();
   const [flowToken, setFlowToken] = useState<string | null>(null);
   /** Why the second factor can no longer be shown. */
   const [ended, setEnded] = useState<Error | null>(null);
-  const begun = useRef(false);
+  const hasStarted = useRef(false);
   const { mutate, error, isSuccess } = useMutation({
-    mutationFn: () => session.signInAt({ method: 'GET', path }),
+    mutationFn: () => session.signInWith({ method: 'GET', path }),
     onSuccess: setFlowToken,
   });
   useEffect(() => {
-    if (begun.current) return;
-    begun.current = true;
-    onBegun();
+    if (hasStarted.current) return;
+    hasStarted.current = true;
+    onStart();
     mutate();
-  }, [mutate, onBegun]);
+  }, [mutate, onStart]);
 
   const failure = error ?? ended;
   if (failure !== null) {
@@ -50,7 +50,7 @@ export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginPr
       <WelcomeLayout>
         <Stack gap={28}>
           <PageHeading title={t('signIn.title')} heading={t('error.title')} focus />
-          <SignInFailure error={failure} {...(meanings === undefined ? {} : { meanings })} />
+          <SignInError error={failure} {...(codeTexts === undefined ? {} : { codeTexts })} />
           <Button component={Link} to="/sign-in" replace size="md">
             {t('oauth.again')}
           </Button>
@@ -64,9 +64,9 @@ export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginPr
     <WelcomeLayout>
       <Stack gap={32}>
         <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
-        <CodeForm
+        <TwoFactorForm
           flowToken={flowToken}
-          onOver={(reason) => (reason === null ? navigate('/sign-in', { replace: true }) : setEnded(reason))}
+          onFlowEnded={(reason) => (reason === null ? navigate('/sign-in', { replace: true }) : setEnded(reason))}
           onDone={() => navigate(redirect, { replace: true })}
         />
       </Stack>

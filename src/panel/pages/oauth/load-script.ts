@@ -1,4 +1,4 @@
-const patienceMs = 15_000;
+const timeoutMs = 15_000;
 
 /**
  * Loads a script of another origin, which the page's policy must allow, as an element of `parent`.
@@ -12,7 +12,7 @@ export function loadScript(
   return new Promise((resolve, reject) => {
     const script = document.createElement('script');
     const fail = (): void => reject(new Error(`${src} did not come.`));
-    setTimeout(fail, patienceMs);
+    setTimeout(fail, timeoutMs);
     for (const [name, value] of Object.entries(attributes)) script.setAttribute(name, value);
     script.async = true;
     script.addEventListener('load', () => resolve());

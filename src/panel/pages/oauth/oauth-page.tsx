@@ -5,9 +5,9 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
 import { FinishLogin } from './finish-login.tsx';
-import { findLogin, forgetLogin, isStampedPopup } from './oauth-state-storage.ts';
+import { findLogin, forgetLogin, isMarkedPopup } from './oauth-state-storage.ts';
 
-type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
+type OAuthReturn = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
 /**
  * Where a provider sends the browser back to: the end of a sign-in of this tab, or of a popup that
@@ -16,40 +16,41 @@ type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string
 export function OAuthPage() {
   const { provider = '' } = useParams();
   const { search } = useLocation();
-  const [trip] = useState(() => readTrip(provider, search));
-  const forget = useCallback(() => forgetLogin(readState(search)), [search]);
-  if (trip.kind === 'bind') return <HandOver opener={trip.opener} provider={provider} query={search} />;
-  if (trip.kind === 'unknown') return <Refusal text="oauth.foreign" />;
+  const [oauthReturn] = useState(() => classifyReturn(provider, search));
+  const forgetLoginState = useCallback(() => forgetLogin(readState(search)), [search]);
+  if (oauthReturn.kind === 'bind')
+    return <SendToOpener opener={oauthReturn.opener} provider={provider} query={search} />;
+  if (oauthReturn.kind === 'unknown') return <OAuthRefusal text="oauth.foreign" />;
   const path = `/api/oauth/${encodeURIComponent(provider)}${search}`;
-  return <FinishLogin path={path} onBegun={forget} redirect={trip.redirect} />;
+  return <FinishLogin path={path} onStart={forgetLoginState} redirect={oauthReturn.redirect} />;
 }
 
-function readTrip(provider: string, search: string): Trip {
+function classifyReturn(provider: string, search: string): OAuthReturn {
   const state = readState(search);
   const opener: Window | null = window.opener;
-  if (opener !== null && isStampedPopup(provider, state)) return { kind: 'bind', opener };
+  if (opener !== null && isMarkedPopup(provider, state)) return { kind: 'bind', opener };
   const redirect = findLogin(provider, state);
   return redirect === null ? { kind: 'unknown' } : { kind: 'login', redirect };
 }
 
 const readState = (search: string): string => new URLSearchParams(search).get('state') ?? '';
 
-const patienceMs = 30_000;
+const openerTimeoutMs = 30_000;
 
 /** The page that opened this window closes it when it is done. */
-function HandOver({ opener, provider, query }: { opener: Window; provider: string; query: string }) {
+function SendToOpener({ opener, provider, query }: { opener: Window; provider: string; query: string }) {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
     const message: PopupMessage = { kind: 'taskgate:oauth', provider, query };
     opener.postMessage(message, window.location.origin);
-    const timer = setTimeout(() => setLate(true), patienceMs);
+    const timer = setTimeout(() => setLate(true), openerTimeoutMs);
     return () => clearTimeout(timer);
   }, [opener, provider, query]);
-  return isLate ? <Refusal text="oauth.late" /> : <FullPageLoader />;
+  return isLate ? <OAuthRefusal text="oauth.late" /> : <FullPageLoader />;
 }
 
 /** An answer that nobody here has asked for. */
-export function Refusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
+export function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   return (

@@ -6,11 +6,11 @@
 const loginKey = (state: string): string => `taskgate:oauth-login:${state}`;
 const bindKey = 'taskgate:oauth-bind';
 
-type PendingOAuth = { provider: string; redirect: string };
-type BindTrip = { provider: string; state: string };
+type PendingLogin = { provider: string; redirect: string };
+type PendingBind = { provider: string; state: string };
 
-export function rememberLogin(state: string, trip: PendingOAuth): void {
-  sessionStorage.setItem(loginKey(state), JSON.stringify(trip));
+export function rememberLogin(state: string, pending: PendingLogin): void {
+  sessionStorage.setItem(loginKey(state), JSON.stringify(pending));
 }
 
 /** Telegram's widget carries no state of its own; gives a name of the trip for its way back. */
@@ -22,9 +22,9 @@ export function beginTelegramLogin(redirect: string): string {
 
 /** Where to go after the sign-in that this tab began at this provider; null: it began none. */
 export function findLogin(provider: string, state: string): string | null {
-  const trip = parse(sessionStorage.getItem(loginKey(state)));
-  if (trip?.provider !== provider) return null;
-  return typeof trip.redirect === 'string' ? trip.redirect : '/';
+  const pending = parse(sessionStorage.getItem(loginKey(state)));
+  if (pending?.provider !== provider) return null;
+  return typeof pending.redirect === 'string' ? pending.redirect : '/';
 }
 
 /** An answer is sent once. */
@@ -33,13 +33,13 @@ export function forgetLogin(state: string): void {
 }
 
 /** Marks a window that this page has opened and that is still blank, so of this origin. */
-export function stampPopup(popup: Window, trip: BindTrip): void {
-  popup.sessionStorage.setItem(bindKey, JSON.stringify(trip));
+export function markPopup(popup: Window, pending: PendingBind): void {
+  popup.sessionStorage.setItem(bindKey, JSON.stringify(pending));
 }
 
-export function isStampedPopup(provider: string, state: string): boolean {
-  const trip = parse(sessionStorage.getItem(bindKey));
-  return trip?.provider === provider && trip.state === state && state !== '';
+export function isMarkedPopup(provider: string, state: string): boolean {
+  const pending = parse(sessionStorage.getItem(bindKey));
+  return pending?.provider === provider && pending.state === state && state !== '';
 }
 
 function parse(text: string | null): Record<string, unknown> | null {

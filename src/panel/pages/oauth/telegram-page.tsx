@@ -5,10 +5,10 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from '../accounts/account-message.tsx';
 import { FinishLogin } from './finish-login.tsx';
-import { Refusal } from './oauth-page.tsx';
+import { OAuthRefusal } from './oauth-page.tsx';
 import { findLogin, forgetLogin } from './oauth-state-storage.ts';
 
-const meanings = {
+const codeTexts = {
   AUTH_INVALID_CREDENTIALS: 'telegram.refused',
   AUTH_ASSERTION_REPLAYED: 'telegram.refused',
   AUTH_IDENTITY_UNBOUND: 'telegram.unbound',
@@ -22,10 +22,10 @@ export function TelegramLoginPage() {
   const { state = '' } = useParams();
   const { search } = useLocation();
   const [redirect] = useState(() => findLogin('telegram', state));
-  const forget = useCallback(() => forgetLogin(state), [state]);
-  if (redirect === null) return <Refusal text="oauth.foreign" />;
+  const forgetLoginState = useCallback(() => forgetLogin(state), [state]);
+  if (redirect === null) return <OAuthRefusal text="oauth.foreign" />;
   const path = `/api/oauth/telegram/login${search}`;
-  return <FinishLogin path={path} onBegun={forget} redirect={redirect} meanings={meanings} />;
+  return <FinishLogin path={path} onStart={forgetLoginState} redirect={redirect} codeTexts={codeTexts} />;
 }
 
 /** Why an account was not connected, as the gateway's return address puts it. */

@@ -14,26 +14,26 @@ type TelegramWidgetProps = {
  * https://core.telegram.org/widgets/login: the script puts a frame with Telegram's button in its
  * own place.
  */
-const source = 'https://telegram.org/js/telegram-widget.js?22';
+const scriptUrl = 'https://telegram.org/js/telegram-widget.js?22';
 
 /** Telegram's own button. It comes from Telegram, so it is shown only to who has asked for it. */
 export function TelegramWidget(props: TelegramWidgetProps) {
   const { t } = useTranslation();
-  const [round, setRound] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   const [state, setState] = useState<'loading' | 'there' | 'failed'>('loading');
-  const again = (): void => {
+  const retry = (): void => {
     setState('loading');
-    setRound(round + 1);
+    setAttempt(attempt + 1);
   };
   return (
     <Stack gap={16} align="flex-start">
-      {state !== 'failed' && <Place key={round} {...props} onSettled={setState} />}
+      {state !== 'failed' && <WidgetFrame key={attempt} {...props} onSettled={setState} />}
       {state === 'loading' && <Loader size={22} aria-label={t('app.loading')} />}
       {state === 'failed' && (
         <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
           <Stack gap={12} align="flex-start">
             {t('telegram.unreachable')}
-            <Button size="xs" variant="default" onClick={again}>
+            <Button size="xs" variant="default" onClick={retry}>
               {t('app.retry')}
             </Button>
           </Stack>
@@ -43,19 +43,19 @@ export function TelegramWidget(props: TelegramWidgetProps) {
   );
 }
 
-type PlaceProps = TelegramWidgetProps & { onSettled(state: 'there' | 'failed'): void };
+type WidgetFrameProps = TelegramWidgetProps & { onSettled(state: 'there' | 'failed'): void };
 
-function Place({ botName, path, onSettled }: PlaceProps) {
+function WidgetFrame({ botName, path, onSettled }: WidgetFrameProps) {
   const { i18n } = useTranslation();
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const parent = place.current;
+    const parent = container.current;
     if (parent === null) return;
     let isCurrent = true;
     const settle = (state: 'there' | 'failed') => () => {
       if (isCurrent) onSettled(state);
     };
-    loadScript(parent, source, {
+    loadScript(parent, scriptUrl, {
       'data-telegram-login': botName,
       'data-size': 'large',
       'data-lang': i18n.language,
@@ -66,5 +66,5 @@ function Place({ botName, path, onSettled }: PlaceProps) {
       parent.replaceChildren();
     };
   }, [botName, path, i18n.language, onSettled]);
-  return <Box ref={place} mih={40} />;
+  return <Box ref={container} mih={40} />;
 }

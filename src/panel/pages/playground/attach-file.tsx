@@ -2,7 +2,7 @@ import { Button, FileButton, Group, Text, TextInput } from '@mantine/core';
 import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
 import type { RequestDraft } from './use-request-draft.ts';
@@ -15,7 +15,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
   const { t } = useTranslation();
   const format = useFormat();
   const [field, setField] = useState('image');
-  const [fault, setFault] = useState<string | null>(null);
+  const [error, setError] = useState<string | null>(null);
   const reset = useRef<() => void>(null);
 
   const attach = async (file: File | null): Promise<void> => {
@@ -24,19 +24,19 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
     if (file === null) return;
     const { name, size } = file;
     const isTooLarge = size > maxBytes;
-    setFault(
+    setError(
       isTooLarge ? t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxBytes) }) : null,
     );
     if (isTooLarge) return;
     try {
       await draft.attach(file, field.trim() || 'image');
     } catch {
-      setFault(t('play.file.unreadable', { name }));
+      setError(t('play.file.unreadable', { name }));
     }
   };
 
   return (
-    <Fold label={t('play.file')}>
+    <Collapsible label={t('play.file')}>
       <Group align="flex-end" gap="sm" className={classes.line}>
         <TextInput
           label={t('play.file.field')}
@@ -54,7 +54,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           {(props) => (
             <Button
               {...props}
-              variant="default"
+              variant="deerror"
               leftSection={<IconPaperclip size={17} stroke={1.6} aria-hidden="true" />}
             >
               {t('play.file.choose')}
@@ -62,11 +62,11 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           )}
         </FileButton>
       </Group>
-      {fault !== null && (
+      {error !== null && (
         <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">
-          {fault}
+          {error}
         </Text>
       )}
-    </Fold>
+    </Collapsible>
   );
 }

@@ -4,31 +4,31 @@ export type AttachedFiles = Readonly<Record<string, { type: string; dataUrl: str
 export type RequestBody = Readonly<Record<string, unknown>>;
 
 /** The mark of a file: its name, numbered where another file has the name. */
-export function markFile(files: AttachedFiles, name: string, dataUrl: string): string {
+export function filePlaceholder(files: AttachedFiles, name: string, dataUrl: string): string {
   for (let number = 1; ; number += 1) {
-    const mark = `<file: ${number === 1 ? name : `${name} (${number})`}>`;
-    const holder = Object.hasOwn(files, mark) ? files[mark] : undefined;
-    if (holder === undefined || holder.dataUrl === dataUrl) return mark;
+    const placeholder = `<file: ${number === 1 ? name : `${name} (${number})`}>`;
+    const existing = Object.hasOwn(files, placeholder) ? files[placeholder] : undefined;
+    if (existing === undefined || existing.dataUrl === dataUrl) return placeholder;
   }
 }
 
 /** Puts each file where its mark stands, as the data URL that the API takes. */
 export const withFiles = (body: RequestBody, files: AttachedFiles): RequestBody =>
-  replaceMarks(body, files, ({ dataUrl }) => dataUrl);
+  replacePlaceholders(body, files, ({ dataUrl }) => dataUrl);
 
 /** For a program's text: where the bytes go, without them. */
 export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestBody =>
-  replaceMarks(body, files, ({ type }) => `data:${type};base64,…`);
+  replacePlaceholders(body, files, ({ type }) => `data:${type};base64,…`);
 
-function replaceMarks(
+function replacePlaceholders(
   body: RequestBody,
   files: AttachedFiles,
-  write: (file: AttachedFiles[string]) => string,
+  render: (file: AttachedFiles[string]) => string,
 ): RequestBody {
   const replace = (value: unknown): unknown => {
     if (typeof value === 'string') {
       const file = Object.hasOwn(files, value) ? files[value] : undefined;
-      return file === undefined ? value : write(file);
+      return file === undefined ? value : render(file);
     }
     if (Array.isArray(value)) return value.map(replace);
     if (typeof value !== 'object' || value === null) return value;

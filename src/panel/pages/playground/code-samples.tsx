@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { CallableModel } from '../../api/types.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { CodeTabs } from './code-tabs.tsx';
@@ -10,7 +10,7 @@ import { CodeTabs } from './code-tabs.tsx';
 /** The request for one's own program, at the gateway's address. */
 export function CodeSamples({ offer, body }: { offer: CallableModel; body: RequestBody }) {
   const { t } = useTranslation();
-  const status = useStatus();
+  const status = useGatewayStatus();
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const url = `${origin}${offer.surfaces.generic}`;
   return (

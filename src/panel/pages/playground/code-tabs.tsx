@@ -2,7 +2,7 @@ import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, codeWriters } from './generate-code.ts';
+import { type CodeLanguage, codeGenerators } from './generate-code.ts';
 
 /** Names of themselves, in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
@@ -22,7 +22,7 @@ export function CodeTabs({ url, body }: { url: string; body: RequestBody }) {
       </Tabs.List>
       {languages.map((language) => (
         <Tabs.Panel key={language} value={language}>
-          <CopyField text={codeWriters[language]({ url, body })} />
+          <CopyField text={codeGenerators[language]({ url, body })} />
         </Tabs.Panel>
       ))}
     </Tabs>

@@ -6,7 +6,7 @@ export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>>
 const placeholder = 'YOUR_API_KEY';
 
 /** The request as a program sends it, whole and ready to run but for the key. */
-export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
+export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
   curl: ({ url, body }) =>
     [
       `curl ${quoteForShell(url)} \\`,
@@ -20,7 +20,7 @@ export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) =
       'import json',
       'import urllib.request',
       '',
-      `body = ${writeLiteral(body, pythonWords, '    ')}`,
+      `body = ${toLiteral(body, pythonSyntax)}`,
       'request = urllib.request.Request(',
       `    ${JSON.stringify(url)},`,
       '    data=json.dumps(body).encode(),',
@@ -28,40 +28,50 @@ export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) =
       ')',
       'with urllib.request.urlopen(request) as response:',
       '    task = json.load(response)',
-      `${pythonWords.print}(task["id"])`,
+      `${pythonSyntax.print}(task["id"])`,
     ].join('\n'),
 
   javascript: ({ url, body }) =>
     [
-      `const body = ${writeLiteral(body, scriptWords, '  ')};`,
+      `const body = ${toLiteral(body, javascriptSyntax)};`,
       `const response = await fetch(${JSON.stringify(url)}, {`,
       "  method: 'POST',",
       `  headers: { Authorization: 'Bearer ${placeholder}', 'Content-Type': 'application/json' },`,
       '  body: JSON.stringify(body),',
       '});',
       'const task = await response.json();',
-      `${scriptWords.print}(task.id);`,
+      `${javascriptSyntax.print}(task.id);`,
     ].join('\n'),
 };
 
 /** In single quotes a shell changes nothing; a single quote itself has to leave them. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-type Words = { true: string; false: string; null: string; print: string; key(name: string): string };
+type LanguageSyntax = {
+  true: string;
+  false: string;
+  null: string;
+  print: string;
+  /** Of one level. */
+  indent: string;
+  key(name: string): string;
+};
 
-const pythonWords: Words = {
+const pythonSyntax: LanguageSyntax = {
   true: 'True',
   false: 'False',
   null: 'None',
   print: 'print',
+  indent: '    ',
   key: (name) => JSON.stringify(name),
 };
 /** In a script's object, a plain `__proto__` is no member. */
-const scriptWords: Words = {
+const javascriptSyntax: LanguageSyntax = {
   true: 'true',
   false: 'false',
   null: 'null',
   print: 'console.log',
+  indent: '  ',
   key: (name) => (name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)),
 };
 
@@ -69,14 +79,14 @@ const scriptWords: Words = {
  * A value of JSON as a literal over several lines. JSON's texts and numbers are those of both
  * languages.
  */
-function writeLiteral(value: unknown, words: Words, step: string, indent = ''): string {
-  if (value === null || value === undefined) return words.null;
-  if (typeof value === 'boolean') return value ? words.true : words.false;
+function toLiteral(value: unknown, syntax: LanguageSyntax, indent = ''): string {
+  if (value === null || value === undefined) return syntax.null;
+  if (typeof value === 'boolean') return value ? syntax.true : syntax.false;
   if (typeof value !== 'object') return JSON.stringify(value);
-  const inner = indent + step;
+  const inner = indent + syntax.indent;
   const parts = Array.isArray(value)
-    ? value.map((child: unknown) => writeLiteral(child, words, step, inner))
-    : Object.entries(value).map(([name, child]) => `${words.key(name)}: ${writeLiteral(child, words, step, inner)}`);
+    ? value.map((child: unknown) => toLiteral(child, syntax, inner))
+    : Object.entries(value).map(([name, child]) => `${syntax.key(name)}: ${toLiteral(child, syntax, inner)}`);
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
   return parts.length === 0 ? `${open}${close}` : `${open}\n${inner}${parts.join(`,\n${inner}`)},\n${indent}${close}`;
 }

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
-import type { JsonFault } from './use-request-draft.ts';
+import type { JsonError } from './use-request-draft.ts';
 
 /** What is wrong with the JSON that was typed. */
-export const describeFault = (fault: JsonFault, t: TFunction): string =>
-  fault.kind === 'noObject' ? t('play.json.noObject') : t('play.json.broken', { message: fault.message });
+export const jsonErrorMessage = (error: JsonError, t: TFunction): string =>
+  error.kind === 'noObject' ? t('play.json.noObject') : t('play.json.broken', { message: error.message });

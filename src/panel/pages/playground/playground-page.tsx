@@ -2,12 +2,11 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Playground } from './playground.tsx';
 
@@ -19,24 +18,27 @@ export function PlaygroundPage() {
   const { t } = useTranslation();
   const [params] = useSearchParams();
   const from = params.get('from') ?? '';
-  const models = useApi<CallableModel[]>('/api/model');
-  const source = useApi<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, { enabled: from !== '', keep: false });
+  const models = useApiQuery<CallableModel[]>('/api/model');
+  const source = useApiQuery<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, {
+    enabled: from !== '',
+    keepPrevious: false,
+  });
   // Read once more after a failure, it keeps nobody from what he has begun without it.
-  const isSourceReady = from === '' || source.isFetched;
+  const isSourceLoaded = from === '' || source.isFetched;
   return (
     <Page heading={t('play.heading')} intro={t('play.intro')}>
-      {source.isError && <FailureNotice error={source.error} meanings={{ TASK_NOT_FOUND: 'play.fromFailed' }} />}
-      <Answer query={models}>
+      {source.isError && <ErrorNotice error={source.error} codeTexts={{ TASK_NOT_FOUND: 'play.fromFailed' }} />}
+      <QueryResult query={models}>
         {(offers) => {
           if (offers.length === 0) return <NoModels />;
           return (
             // A task that is read late, or another one, is begun with anew.
-            isSourceReady && (
+            isSourceLoaded && (
               <Playground key={source.data === undefined ? '' : from} offers={offers} source={source.data} />
             )
           );
         }}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

@@ -4,18 +4,25 @@ import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
-import { ChooseModel } from './model-select.tsx';
-import { type Choice, chooseOffer, isSameWish, offerKey, readWish, type Wish } from './select-offer.ts';
 import { CodeSamples } from './code-samples.tsx';
+import { ModelSelect } from './model-select.tsx';
 import classes from './playground.module.css';
 import { RequestForm } from './request-form.tsx';
 import { RequestJson } from './request-json.tsx';
 import { RunPanel } from './run-panel.tsx';
 import { RunningTask } from './running-task.tsx';
-import { useRequestBody } from './use-request-draft.ts';
+import {
+  isSameModel,
+  type OfferSelection,
+  offerKey,
+  type RequestedModel,
+  readRequestedModel,
+  selectOffer,
+} from './select-offer.ts';
+import { useRequestDraft } from './use-request-draft.ts';
 
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
 
@@ -23,17 +30,17 @@ type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | 
 export function Playground({ offers, source }: PlaygroundProps) {
   const { t } = useTranslation();
   const [params] = useSearchParams();
-  const navigateHere = useNavigateHere();
+  const navigateHere = useScopedNavigate();
   const [view, setView] = useState('form');
-  const wish = readWish(params);
-  const [heard, setHeard] = useState(wish);
-  const [choice, setChoice] = useState(() => chooseOffer(offers, wish ?? readSource(source)));
-  const draft = useRequestBody(begin(choice.offer, source));
+  const requested = readRequestedModel(params);
+  const [lastRequested, setLastRequested] = useState(requested);
+  const [selection, setSelection] = useState(() => selectOffer(offers, requested ?? modelOfTask(source)));
+  const draft = useRequestDraft(initialBody(selection.offer, source));
   // The offer as it is by now. Offers that come, go or change their order change no choice.
-  const chosen = offers.find((offer) => offerKey(offer) === offerKey(choice.offer)) ?? choice.offer;
+  const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
   const taskId = params.get('task');
 
-  const change = (values: Readonly<Record<string, string | null>>): void => {
+  const updateQuery = (values: Readonly<Record<string, string | null>>): void => {
     // As it is by then: a run is answered late.
     const next = new URLSearchParams(window.location.search);
     for (const [name, value] of Object.entries(values)) {
@@ -42,31 +49,31 @@ export function Playground({ offers, source }: PlaygroundProps) {
     }
     navigateHere({ search: next.toString() }, { replace: true });
   };
-  const take = (next: Choice): void => {
-    setChoice(next);
-    if (offerKey(next.offer) === offerKey(choice.offer)) return;
+  const select = (next: OfferSelection): void => {
+    setSelection(next);
+    if (offerKey(next.offer) === offerKey(selection.offer)) return;
     const { prompt } = draft.body;
     draft.replace({ model: next.offer.model, ...(prompt === undefined ? {} : { prompt }) });
   };
-  if (!isSameWish(wish, heard)) {
-    setHeard(wish);
-    if (wish !== null) take(chooseOffer(offers, wish, choice.offer));
+  if (!isSameModel(requested, lastRequested)) {
+    setLastRequested(requested);
+    if (requested !== null) select(selectOffer(offers, requested, selection.offer));
   }
 
   return (
     <div className={classes.columns}>
       <div className={classes.main}>
-        <ChooseModel
+        <ModelSelect
           offers={offers}
-          chosen={chosen}
-          onChoose={(offer) => {
-            take({ offer, missing: null });
-            change({ plugin: offer.plugin_key, model: offer.model });
+          selected={offer}
+          onSelect={(offer) => {
+            select({ offer, unavailable: null });
+            updateQuery({ plugin: offer.plugin_key, model: offer.model });
           }}
         />
-        {choice.missing !== null && (
+        {selection.unavailable !== null && (
           <Alert color="yellow" variant="light">
-            <Text size="sm">{t('play.otherModel', { wanted: choice.missing })}</Text>
+            <Text size="sm">{t('play.otherModel', { wanted: selection.unavailable })}</Text>
           </Alert>
         )}
         <Section
@@ -84,25 +91,25 @@ export function Playground({ offers, source }: PlaygroundProps) {
             />
           }
         >
-          {view === 'form' ? <RequestForm offer={chosen} draft={draft} /> : <RequestJson draft={draft} />}
+          {view === 'form' ? <RequestForm offer={offer} draft={draft} /> : <RequestJson draft={draft} />}
         </Section>
       </div>
       <div className={classes.side}>
-        <RunPanel offer={chosen} draft={draft} onRun={(id) => change({ task: id })} />
-        {taskId !== null && <RunningTask key={taskId} id={taskId} onClose={() => change({ task: null })} />}
+        <RunPanel offer={offer} draft={draft} onRun={(id) => updateQuery({ task: id })} />
+        {taskId !== null && <RunningTask key={taskId} id={taskId} onClose={() => updateQuery({ task: null })} />}
       </div>
       <div className={classes.code}>
-        <CodeSamples offer={chosen} body={withFileHints(draft.body, draft.files)} />
+        <CodeSamples offer={offer} body={withFileHints(draft.body, draft.files)} />
       </div>
     </div>
   );
 }
 
-const readSource = (source: TaskDetail | undefined): Wish | null =>
+const modelOfTask = (source: TaskDetail | undefined): RequestedModel | null =>
   source === undefined ? null : { model: source.model, plugin: source.platform };
 
 /** The request of the task for the model that is shown, whatever model the task was of. */
-function begin({ model }: CallableModel, source: TaskDetail | undefined): RequestBody {
+function initialBody({ model }: CallableModel, source: TaskDetail | undefined): RequestBody {
   const kept = source?.request?.body;
   const isObject = typeof kept === 'object' && kept !== null && !Array.isArray(kept);
   return isObject ? { ...kept, model } : { model, prompt: source?.input ?? '' };

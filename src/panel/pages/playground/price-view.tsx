@@ -1,25 +1,30 @@
 import { Skeleton, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { describeError } from '../../api/error-message.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { errorMessage } from '../../api/error-message.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './price-view.module.css';
-import type { Quoted } from './use-quote.ts';
+import type { QuoteState } from './use-quote.ts';
 
 /** What the plugin or the gateway would refuse: no fault yet while the request is being written. */
-const incomplete = new Set(['PLUGIN_REQUEST_INVALID', 'PLUGIN_USAGE_INVALID', 'VALIDATION_FAILED', 'MODEL_REQUIRED']);
+const incompleteCodes = new Set([
+  'PLUGIN_REQUEST_INVALID',
+  'PLUGIN_USAGE_INVALID',
+  'VALIDATION_FAILED',
+  'MODEL_REQUIRED',
+]);
 
 /** What the request would cost, or what is missing until that can be said. */
-export function PriceView({ quote, isCurrent }: Quoted) {
+export function PriceView({ quote, isCurrent }: QuoteState) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { data, error } = quote;
   if (error !== null) {
     const text =
-      error instanceof ApiError && incomplete.has(error.code)
+      error instanceof ApiError && incompleteCodes.has(error.code)
         ? t('play.price.incomplete', { message: error.message })
-        : describeError(error, t, i18n.language);
+        : errorMessage(error, t, i18n.language);
     return (
       <Text size="sm" c="dimmed" aria-live="polite">
         {text}
@@ -48,9 +53,9 @@ export function PriceView({ quote, isCurrent }: Quoted) {
           : t(isShort ? 'play.price.short' : 'play.price.balance', { balance })}
       </Text>
       {data.steps.length > 0 && (
-        <Fold label={t('play.price.steps')}>
+        <Collapsible label={t('play.price.steps')}>
           <pre className={classes.steps}>{[data.expression, ...data.steps].join('\n')}</pre>
-        </Fold>
+        </Collapsible>
       )}
     </div>
   );

@@ -2,8 +2,8 @@ import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
+import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { writeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { NumberField } from '../../ui/form/number-field.tsx';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
@@ -35,7 +35,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
     const isOther = text !== '' && !schema.enum.includes(text);
     return (
       <Select
-        label={writeFieldName(name)}
+        label={humanizeFieldName(name)}
         description={help || null}
         placeholder={t('play.field.unset')}
         clearable
@@ -48,7 +48,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
   if (schema.type === 'boolean') {
     return (
       <Select
-        label={writeFieldName(name)}
+        label={humanizeFieldName(name)}
         description={help || null}
         placeholder={t('play.field.unset')}
         clearable
@@ -69,7 +69,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
     return (
       <NumberField
-        label={writeFieldName(name)}
+        label={humanizeFieldName(name)}
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
         placeholder={t('play.field.unset')}
         {...(minimum === undefined ? {} : { min: minimum })}
@@ -98,7 +98,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
   const isWrong = schema.pattern !== undefined && text !== '' && !new RegExp(schema.pattern).test(text);
   return (
     <TextInput
-      label={isSize ? t('play.field.size') : writeFieldName(name)}
+      label={isSize ? t('play.field.size') : humanizeFieldName(name)}
       description={help || (isSize ? t('play.field.sizeHint') : null)}
       placeholder={t('play.field.unset')}
       error={isWrong ? t('play.field.sizeWrong') : null}

@@ -48,7 +48,7 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
             {others.map((name) => (
               <li key={name}>
                 <code className={classes.other}>
-                  {name}: {brief(body[name])}
+                  {name}: {truncateJson(body[name])}
                 </code>
                 <button
                   type="button"
@@ -70,9 +70,9 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
   );
 }
 
-const maxBrief = 60;
+const maxJsonLength = 60;
 
-function brief(value: unknown): string {
+function truncateJson(value: unknown): string {
   const text = JSON.stringify(value) ?? '';
-  return text.length > maxBrief ? `${text.slice(0, maxBrief)}…` : text;
+  return text.length > maxJsonLength ? `${text.slice(0, maxJsonLength)}…` : text;
 }

@@ -1,19 +1,19 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { describeFault } from './json-error-message.ts';
+import { jsonErrorMessage } from './json-error-message.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 /** The whole request as text: for whatever the form does not know. */
 export function RequestJson({ draft }: { draft: RequestDraft }) {
   const { t } = useTranslation();
-  const { fault, files, text } = draft;
+  const { error, files, text } = draft;
   return (
     <Stack gap="sm">
       <CodeEditor label={t('play.json.label')} language="json" value={text} onChange={draft.setText} />
-      {fault !== null && (
+      {error !== null && (
         <Text size="sm" c="var(--mantine-color-error)" role="alert">
-          {describeFault(fault, t)}
+          {jsonErrorMessage(error, t)}
         </Text>
       )}
       {Object.keys(files).length > 0 && (

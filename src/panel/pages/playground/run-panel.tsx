@@ -3,15 +3,15 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
-import { describeFault } from './json-error-message.ts';
+import { jsonErrorMessage } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
 import { useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-draft.ts';
@@ -22,10 +22,10 @@ const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextK
 };
 
 /** Longer than a vendor may take to accept a task. */
-const patienceMs = 150_000;
+const submitTimeoutMs = 150_000;
 
-type Order = { plugin_key: string; body: RequestBody };
-type Attempt = { content: string; key: string; order: Order };
+type SubmitBody = { plugin_key: string; body: RequestBody };
+type Attempt = { content: string; key: string; body: SubmitBody };
 
 type RunPanelProps = { offer: CallableModel; draft: RequestDraft; onRun(taskId: string): void };
 
@@ -36,31 +36,31 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const { quote, isCurrent } = useQuote(offer, draft.body);
   // By content, as long as nobody knows what came of them: the same request is sent again as it
   // was, to the letter, and is bought once.
-  const undecided = useRef(new Map<string, Attempt>());
-  const submit = useChange<Attempt, TaskDetail>({
-    request: ({ key, order }) => ({
+  const unsettled = useRef(new Map<string, Attempt>());
+  const submit = useApiMutation<Attempt, TaskDetail>({
+    request: ({ key, body }) => ({
       method: 'POST',
       path: '/api/task',
       headers: { 'idempotency-key': key },
-      body: order,
-      patienceMs,
+      body,
+      timeoutMs: submitTimeoutMs,
     }),
-    stale: ['/api/task?', '/api/user/self', '/api/stats'],
+    invalidates: ['/api/task?', '/api/user/self', '/api/stats'],
     onSuccess: ({ id }, { content }) => {
-      undecided.current.delete(content);
+      unsettled.current.delete(content);
       onRun(id);
       // Less is left now.
       void quote.refetch();
     },
     onError: (error, { content }) => {
-      if (isDecided(error)) undecided.current.delete(content);
+      if (isOutcomeKnown(error)) unsettled.current.delete(content);
     },
   });
   const run = (): void => {
-    const order = { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) };
-    const content = writeContent(order);
-    const attempt = undecided.current.get(content) ?? { content, key: createIdempotencyKey(), order };
-    undecided.current.set(content, attempt);
+    const body = { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) };
+    const content = canonicalJson(body);
+    const attempt = unsettled.current.get(content) ?? { content, key: createIdempotencyKey(), body };
+    unsettled.current.set(content, attempt);
     submit.mutate(attempt);
   };
   const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
@@ -81,7 +81,7 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
         fullWidth
         size="md"
         leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-        disabled={offer.blocked !== null || draft.fault !== null || fileBeingRead !== undefined}
+        disabled={offer.blocked !== null || draft.error !== null || fileBeingRead !== undefined}
         loading={submit.isPending}
         onClick={run}
       >
@@ -89,13 +89,13 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
           ? t('play.runFor', { amount: format.money(quote.data.quota) })
           : t('play.run')}
       </Button>
-      {draft.fault !== null && (
+      {draft.error !== null && (
         <Text size="sm" c="var(--mantine-color-error)">
-          {t('play.jsonFirst', { fault: describeFault(draft.fault, t) })}
+          {t('play.jsonFirst', { fault: jsonErrorMessage(draft.error, t) })}
         </Text>
       )}
       {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
-      {submit.isError && <FailureNotice error={submit.error} />}
+      {submit.isError && <ErrorNotice error={submit.error} />}
       {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
     </Section>
   );
@@ -105,8 +105,8 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
  * What a request says, whichever way its fields are ordered: one that is emptied and filled again
  * stands last.
  */
-const writeContent = (order: Order): string =>
-  JSON.stringify(order, (_name, value: unknown) =>
+const canonicalJson = (body: SubmitBody): string =>
+  JSON.stringify(body, (_name, value: unknown) =>
     isObject(value)
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
       : value,

@@ -2,7 +2,7 @@ import { Anchor, CloseButton, Group } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { TaskFailure } from '../tasks/task-failure.tsx';
@@ -15,15 +15,15 @@ export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
   const { t } = useTranslation();
   const format = useFormat();
   const task = useTask(id);
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {
-    if (isLoaded) place.current?.scrollIntoView({ block: 'nearest' });
+    if (isLoaded) container.current?.scrollIntoView({ block: 'nearest' });
   }, [isLoaded]);
   return (
-    <div ref={place}>
+    <div ref={container}>
       <Section heading={t('play.task')} actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}>
-        <Answer query={task}>
+        <QueryResult query={task}>
           {(data) => (
             <>
               <TaskHeadline task={data} />
@@ -36,7 +36,7 @@ export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
               </Group>
             </>
           )}
-        </Answer>
+        </QueryResult>
       </Section>
     </div>
   );

@@ -1,19 +1,19 @@
 import type { CallableModel } from '../../api/types.ts';
 
 /** The model that an address or a task names; of any plugin where it names none. */
-export type Wish = { model: string; plugin: string | null };
+export type RequestedModel = { model: string; plugin: string | null };
 
-/** `missing` names what was wished for where the offer is another one, at another price perhaps. */
-export type Choice = { offer: CallableModel; missing: string | null };
+/** `unavailable` names what was wished for where the offer is another one, at another price perhaps. */
+export type OfferSelection = { offer: CallableModel; unavailable: string | null };
 
 /** Names an offer among all: the same model may be offered by several plugins. */
 export const offerKey = ({ plugin_key, model }: Pick<CallableModel, 'plugin_key' | 'model'>): string =>
   `${plugin_key}/${model}`;
 
-export const isSameWish = (one: Wish | null, other: Wish | null): boolean =>
+export const isSameModel = (one: RequestedModel | null, other: RequestedModel | null): boolean =>
   one?.model === other?.model && one?.plugin === other?.plugin;
 
-export function readWish(params: URLSearchParams): Wish | null {
+export function readRequestedModel(params: URLSearchParams): RequestedModel | null {
   const model = params.get('model');
   return model === null ? null : { model, plugin: params.get('plugin') };
 }
@@ -22,11 +22,19 @@ export function readWish(params: URLSearchParams): Wish | null {
  * What was wished for, else the model of another plugin, else `otherwise`, else the first that can
  * be used. There is always one.
  */
-export function chooseOffer(offers: readonly CallableModel[], wish: Wish | null, otherwise?: CallableModel): Choice {
-  const alike = offers.filter(({ model }) => model === wish?.model);
-  const met = wish?.plugin == null ? alike[0] : alike.find(({ plugin_key }) => plugin_key === wish.plugin);
-  const offer = met ?? alike[0] ?? otherwise ?? offers.find(({ blocked }) => blocked === null) ?? offers[0];
-  return { offer: offer as CallableModel, missing: wish === null || met !== undefined ? null : nameWish(wish) };
+export function selectOffer(
+  offers: readonly CallableModel[],
+  requested: RequestedModel | null,
+  fallback?: CallableModel,
+): OfferSelection {
+  const sameModel = offers.filter(({ model }) => model === requested?.model);
+  const exactMatch =
+    requested?.plugin == null ? sameModel[0] : sameModel.find(({ plugin_key }) => plugin_key === requested.plugin);
+  const offer = exactMatch ?? sameModel[0] ?? fallback ?? offers.find(({ blocked }) => blocked === null) ?? offers[0];
+  return {
+    offer: offer as CallableModel,
+    unavailable: requested === null || exactMatch !== undefined ? null : modelLabel(requested),
+  };
 }
 
-const nameWish = ({ model, plugin }: Wish): string => (plugin === null ? model : `${model} (${plugin})`);
+const modelLabel = ({ model, plugin }: RequestedModel): string => (plugin === null ? model : `${model} (${plugin})`);

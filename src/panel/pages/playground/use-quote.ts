@@ -6,9 +6,9 @@ import { useSession } from '../../session/session-context.tsx';
 import type { RequestBody } from './attached-files.ts';
 
 /** After the last change until the price is asked for: a quote runs the plugin. */
-const quietMs = 450;
+const debounceMs = 450;
 
-export type Quoted = {
+export type QuoteState = {
   quote: UseQueryResult<TaskQuote>;
   /** The quote is of the request as it stands, not of a former one. */
   isCurrent: boolean;
@@ -18,23 +18,23 @@ export type Quoted = {
  * What the request would cost, asked for once it has stopped changing. Files are marks here: they
  * change no price.
  */
-export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): Quoted {
+export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): QuoteState {
   const session = useSession();
   const text = JSON.stringify({ plugin_key, body });
-  const [settled, setSettled] = useState(text);
+  const [debounced, setDebounced] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), quietMs);
+    const timer = setTimeout(() => setDebounced(text), debounceMs);
     return () => clearTimeout(timer);
   }, [text]);
   const quote = useQuery({
-    queryKey: ['quote', settled],
+    queryKey: ['quote', debounced],
     // Prices and what is left may be others by now.
     staleTime: 0,
     queryFn: () =>
-      session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(settled) as unknown }),
+      session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(debounced) as unknown }),
     enabled: blocked === null,
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     placeholderData: keepPreviousData,
   });
-  return { quote, isCurrent: settled === text && !quote.isPlaceholderData };
+  return { quote, isCurrent: debounced === text && !quote.isPlaceholderData };
 }

@@ -4,17 +4,17 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { BackToVersions } from './back-to-versions.tsx';
-import { PluginFaults } from './plugin-errors.tsx';
-import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
+import { PluginErrors } from './plugin-errors.tsx';
+import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PreviewChanges } from './preview-changes.tsx';
 import { PreviewReplay } from './preview-replay.tsx';
 import { VersionDiff } from './version-diff.tsx';
@@ -26,7 +26,7 @@ export function ActivatePage() {
   const [params] = useSearchParams();
   const version = params.get('version') ?? '';
   const session = useSession();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const confirm = useConfirm();
   const preview = useQuery({
     queryKey: ['api', `${pluginPath(key)}/preview`, version],
@@ -35,14 +35,14 @@ export function ActivatePage() {
         method: 'POST',
         path: `${pluginPath(key)}/preview`,
         body: { version },
-        patienceMs: 60_000,
+        timeoutMs: 60_000,
       }),
   });
-  const activate = useChange<void>({
-    request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, patienceMs: 60_000 }),
-    stale: staleWithPlugins,
+  const activate = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, timeoutMs: 60_000 }),
+    invalidates: pluginDependentPaths,
     onSuccess: () => {
-      notifyDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
+      notifySuccess(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
       navigate(`/plugins/${encodeURIComponent(key)}`);
     },
   });
@@ -63,8 +63,8 @@ export function ActivatePage() {
       intro={t('plugins.activateIntro')}
       back={<BackToVersions pluginKey={key} />}
     >
-      {activate.isError && <PluginFaults error={activate.error} />}
-      <Answer query={preview}>
+      {activate.isError && <PluginErrors error={activate.error} />}
+      <QueryResult query={preview}>
         {(data) => (
           <>
             {data.conflict !== null && (
@@ -109,7 +109,7 @@ export function ActivatePage() {
             </Group>
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

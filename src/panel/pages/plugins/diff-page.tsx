@@ -2,8 +2,8 @@ import { Group, Select } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { BackToVersions } from './back-to-versions.tsx';
 import { pluginPath } from './plugin-paths.ts';
@@ -14,8 +14,8 @@ export function DiffPage() {
   const { t } = useTranslation();
   const { key = '' } = useParams();
   const [params, setParams] = useSearchParams();
-  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
-  const versions = useApi<PluginVersion[]>(`${pluginPath(key)}/versions`);
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const versions = useApiQuery<PluginVersion[]>(`${pluginPath(key)}/versions`);
   const plugin = plugins.data?.find((each) => each.key === key);
   const serving = versions.data?.find(({ active }) => active)?.version;
   const from = params.get('from') ?? serving ?? 'factory';
@@ -29,7 +29,7 @@ export function DiffPage() {
       heading={t('plugins.diff.heading', { name: plugin?.meta?.name ?? key })}
       back={<BackToVersions pluginKey={key} />}
     >
-      <Answer query={versions}>
+      <QueryResult query={versions}>
         {(all) => {
           const hasFactory = plugin?.source === 'factory' || plugin?.factory_meta !== undefined;
           const choices = [
@@ -58,7 +58,7 @@ export function DiffPage() {
             </>
           );
         }}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

@@ -3,43 +3,43 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { sampleArguments } from './hook-samples.ts';
 import { pluginPath } from './plugin-paths.ts';
 
 type Values = { hook: string; version: string; args: string };
-type Run = { hook: string; path: string[]; args: unknown[]; version?: string };
+type DryRunBody = { hook: string; path: string[]; args: unknown[]; version?: string };
 
 /** Calls one hook with arguments of one's own. Nothing is sent to a vendor, nothing is stored. */
 export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const path = pluginPath(plugin.key);
-  const versions = useApi<PluginVersion[]>(`${path}/versions`);
+  const versions = useApiQuery<PluginVersion[]>(`${path}/versions`);
   const [outcome, setOutcome] = useState<PluginDryRun | null>(null);
-  const change = useChange<Run, PluginDryRun>({
-    request: (body) => ({ method: 'POST', path: `${path}/dryrun`, body, patienceMs: 60_000 }),
+  const change = useApiMutation<DryRunBody, PluginDryRun>({
+    request: (body) => ({ method: 'POST', path: `${path}/dryrun`, body, timeoutMs: 60_000 }),
     onSuccess: setOutcome,
     onError: () => setOutcome(null),
   });
   const model = plugin.meta?.models[0] ?? '';
-  const form = useForm<Values, Run>({
+  const form = useForm<Values, DryRunBody>({
     initial: { hook: 'buildSubmitRequest', version: '', args: sampleArguments('buildSubmitRequest', model) },
-    check: ({ hook, args }) => ({
+    validate: ({ hook, args }) => ({
       hook: hook.trim() === '' ? t('plugins.dryrun.hookMissing') : null,
       args: readArguments(args) === null ? t('plugins.dryrun.argsWrong') : null,
     }),
-    read: ({ hook, version, args }) => {
+    toVariables: ({ hook, version, args }) => {
       const [name = '', ...rest] = hook.trim().split('.');
       return { hook: name, path: rest, args: readArguments(args) ?? [], ...(version === '' ? {} : { version }) };
     },
     change,
   });
   const stored = (versions.data ?? []).map(({ version }) => version);
-  const useSample = (): void => form.set('args', sampleArguments(form.values.hook.trim(), model));
+  const fillSample = (): void => form.set('args', sampleArguments(form.values.hook.trim(), model));
 
   return (
     <Section heading={t('plugins.tab.dryrun')} intro={t('plugins.dryrun.intro')}>
@@ -72,7 +72,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               <Text size="sm" fw={500}>
                 {t('plugins.dryrun.args')}
               </Text>
-              <Button variant="subtle" size="compact-sm" onClick={useSample}>
+              <Button variant="subtle" size="compact-sm" onClick={fillSample}>
                 {t('plugins.dryrun.sample')}
               </Button>
             </Group>
@@ -83,9 +83,9 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               onChange={(args) => form.set('args', args)}
               height={360}
             />
-            {form.tell('args') !== null && (
+            {form.errorOf('args') !== null && (
               <Text size="sm" c="var(--mantine-color-error)" mt={6} role="alert">
-                {form.tell('args')}
+                {form.errorOf('args')}
               </Text>
             )}
           </div>
@@ -118,7 +118,7 @@ function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRu
 /** The hook's own fault, with what it logged before; anything else as everywhere. */
 function RunFailure({ error }: { error: Error }) {
   const { t } = useTranslation();
-  if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <FailureNotice error={error} />;
+  if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <ErrorNotice error={error} />;
   const { console, line, column } = (error.details ?? {}) as { console?: string[]; line?: number; column?: number };
   return (
     <Stack gap="sm">

@@ -1,25 +1,25 @@
 import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { OutsideLink } from '../../ui/page/external-link.tsx';
+import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { listHosts } from './plugin-hosts.ts';
-import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
+import { pluginHosts } from './plugin-hosts.ts';
+import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
-import { describeUsageField } from './usage-field.ts';
+import { usageFieldLabel } from './usage-field.ts';
 
 /** What a plugin is, what it may reach and what it serves. */
 export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   const { t, i18n } = useTranslation();
   const { meta } = plugin;
   if (meta === null) return <PluginState plugin={plugin} />;
-  const hosts = listHosts({ base: meta.baseUrl, allowed: meta.allowedHosts });
+  const hosts = pluginHosts({ base: meta.baseUrl, allowed: meta.allowedHosts });
   const usage = Object.entries(meta.usageSchema ?? {});
   return (
     <Stack gap="xl">
@@ -36,14 +36,14 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
             {meta.author.url === undefined ? (
               meta.author.name
             ) : (
-              <OutsideLink address={meta.author.url} name={meta.author.name} />
+              <ExternalLink address={meta.author.url} name={meta.author.name} />
             )}
           </dd>
           {meta.website !== undefined && (
             <>
               <dt>{t('plugins.website')}</dt>
               <dd>
-                <OutsideLink address={meta.website} />
+                <ExternalLink address={meta.website} />
               </dd>
             </>
           )}
@@ -93,7 +93,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
                   <Code>{name}</Code>
                 </dt>
                 <dd>
-                  {describeUsageField(field, t)}
+                  {usageFieldLabel(field, t)}
                   {field.description !== undefined && (
                     <Text size="sm" c="dimmed">
                       {localise(field.description, i18n.language)}
@@ -124,18 +124,18 @@ export function Codes({ values }: { values: readonly string[] }) {
 /** Which of its models it serves. What ships with the gateway serves all of them. */
 function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: readonly string[] }) {
   const { t } = useTranslation();
-  const change = useChange<string[] | null, PluginVersion>({
+  const change = useApiMutation<string[] | null, PluginVersion>({
     request: (wanted) => ({ method: 'PUT', path: `${pluginPath(plugin.key)}/models`, body: { models: wanted } }),
-    stale: staleWithPlugins,
+    invalidates: pluginDependentPaths,
     onSuccess: (_, wanted) => {
-      notifyDone(t('app.saved'));
-      form.restart({ models: wanted ?? [...models] });
+      notifySuccess(t('app.saved'));
+      form.reset({ models: wanted ?? [...models] });
     },
   });
   const form = useForm({
     initial: { models: plugin.narrowed_models ?? [...models] },
-    read: (values) => (values.models.length === models.length ? null : values.models),
-    check: (values) => ({ models: values.models.length === 0 ? t('plugins.narrow.none') : null }),
+    toVariables: (values) => (values.models.length === models.length ? null : values.models),
+    validate: (values) => ({ models: values.models.length === 0 ? t('plugins.narrow.none') : null }),
     change,
   });
   if (plugin.source === 'factory') {
@@ -149,7 +149,7 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
     <Section heading={t('plugins.models')} intro={t('plugins.narrow.intro')}>
       <form onSubmit={form.submit} noValidate>
         <Stack gap="md">
-          {form.error !== null && <FailureNotice error={form.error} />}
+          {form.error !== null && <ErrorNotice error={form.error} />}
           <MultiSelect
             {...form.bindValue('models')}
             label={t('plugins.narrow.label')}

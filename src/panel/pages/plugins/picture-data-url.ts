@@ -1,5 +1,5 @@
 /** A picture as the API takes it: a base64 data URL with the type that its name says. */
-export async function readPicture(file: File): Promise<string> {
+export async function pictureDataUrl(file: File): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   let binary = '';
   for (const byte of bytes) binary += String.fromCharCode(byte);

@@ -3,34 +3,34 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import classes from './plugins.module.css';
 
-type Fault = PluginDetail['errors'][number];
+type PluginError = PluginDetail['errors'][number];
 
 /** Why a plugin was refused: every fault of its source with its place, or the one reason. */
-export function PluginFaults({ error }: { error: Error }) {
+export function PluginErrors({ error }: { error: Error }) {
   const { t } = useTranslation();
-  const faults = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readFaultList(error.details) : [];
-  if (faults.length === 0) return <FailureNotice error={error} />;
+  const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];
+  if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
     <Alert
       color="red"
       variant="light"
       role="alert"
       icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-      title={t('plugins.faults', { count: faults.length })}
+      title={t('plugins.faults', { count: errors.length })}
     >
-      <FaultList faults={faults} />
+      <PluginErrorList errors={errors} />
     </Alert>
   );
 }
 
-export function FaultList({ faults }: { faults: readonly Fault[] }) {
+export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) {
   const { t } = useTranslation();
   return (
     <ul className={classes.faults}>
-      {faults.map(({ path, rule, message, hint, line, column }) => (
+      {errors.map(({ path, rule, message, hint, line, column }) => (
         <li key={`${path} ${rule} ${line} ${column} ${message}`}>
           {message}
           {hint !== undefined && (
@@ -47,7 +47,7 @@ export function FaultList({ faults }: { faults: readonly Fault[] }) {
   );
 }
 
-function readFaultList(details: unknown): Fault[] {
+function readPluginErrors(details: unknown): PluginError[] {
   if (typeof details !== 'object' || details === null || !('errors' in details)) return [];
-  return Array.isArray(details.errors) ? (details.errors as Fault[]) : [];
+  return Array.isArray(details.errors) ? (details.errors as PluginError[]) : [];
 }

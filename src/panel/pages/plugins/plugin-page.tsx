@@ -2,13 +2,13 @@ import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
 import type { PluginSummary } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import type { TextKey } from '../../i18n/texts.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import type { TextKey } from '../../i18n/texts.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
 import { PluginPrices } from './plugin-prices.tsx';
@@ -32,10 +32,10 @@ export function PluginPage() {
   const { t, i18n } = useTranslation();
   const { key = '' } = useParams();
   const [params, setParams] = useSearchParams();
-  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
   const plugin = plugins.data?.find((each) => each.key === key);
-  const wanted = params.get('tab');
-  const tab: Tab = isTab(wanted) ? wanted : 'overview';
+  const requestedTab = params.get('tab');
+  const tab: Tab = isTab(requestedTab) ? requestedTab : 'overview';
   const description = localise(plugin?.meta?.description, i18n.language);
 
   return (
@@ -45,10 +45,10 @@ export function PluginPage() {
       back={<BackLink to="/plugins">{t('nav.plugins')}</BackLink>}
       actions={plugin !== undefined && <PluginSwitch plugin={plugin} />}
     >
-      <Answer query={plugins}>
+      <QueryResult query={plugins}>
         {() =>
           plugin === undefined ? (
-            <MissingThing
+            <ResourceNotFound
               heading={t('plugins.unknown')}
               text={t('plugins.unknownText', { key })}
               list={{ to: '/plugins', name: 'plugins.all' }}
@@ -76,7 +76,7 @@ export function PluginPage() {
             </Tabs>
           )
         }
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

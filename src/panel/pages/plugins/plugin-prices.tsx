@@ -2,9 +2,9 @@ import { Button, Code, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
 import { useAllPrices } from '../prices/use-all-prices.ts';
@@ -23,7 +23,7 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
       heading: t('prices.expression'),
       render: ({ price }) =>
         price === undefined ? (
-          <StatusMark tone="waiting">{t('prices.missing')}</StatusMark>
+          <StatusLabel tone="waiting">{t('prices.missing')}</StatusLabel>
         ) : (
           <Code>{price.expression}</Code>
         ),
@@ -51,7 +51,7 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   ];
   return (
     <Section heading={t('plugins.tab.prices')} intro={t('prices.pluginIntro')}>
-      <Answer query={prices}>
+      <QueryResult query={prices}>
         {(all) => {
           const find = (model: string, owner: string): Price | undefined =>
             all.find((price) => price.model === model && price.plugin_key === owner);
@@ -64,10 +64,10 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
               {t('prices.noModels')}
             </Text>
           ) : (
-            <Rows label={t('plugins.tab.prices')} columns={columns} rows={rows} rowKey={({ model }) => model} />
+            <PlainTable label={t('plugins.tab.prices')} columns={columns} rows={rows} rowKey={({ model }) => model} />
           );
         }}
-      </Answer>
+      </QueryResult>
       <PriceDialog subject={subject} onClose={() => setSubject(null)} />
     </Section>
   );

@@ -2,14 +2,14 @@ import { Switch } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
-import { useChange, withQuery } from '../../api/use-api.ts';
+import { useApiMutation, withQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
-import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
+import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
-type Wish = { enabled: boolean; cascade: boolean };
-type Needs = { channels: number; running: number };
+type StatusChange = { enabled: boolean; cascade: boolean };
+type PluginUsage = { channels: number; running: number };
 
 /**
  * Switches a plugin on or off; where channels or tasks need it, says what ends with it and asks.
@@ -18,18 +18,18 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const name = plugin.meta?.name ?? plugin.key;
-  const change = useChange<Wish>({
+  const change = useApiMutation<StatusChange>({
     request: ({ enabled, cascade }) => ({
       method: 'POST',
       path: withQuery(`${pluginPath(plugin.key)}/status`, cascade ? { cascade: 'true', force: 'true' } : {}),
       body: { enabled },
     }),
-    stale: staleWithPlugins,
+    invalidates: pluginDependentPaths,
     onSuccess: (_answer, { enabled }) =>
-      notifyDone(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
+      notifySuccess(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
   });
 
-  async function turn(enabled: boolean, { channels, running }: Needs): Promise<void> {
+  async function switchTo(enabled: boolean, { channels, running }: PluginUsage): Promise<void> {
     const cascade = !enabled && (channels > 0 || running > 0);
     if (cascade) {
       const text = t('plugins.switchOffText', { name, channels, running });
@@ -41,8 +41,8 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
       {
         onError: (error) => {
           // Something needs it since the page was read: the refusal says how much.
-          const needs = readNeeds(error);
-          if (!cascade && needs !== null) void turn(enabled, needs);
+          const usage = readUsage(error);
+          if (!cascade && usage !== null) void switchTo(enabled, usage);
         },
       },
     );
@@ -55,16 +55,19 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
         disabled={change.isPending}
         aria-label={t('plugins.switchName', { name })}
         onChange={(event) =>
-          void turn(event.currentTarget.checked, { channels: plugin.channel_count, running: plugin.in_flight_count })
+          void switchTo(event.currentTarget.checked, {
+            channels: plugin.channel_count,
+            running: plugin.in_flight_count,
+          })
         }
       />
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
     </div>
   );
 }
 
 /** What needs the plugin, where a switch was refused because of it. */
-function readNeeds(error: Error): Needs | null {
+function readUsage(error: Error): PluginUsage | null {
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_IN_USE') return null;
   const { channels, in_flight_count: running } = error.details as { channels: unknown[]; in_flight_count: number };
   return { channels: channels.length, running };

@@ -4,11 +4,11 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { type Column, Rows, TableSkeleton } from '../../ui/display/data-table.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
+import { type Column, PlainTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -24,8 +24,8 @@ import { UploadDialog } from './upload-dialog.tsx';
  */
 export function PluginsPage() {
   const { t } = useTranslation();
-  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
-  const runtime = useApi<PluginRuntime>('/api/plugin/task/runtime/status');
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const runtime = useApiQuery<PluginRuntime>('/api/plugin/task/runtime/status');
   const [isUploading, setUploading] = useState(false);
   return (
     <Page
@@ -51,9 +51,9 @@ export function PluginsPage() {
       }
     >
       {runtime.data !== undefined && <RuntimeNotice runtime={runtime.data} />}
-      <Answer query={plugins} pending={<TableSkeleton rows={8} />}>
+      <QueryResult query={plugins} pending={<TableSkeleton rows={8} />}>
         {(all) => <PluginRows plugins={all} />}
-      </Answer>
+      </QueryResult>
       <UploadDialog isOpen={isUploading} onClose={() => setUploading(false)} />
     </Page>
   );
@@ -121,7 +121,7 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
       render: (plugin) => <PluginSwitch plugin={plugin} />,
     },
   ];
-  return <Rows label={t('nav.plugins')} columns={columns} rows={plugins} rowKey={(plugin) => plugin.key} />;
+  return <PlainTable label={t('nav.plugins')} columns={columns} rows={plugins} rowKey={(plugin) => plugin.key} />;
 }
 
 function PluginName({ plugin }: { plugin: PluginSummary }) {

@@ -6,7 +6,7 @@ import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './plugins.module.css';
-import { describeUsageField } from './usage-field.ts';
+import { usageFieldLabel } from './usage-field.ts';
 
 type Line = { kind: 'added' | 'removed' | 'changed'; text: string; note?: ReactNode };
 type Group = { heading: string; lines: readonly Line[] };
@@ -30,7 +30,7 @@ export function PreviewChanges({ preview }: { preview: PluginPreview }) {
           groups.map((group) => <ChangeGroup key={group.heading} {...group} />)
         )}
       </Section>
-      <Affected preview={preview} />
+      <AffectedRecords preview={preview} />
     </>
   );
 }
@@ -61,7 +61,7 @@ function ChangeGroup({ heading, lines }: Group) {
 /**
  * What hangs on the plugin: channels that would serve less, and prices that would no longer fit.
  */
-function Affected({ preview: { channels, prices } }: { preview: PluginPreview }) {
+function AffectedRecords({ preview: { channels, prices } }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   const { orphaned, undeclared, unpriced } = prices;
   if (channels.length + orphaned.length + undeclared.length + unpriced.length === 0) return null;
@@ -91,7 +91,7 @@ function Affected({ preview: { channels, prices } }: { preview: PluginPreview })
   );
 }
 
-const listNames = ({
+const toLines = ({
   added,
   removed,
 }: {
@@ -116,8 +116,8 @@ function listGroups(preview: PluginPreview, t: TFunction): Group[] {
   const nameModels = (names: readonly string[] | null): string => (names === null ? t('app.all') : names.join(', '));
   const isNarrowed = JSON.stringify(narrowed.before) !== JSON.stringify(narrowed.after);
   return [
-    { heading: t('plugins.hosts'), lines: listNames(hosts) },
-    { heading: t('plugins.models'), lines: listNames(models) },
+    { heading: t('plugins.hosts'), lines: toLines(hosts) },
+    { heading: t('plugins.models'), lines: toLines(models) },
     {
       heading: t('plugins.preview.narrowed'),
       lines: isNarrowed
@@ -127,33 +127,33 @@ function listGroups(preview: PluginPreview, t: TFunction): Group[] {
     {
       heading: t('plugins.preview.routes'),
       lines: [
-        ...listNames({ added: routes.added.map(nameRoute), removed: routes.removed.map(nameRoute) }),
+        ...toLines({ added: routes.added.map(nameRoute), removed: routes.removed.map(nameRoute) }),
         ...routes.changed.map(({ to }) => ({ kind: 'changed' as const, text: nameRoute(to) })),
       ],
     },
     {
       heading: t('plugins.preview.protocols'),
       lines: [
-        ...listNames({
+        ...toLines({
           added: protocols.added.map(({ name }) => name),
           removed: protocols.removed.map(({ name }) => name),
         }),
         ...protocols.changed.map(({ name, modes, models: changed }) => ({
           kind: 'changed' as const,
           text: name,
-          note: [...listNames(modes), ...listNames(changed)].map(({ kind, text }) => `${signs[kind]}${text}`).join(' '),
+          note: [...toLines(modes), ...toLines(changed)].map(({ kind, text }) => `${signs[kind]}${text}`).join(' '),
         })),
       ],
     },
-    { heading: t('plugins.preview.channelTypes'), lines: listNames(types) },
+    { heading: t('plugins.preview.channelTypes'), lines: toLines(types) },
     {
       heading: t('plugins.usage'),
       lines: [
-        ...listNames(usage),
+        ...toLines(usage),
         ...usage.changed.map(({ name, from, to }) => ({
           kind: 'changed' as const,
           text: name,
-          note: `${describeUsageField(from, t)} → ${describeUsageField(to, t)}`,
+          note: `${usageFieldLabel(from, t)} → ${usageFieldLabel(to, t)}`,
         })),
       ],
     },

@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
@@ -23,8 +23,8 @@ export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview 
       heading: t('plugins.replay.stored'),
       render: ({ stored_status: status }) => <TaskStatus status={status} />,
     },
-    { key: 'before', heading: t('plugins.replay.before'), render: ({ before }) => <Verdict verdict={before} /> },
-    { key: 'after', heading: t('plugins.replay.after'), render: ({ after }) => <Verdict verdict={after} /> },
+    { key: 'before', heading: t('plugins.replay.before'), render: ({ before }) => <ReplayResult result={before} /> },
+    { key: 'after', heading: t('plugins.replay.after'), render: ({ after }) => <ReplayResult result={after} /> },
   ];
   return (
     <Section
@@ -36,27 +36,32 @@ export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview 
       }
     >
       {differing.length > 0 && (
-        <Rows label={t('plugins.replay.heading')} columns={columns} rows={differing} rowKey={({ task_id: id }) => id} />
+        <PlainTable
+          label={t('plugins.replay.heading')}
+          columns={columns}
+          rows={differing}
+          rowKey={({ task_id: id }) => id}
+        />
       )}
     </Section>
   );
 }
 
-function Verdict({ verdict }: { verdict: Replayed['before'] }) {
-  if (verdict === null) return '–';
-  if ('error' in verdict) {
+function ReplayResult({ result }: { result: Replayed['before'] }) {
+  if (result === null) return '–';
+  if ('error' in result) {
     return (
       <Text size="sm" c="var(--mantine-color-error)">
-        {verdict.error}
+        {result.error}
       </Text>
     );
   }
   return (
     <>
-      <TaskStatus status={verdict.status} />
-      {verdict.reason !== '' && (
+      <TaskStatus status={result.status} />
+      {result.reason !== '' && (
         <Text size="xs" c="dimmed">
-          {verdict.reason}
+          {result.reason}
         </Text>
       )}
     </>

@@ -3,11 +3,11 @@ import { IconDownload } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { saveText } from '../../ui/display/download-text.ts';
-import { FaultList } from './plugin-errors.tsx';
+import { downloadText } from '../../ui/display/download-text.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { PluginErrorList } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
 /** The text of a version, to be read. */
@@ -15,11 +15,11 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const [params, setParams] = useSearchParams();
   const version = params.get('version');
-  const versions = useApi<PluginVersion[]>(`${pluginPath(plugin.key)}/versions`);
-  const detail = useApi<PluginDetail>(withQuery(pluginPath(plugin.key), { version }));
+  const versions = useApiQuery<PluginVersion[]>(`${pluginPath(plugin.key)}/versions`);
+  const detail = useApiQuery<PluginDetail>(withQuery(pluginPath(plugin.key), { version }));
   const choices = (versions.data ?? []).map((each) => each.version);
   return (
-    <Answer query={detail}>
+    <QueryResult query={detail}>
       {({ source, source_hash: hash, errors, meta }) => (
         <Stack gap="md">
           <Group justify="space-between" align="flex-end" gap="sm">
@@ -42,7 +42,7 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
               variant="default"
               leftSection={<IconDownload size={18} stroke={1.6} aria-hidden="true" />}
               disabled={detail.isPlaceholderData}
-              onClick={() => saveText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}
+              onClick={() => downloadText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}
             >
               {t('plugins.source.save')}
             </Button>
@@ -51,7 +51,7 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
             <Skeleton h={720} />
           ) : (
             <>
-              {errors.length > 0 && <FaultList faults={errors} />}
+              {errors.length > 0 && <PluginErrorList errors={errors} />}
               <CodeEditor label={t('plugins.tab.source')} value={source} language="javascript" height={720} />
               <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
                 {t('plugins.source.hash', { hash })}
@@ -60,6 +60,6 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
           )}
         </Stack>
       )}
-    </Answer>
+    </QueryResult>
   );
 }

@@ -3,20 +3,20 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { UserError } from '../../api/user-error.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
-import { PluginFaults } from './plugin-errors.tsx';
-import { staleWithPlugins } from './plugin-paths.ts';
-import { readPicture } from './picture-data-url.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { pictureDataUrl } from './picture-data-url.ts';
+import { PluginErrors } from './plugin-errors.tsx';
+import { pluginDependentPaths } from './plugin-paths.ts';
 
 type Values = { file: File | null; icon: File | null; remark: string; enabled: boolean; force: boolean };
 type Upload = { source: string; icon?: string; remark: string; enabled: boolean; force: boolean };
 
-const empty: Values = { file: null, icon: null, remark: '', enabled: true, force: false };
+const emptyValues: Values = { file: null, icon: null, remark: '', enabled: true, force: false };
 
 /** Takes a plugin's file. What is wrong with it is told with its place in the text. */
 export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -30,12 +30,12 @@ export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): 
 
 function UploadForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const [isReading, setReading] = useState(false);
   const [isUnreadable, setUnreadable] = useState(false);
-  const change = useChange<Upload, PluginDetail>({
-    request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, patienceMs: 60_000 }),
-    stale: staleWithPlugins,
+  const change = useApiMutation<Upload, PluginDetail>({
+    request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, timeoutMs: 60_000 }),
+    invalidates: pluginDependentPaths,
     onSuccess: ({ plugin }) => {
       onClose();
       if (plugin !== null) navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);
@@ -43,14 +43,14 @@ function UploadForm({ onClose }: { onClose(): void }) {
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
   const form = useForm<Values, Values>({
-    initial: empty,
-    check: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
-    read: (values) => values,
+    initial: emptyValues,
+    validate: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
+    toVariables: (values) => values,
     change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
 
   /** What was said of the former file, and agreed to for it, says nothing about another. */
-  function choose(file: File | null): void {
+  function chooseFile(file: File | null): void {
     change.reset();
     setUnreadable(false);
     form.set('file', file);
@@ -61,17 +61,17 @@ function UploadForm({ onClose }: { onClose(): void }) {
     if (file === null) return;
     setReading(true);
     setUnreadable(false);
-    let beingRead: 'file' | 'icon' = 'icon';
+    let currentFile: 'file' | 'icon' = 'icon';
     try {
-      const picture = icon === null ? {} : { icon: await readPicture(icon) };
-      beingRead = 'file';
+      const picture = icon === null ? {} : { icon: await pictureDataUrl(icon) };
+      currentFile = 'file';
       const source = await file.text();
       // What was agreed to for a conflict counts for that conflict alone.
       change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
     } catch {
       // Moved, deleted or changed since it was chosen. The browser tells of the same file only
       // where another one, or none, stood before.
-      if (beingRead === 'file') choose(null);
+      if (currentFile === 'file') chooseFile(null);
       else form.set('icon', null);
       setUnreadable(true);
     } finally {
@@ -82,13 +82,13 @@ function UploadForm({ onClose }: { onClose(): void }) {
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
         {isUnreadable ? (
-          <FailureNotice error={new UserError('plugins.upload.unreadable')} />
+          <ErrorNotice error={new UserError('plugins.upload.unreadable')} />
         ) : (
-          change.error !== null && <PluginFaults error={change.error} />
+          change.error !== null && <PluginErrors error={change.error} />
         )}
         <FileInput
           {...form.bindValue('file')}
-          onChange={choose}
+          onChange={chooseFile}
           disabled={form.isPending}
           label={t('plugins.upload.file')}
           description={t('plugins.upload.fileHint')}

@@ -12,7 +12,7 @@ const units: Readonly<Record<string, TextKey>> = {
 };
 
 /** What values a usage fact has, in words. */
-export function describeUsageField(field: UsageField, t: TFunction): string {
+export function usageFieldLabel(field: UsageField, t: TFunction): string {
   if ('enum' in field) return t('plugins.unit.enum', { values: field.enum.join(', ') });
   if (field.type === 'boolean') return t('plugins.unit.boolean');
   const unit = units[field.unit];

@@ -2,20 +2,22 @@ import { Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { PluginDetail } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
 /** The sources of two versions beside each other. `factory` is what ships with the gateway. */
 export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: string; to: string }) {
   const { t } = useTranslation();
-  const before = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }), { keep: false });
-  const after = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: to }), { keep: false });
+  const before = useApiQuery<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }), {
+    keepPrevious: false,
+  });
+  const after = useApiQuery<PluginDetail>(withQuery(pluginPath(pluginKey), { version: to }), { keepPrevious: false });
   return (
-    <Answer query={before}>
+    <QueryResult query={before}>
       {(left) => (
-        <Answer query={after}>
+        <QueryResult query={after}>
           {(right) =>
             left.source_hash === right.source_hash ? (
               <Text size="sm" c="dimmed">
@@ -24,21 +26,27 @@ export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: 
             ) : (
               <Stack gap="sm">
                 <CodeDiff
-                  before={{ label: t('plugins.diff.before', { version: nameOf(from, left, t) }), text: left.source }}
-                  after={{ label: t('plugins.diff.after', { version: nameOf(to, right, t) }), text: right.source }}
+                  before={{
+                    label: t('plugins.diff.before', { version: versionLabel(from, left, t) }),
+                    text: left.source,
+                  }}
+                  after={{
+                    label: t('plugins.diff.after', { version: versionLabel(to, right, t) }),
+                    text: right.source,
+                  }}
                   language="javascript"
                   height={720}
                 />
               </Stack>
             )
           }
-        </Answer>
+        </QueryResult>
       )}
-    </Answer>
+    </QueryResult>
   );
 }
 
-const nameOf = (name: string, { meta }: PluginDetail, t: TFunction): string =>
+const versionLabel = (name: string, { meta }: PluginDetail, t: TFunction): string =>
   name === 'factory'
     ? [meta?.version, t('plugins.source.factory')].filter((part) => part !== undefined).join(', ')
     : name;

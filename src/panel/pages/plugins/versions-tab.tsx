@@ -4,15 +4,15 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApi, useChange, withQuery } from '../../api/use-api.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
-import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
+import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };
 
@@ -22,16 +22,16 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
   const format = useFormat();
   const confirm = useConfirm();
   const path = pluginPath(plugin.key);
-  const versions = useApi<PluginVersion[]>(`${path}/versions`);
-  const remove = useChange<Removal>({
+  const versions = useApiQuery<PluginVersion[]>(`${path}/versions`);
+  const remove = useApiMutation<Removal>({
     request: ({ version, force }) => ({
       method: 'DELETE',
       path: withQuery(`${path}/versions/${encodeURIComponent(version)}`, force ? { force: 'true' } : {}),
     }),
-    stale: staleWithPlugins,
-    onSuccess: (_answer, { version }) => notifyDone(t('plugins.deleted', { version })),
+    invalidates: pluginDependentPaths,
+    onSuccess: (_answer, { version }) => notifySuccess(t('plugins.deleted', { version })),
   });
-  async function ask(version: string, force: boolean): Promise<void> {
+  async function confirmAndDelete(version: string, force: boolean): Promise<void> {
     const text = t(force ? 'plugins.deleteForceText' : 'plugins.deleteText', { version });
     const title = t('plugins.deleteTitle', { version });
     if (!(await confirm({ title, text, action: t('app.delete') }))) return;
@@ -41,13 +41,14 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
         // Here, since this is not called once the page is left: nobody is asked about it on another
         // one.
         onError: (error) => {
-          if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);
+          if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE')
+            void confirmAndDelete(version, true);
         },
       },
     );
   }
 
-  const isFactoryBelow = plugin.factory_meta !== undefined;
+  const hasFactoryVersion = plugin.factory_meta !== undefined;
   const link = (page: string, version: string): string =>
     withQuery(`/plugins/${encodeURIComponent(plugin.key)}/${page}`, { version });
   const columns: readonly Column<PluginVersion>[] = [
@@ -109,7 +110,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             aria-label={t('plugins.deleteTitle', { version })}
             loading={remove.isPending && remove.variables.version === version}
             disabled={remove.isPending}
-            onClick={() => void ask(version, false)}
+            onClick={() => void confirmAndDelete(version, false)}
           >
             <IconTrash size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
@@ -119,15 +120,15 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
   ];
 
   return (
-    <Answer query={versions}>
+    <QueryResult query={versions}>
       {(all) =>
         all.length === 0 ? (
           <EmptyState heading={t('plugins.noVersions')} text={t('plugins.noVersionsText')} />
         ) : (
           <div style={{ display: 'grid', gap: 16 }}>
-            {remove.isError && <FailureNotice error={remove.error} />}
-            <Rows label={t('plugins.tab.versions')} columns={columns} rows={all} rowKey={({ id }) => id} />
-            {isFactoryBelow && all.some(({ active }) => active) && (
+            {remove.isError && <ErrorNotice error={remove.error} />}
+            <PlainTable label={t('plugins.tab.versions')} columns={columns} rows={all} rowKey={({ id }) => id} />
+            {hasFactoryVersion && all.some(({ active }) => active) && (
               <Text size="sm" c="dimmed">
                 {t('plugins.factoryBelow')} <Link to={link('activate', 'factory')}>{t('plugins.backToFactory')}</Link>
               </Text>
@@ -135,6 +136,6 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
           </div>
         )
       }
-    </Answer>
+    </QueryResult>
   );
 }

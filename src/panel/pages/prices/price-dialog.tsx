@@ -1,12 +1,12 @@
 import { Alert, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { PluginChoice } from './price-plugin-select.tsx';
+import { PricePluginSelect } from './price-plugin-select.tsx';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-all-prices.ts';
 
@@ -27,27 +27,31 @@ export function PriceDialog({ subject, onClose }: PriceDialogProps) {
 
 function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): void }) {
   const { t } = useTranslation();
-  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
   const isNew = subject.model === '';
-  const change = useChange<PriceSubject>({
+  const change = useApiMutation<PriceSubject>({
     request: ({ pluginKey, model, expression }) => ({
       method: 'PUT',
       path: '/api/price',
       body: { plugin_key: pluginKey, model, expression },
     }),
-    stale: ['/api/price', '/api/model', '/api/attention'],
+    invalidates: ['/api/price', '/api/model', '/api/attention'],
     onSuccess: (_answer, { model }) => {
-      notifyDone(t('prices.saved', { model }));
+      notifySuccess(t('prices.saved', { model }));
       onClose();
     },
   });
   const form = useForm<PriceSubject>({
     initial: subject,
-    check: ({ model, expression }) => ({
+    validate: ({ model, expression }) => ({
       model: model.trim() === '' ? t('prices.modelMissing') : null,
       expression: expression.trim() === '' ? t('prices.expressionMissing') : null,
     }),
-    read: ({ pluginKey, model, expression }) => ({ pluginKey, model: model.trim(), expression: expression.trim() }),
+    toVariables: ({ pluginKey, model, expression }) => ({
+      pluginKey,
+      model: model.trim(),
+      expression: expression.trim(),
+    }),
     change,
   });
   const { pluginKey, model, expression } = form.values;
@@ -63,9 +67,13 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <Group grow align="flex-start" gap="lg" preventGrowOverflow={false}>
-          <PluginChoice plugins={plugins.data ?? []} value={pluginKey} onChange={(key) => form.set('pluginKey', key)} />
+          <PricePluginSelect
+            plugins={plugins.data ?? []}
+            value={pluginKey}
+            onChange={(key) => form.set('pluginKey', key)}
+          />
           <TextInput
             {...form.bind('model')}
             label={t('prices.model')}

@@ -2,10 +2,10 @@ import { Select } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 
-type PluginChoiceProps = { plugins: readonly PluginSummary[]; value: string; onChange(key: string): void };
+type PricePluginSelectProps = { plugins: readonly PluginSummary[]; value: string; onChange(key: string): void };
 
 /** One plugin, or every one that has the model. */
-export function PluginChoice({ plugins, value, onChange }: PluginChoiceProps) {
+export function PricePluginSelect({ plugins, value, onChange }: PricePluginSelectProps) {
   const { t } = useTranslation();
   return (
     <Select

@@ -3,19 +3,19 @@ import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price } from '../../api/types.ts';
-import { useApi, useChange, withQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { MissingPrices } from './unpriced-models.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
+import { UnpricedModels } from './unpriced-models.tsx';
 import type { PriceList } from './use-all-prices.ts';
 
 const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
@@ -31,16 +31,16 @@ export function PricesPage() {
   const format = useFormat();
   const confirm = useConfirm();
   const { page, setPage } = useFilters([]);
-  const prices = useApi<PriceList>(withQuery('/api/price', { page }));
-  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const prices = useApiQuery<PriceList>(withQuery('/api/price', { page }));
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
   const [subject, setSubject] = useState<PriceSubject | null>(null);
-  const remove = useChange<Price>({
+  const remove = useApiMutation<Price>({
     request: ({ plugin_key: key, model }) => ({
       method: 'DELETE',
       path: withQuery('/api/price', { plugin_key: key, model }),
     }),
-    stale: ['/api/price', '/api/model', '/api/attention'],
-    onSuccess: (_answer, { model }) => notifyDone(t('prices.deleted', { model })),
+    invalidates: ['/api/price', '/api/model', '/api/attention'],
+    onSuccess: (_answer, { model }) => notifySuccess(t('prices.deleted', { model })),
   });
   const nameOf = (key: string): string =>
     key === '*' ? t('prices.everyPlugin') : (plugins.data?.find((each) => each.key === key)?.meta?.name ?? key);
@@ -62,7 +62,7 @@ export function PricesPage() {
           <Code style={{ overflowWrap: 'anywhere' }}>{expression}</Code>
           {problem !== null && (
             <Text size="xs" mt={4} component="div">
-              <StatusMark tone="bad">{t(problems[problem.code])}</StatusMark>
+              <StatusLabel tone="bad">{t(problems[problem.code])}</StatusLabel>
             </Text>
           )}
         </>
@@ -112,8 +112,8 @@ export function PricesPage() {
   );
   return (
     <Page heading={t('nav.prices')} intro={t('prices.intro')} actions={add}>
-      <MissingPrices nameOf={nameOf} onSet={setSubject} />
-      {remove.isError && <FailureNotice error={remove.error} />}
+      <UnpricedModels nameOf={nameOf} onSet={setSubject} />
+      {remove.isError && <ErrorNotice error={remove.error} />}
       <div>
         <DataTable
           label={t('nav.prices')}

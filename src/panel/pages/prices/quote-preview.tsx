@@ -3,13 +3,13 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { describeError } from '../../api/error-message.ts';
+import { errorMessage } from '../../api/error-message.ts';
 import type { PriceQuote } from '../../api/types.ts';
-import { useSession } from '../../session/session-context.tsx';
 import { localise } from '../../i18n/localise.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { NumberField } from '../../ui/form/number-field.tsx';
-import { describeUsageField, type UsageField } from '../plugins/usage-field.ts';
+import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
 
 /** undefined: an emptied field. */
@@ -33,8 +33,8 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
   const format = useFormat();
   const session = useSession();
   const [action, setAction] = useState('');
-  const [chosen, setChosen] = useState<Readonly<Record<string, Fact>>>({});
-  const facts = { ...startingFacts(schema, examples[0]), ...chosen };
+  const [editedFacts, setEditedFacts] = useState<Readonly<Record<string, Fact>>>({});
+  const facts = { ...initialFacts(schema, examples[0]), ...editedFacts };
   const body = {
     plugin_key: pluginKey,
     model: model.trim(),
@@ -43,19 +43,19 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     ...(action.trim() === '' ? {} : { action: action.trim() }),
   };
   const text = JSON.stringify(body);
-  const [settled] = useDebouncedValue(text, 350);
-  const isAskable = body.model !== '' && body.expression !== '';
+  const [debounced] = useDebouncedValue(text, 350);
+  const isComplete = body.model !== '' && body.expression !== '';
   const quote = useQuery({
-    queryKey: ['quote', settled],
+    queryKey: ['quote', debounced],
     queryFn: () =>
-      session.send<PriceQuote>({ method: 'POST', path: '/api/price/quote', body: JSON.parse(settled) as unknown }),
+      session.send<PriceQuote>({ method: 'POST', path: '/api/price/quote', body: JSON.parse(debounced) as unknown }),
     // Never for what stood there before the last key: that may be no question yet.
-    enabled: isAskable && settled === text,
+    enabled: isComplete && debounced === text,
     placeholderData: keepPreviousData,
     retry: false,
   });
   /** The sum is of what stands there now, not of what stood there before. */
-  const isCurrent = settled === text && !quote.isPlaceholderData;
+  const isCurrent = debounced === text && !quote.isPlaceholderData;
 
   return (
     <section className={classes.quote} aria-label={t('prices.try')}>
@@ -65,7 +65,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
       {examples.length > 0 && (
         <Group gap={8}>
           {examples.map(({ label, facts: example }) => (
-            <Button key={label} variant="default" size="compact-sm" onClick={() => setChosen(example)}>
+            <Button key={label} variant="default" size="compact-sm" onClick={() => setEditedFacts(example)}>
               {label}
             </Button>
           ))}
@@ -77,9 +77,9 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
             key={name}
             name={name}
             field={field}
-            hint={localise(field.description, i18n.language) || describeUsageField(field, t)}
+            hint={localise(field.description, i18n.language) || usageFieldLabel(field, t)}
             value={facts[name]}
-            onChange={(value) => setChosen((before) => ({ ...before, [name]: value }))}
+            onChange={(value) => setEditedFacts((before) => ({ ...before, [name]: value }))}
           />
         ))}
         <TextInput
@@ -92,17 +92,17 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
         />
       </div>
       <div role="status">
-        {!isAskable && (
+        {!isComplete && (
           <Text size="sm" c="dimmed">
             {t('prices.tryHint')}
           </Text>
         )}
-        {isAskable && quote.isError && (
+        {isComplete && quote.isError && (
           <Text size="sm" c="var(--mantine-color-error)">
-            {describeError(quote.error, t, i18n.language)}
+            {errorMessage(quote.error, t, i18n.language)}
           </Text>
         )}
-        {isAskable && !quote.isError && quote.data !== undefined && (
+        {isComplete && !quote.isError && quote.data !== undefined && (
           <Stack gap={6}>
             <Text fz={24} fw={640} lh={1.2} className={classes.sum} mod={{ stale: !isCurrent }}>
               {format.money(quote.data.quota)}
@@ -162,10 +162,10 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
 }
 
 /** Something to begin with: the plugin's first example, else a plausible value for every fact. */
-function startingFacts(schema: QuotePreviewProps['schema'], example: Example | undefined): Record<string, Fact> {
-  const plausible = Object.entries(schema).map(([name, field]): [string, Fact] => {
+function initialFacts(schema: QuotePreviewProps['schema'], example: Example | undefined): Record<string, Fact> {
+  const defaults = Object.entries(schema).map(([name, field]): [string, Fact] => {
     if ('enum' in field) return [name, field.enum[0] ?? ''];
     return [name, field.type === 'boolean' ? false : 1];
   });
-  return { ...Object.fromEntries(plausible), ...example?.facts };
+  return { ...Object.fromEntries(defaults), ...example?.facts };
 }

@@ -1,29 +1,29 @@
 import { Button, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { UnpricedModels } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import type { UnpricedPluginModels } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { PriceSubject } from './price-dialog.tsx';
 import classes from './prices.module.css';
 
-type MissingPricesProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
+type UnpricedModelsProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
 
 /**
  * Models that clients can ask for and that cost nothing yet. Those that no channel offers can wait.
  */
-export function MissingPrices({ nameOf, onSet }: MissingPricesProps) {
+export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
   const { t } = useTranslation();
-  const missing = useApi<UnpricedModels[]>('/api/price/missing');
-  const wanted = (missing.data ?? [])
+  const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');
+  const offered = (unpriced.data ?? [])
     .map(({ plugin_key: key, models }) => ({ key, models: models.filter(({ offered }) => offered) }))
     .filter(({ models }) => models.length > 0);
-  if (missing.isError) return <FailureNotice error={missing.error} />;
-  if (wanted.length === 0) return null;
+  if (unpriced.isError) return <ErrorNotice error={unpriced.error} />;
+  if (offered.length === 0) return null;
   return (
     <Section heading={t('prices.missingHeading')} intro={t('prices.missingIntro')}>
       <Stack gap="md">
-        {wanted.map(({ key, models }) => (
+        {offered.map(({ key, models }) => (
           <div key={key}>
             <Text size="sm" c="dimmed" mb={8}>
               {nameOf(key)}

@@ -2,11 +2,11 @@ import { Button, Group } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
-import { useProof } from '../../session/security-proof.tsx';
+import { roles } from '../../session/roles.ts';
+import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { roles } from '../../shell/navigation-sections.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The end of the own account; root's stays. */
@@ -14,7 +14,7 @@ export function DeleteAccount({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
   const confirm = useConfirm();
-  const askProof = useProof();
+  const requestProof = useSecurityProof();
   const remove = useMutation({
     mutationFn: async (proof: string) => {
       await session.send({ method: 'DELETE', path: '/api/user/self', headers: { 'x-security-proof': proof } });
@@ -30,13 +30,13 @@ export function DeleteAccount({ user }: { user: User }) {
       typed: user.username,
     };
     if (!(await confirm(question))) return;
-    const proof = await askProof('account.delete');
+    const proof = await requestProof('account.delete');
     if (proof !== null) remove.mutate(proof);
   };
   if (user.role >= roles.root) return null;
   return (
     <SettingsBlock heading={t('profile.delete')} intro={t('profile.delete.intro')}>
-      {remove.isError && <FailureNotice error={remove.error} />}
+      {remove.isError && <ErrorNotice error={remove.error} />}
       <Group>
         <Button variant="light" color="red" loading={remove.isPending} onClick={() => void ask()}>
           {t('profile.delete')}

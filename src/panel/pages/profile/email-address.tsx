@@ -3,16 +3,16 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Ref, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
-import { useProof } from '../../session/security-proof.tsx';
+import { useApiMutation } from '../../api/use-api.ts';
+import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { addressFault } from '../accounts/validate-email.ts';
+import { validateEmail } from '../accounts/validate-email.ts';
 
 /** The address of the account: a new one is confirmed by a mailed code and by who asks. */
 export function EmailAddress({ user }: { user: User }) {
@@ -34,11 +34,11 @@ type AddressProps = { user: User; onChange(): void; opener: Ref<HTMLButtonElemen
 function Address({ user, onChange, opener }: AddressProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const askProof = useProof();
-  const remove = useChange<string>({
+  const requestProof = useSecurityProof();
+  const remove = useApiMutation<string>({
     request: (proof) => ({ method: 'DELETE', path: '/api/user/email', headers: { 'x-security-proof': proof } }),
-    stale: ['/api/user/self'],
-    onSuccess: () => notifyDone(t('profile.email.removed')),
+    invalidates: ['/api/user/self'],
+    onSuccess: () => notifySuccess(t('profile.email.removed')),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -47,12 +47,12 @@ function Address({ user, onChange, opener }: AddressProps) {
       action: t('profile.email.remove'),
     };
     if (!(await confirm(question))) return;
-    const proof = await askProof('account.email');
+    const proof = await requestProof('account.email');
     if (proof !== null) remove.mutate(proof);
   };
   return (
     <>
-      {remove.isError && <FailureNotice error={remove.error} />}
+      {remove.isError && <ErrorNotice error={remove.error} />}
       <Text fw={560} fz={14.5} style={{ overflowWrap: 'anywhere' }}>
         {user.email ?? t('profile.email.none')}
       </Text>
@@ -73,17 +73,17 @@ function Address({ user, onChange, opener }: AddressProps) {
 function ChangeAddress({ onDone }: { onDone(): void }) {
   const { t } = useTranslation();
   const [sentTo, setSentTo] = useState<string | null>(null);
-  const send = useChange<string>({
+  const send = useApiMutation<string>({
     request: (email) => ({ method: 'POST', path: '/api/user/email/code', body: { email } }),
     onSuccess: (_answer, email) => setSentTo(email),
   });
   const form = useForm({
     initial: { email: '' },
-    check: ({ email }) => {
-      const objection = addressFault(email.trim());
-      return { email: objection === null ? null : t(objection) };
+    validate: ({ email }) => {
+      const validationError = validateEmail(email.trim());
+      return { email: validationError === null ? null : t(validationError) };
     },
-    read: ({ email }) => email.trim(),
+    toVariables: ({ email }) => email.trim(),
     change: send,
   });
   if (sentTo !== null) return <ConfirmAddress email={sentTo} onBack={() => setSentTo(null)} onDone={onDone} />;
@@ -92,7 +92,7 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
       form={form}
       action={t('signUp.send')}
       onCancel={onDone}
-      meanings={{ AUTH_METHOD_DISABLED: 'profile.email.noMail' }}
+      codeTexts={{ AUTH_METHOD_DISABLED: 'profile.email.noMail' }}
     >
       <TextInput
         {...form.bind('email')}
@@ -106,17 +106,17 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
   );
 }
 
-const meanings = { AUTH_CODE_INVALID: 'signUp.codeWrong', AUTH_IDENTITY_TAKEN: 'profile.email.taken' } as const;
+const codeTexts = { AUTH_CODE_INVALID: 'signUp.codeWrong', AUTH_IDENTITY_TAKEN: 'profile.email.taken' } as const;
 
 function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): void; onDone(): void }) {
   const { t } = useTranslation();
   const session = useSession();
   const queries = useQueryClient();
-  const askProof = useProof();
+  const requestProof = useSecurityProof();
   const bind = useMutation({
     /** False: the user gave up to confirm that it is he. */
     mutationFn: async (code: string): Promise<boolean> => {
-      const proof = await askProof('account.email');
+      const proof = await requestProof('account.email');
       if (proof === null) return false;
       const headers = { 'x-security-proof': proof };
       await session.send({ method: 'POST', path: '/api/oauth/email/bind', headers, body: { email, code } });
@@ -125,16 +125,16 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
     },
     onSuccess: (isDone) => {
       if (!isDone) return;
-      notifyDone(t('profile.email.changed', { email }));
+      notifySuccess(t('profile.email.changed', { email }));
       onDone();
     },
   });
   const form = useForm({
     initial: { code: '' },
-    check: ({ code }) => ({ code: code.trim() === '' ? t('signUp.codeMissing') : null }),
-    read: ({ code }) => code.trim(),
+    validate: ({ code }) => ({ code: code.trim() === '' ? t('signUp.codeMissing') : null }),
+    toVariables: ({ code }) => code.trim(),
     change: bind,
-    meanings,
+    codeTexts,
   });
   return (
     <InlineForm
@@ -142,7 +142,7 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
       action={t('profile.email.confirm')}
       onCancel={onBack}
       cancel={t('profile.email.other')}
-      meanings={meanings}
+      codeTexts={codeTexts}
     >
       <Text size="sm" role="status">
         {t('signUp.sent', { email })}

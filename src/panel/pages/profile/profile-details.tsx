@@ -1,40 +1,40 @@
 import { Button, Group, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { languages } from '../../i18n/languages.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
-const longestName = 64;
+const maxNameLength = 64;
 
 /** What the account is called, and the language in which it is written to. */
-export function Details({ user }: { user: User }) {
+export function ProfileDetails({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
-  const save = useChange<{ display_name: string; language: string }, User>({
+  const save = useApiMutation<{ display_name: string; language: string }, User>({
     request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
-    stale: ['/api/user/self'],
+    invalidates: ['/api/user/self'],
     onSuccess: (saved) => {
       session.adopt({ user: saved });
-      form.restart({ display_name: saved.display_name, language: saved.language });
-      notifyDone(t('app.saved'));
+      form.reset({ display_name: saved.display_name, language: saved.language });
+      notifySuccess(t('app.saved'));
     },
   });
   const form = useForm({
     initial: { display_name: user.display_name, language: user.language },
-    check: ({ display_name }) => ({
-      display_name: [...display_name.trim()].length > longestName ? t('profile.nameLong') : null,
+    validate: ({ display_name }) => ({
+      display_name: [...display_name.trim()].length > maxNameLength ? t('profile.nameLong') : null,
     }),
-    read: ({ display_name, language }) => ({ display_name: display_name.trim(), language }),
+    toVariables: ({ display_name, language }) => ({ display_name: display_name.trim(), language }),
     change: save,
   });
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap={20} maw={420}>
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <TextInput
           {...form.bind('display_name')}
           label={t('profile.name')}
@@ -47,7 +47,7 @@ export function Details({ user }: { user: User }) {
           data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
           value={form.values.language}
           onChange={(value) => value !== null && form.set('language', value)}
-          error={form.tell('language')}
+          error={form.errorOf('language')}
           allowDeselect={false}
         />
         <Group>

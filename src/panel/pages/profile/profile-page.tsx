@@ -2,38 +2,38 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { User } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { roleText } from '../../session/roles.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
-import { Facts } from '../../ui/display/description-list.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roleTextKey } from '../../session/roles.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { DescriptionList } from '../../ui/display/description-list.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { DeleteAccount } from './delete-account.tsx';
-import { Details } from './profile-details.tsx';
 import { EmailAddress } from './email-address.tsx';
 import { InviteLink } from './invite-link.tsx';
+import { ProfileDetails } from './profile-details.tsx';
 
 /** Who one is here. */
 export function ProfilePage() {
   const { t } = useTranslation();
-  const self = useApi<User>('/api/user/self');
-  const status = useStatus();
+  const self = useApiQuery<User>('/api/user/self');
+  const status = useGatewayStatus();
   return (
     <Page heading={t('nav.profile')} intro={t('profile.intro')}>
       <div>
-        <Answer query={self}>
+        <QueryResult query={self}>
           {(user) => (
             <>
               <SettingsBlock heading={t('profile.you')} intro={t('profile.you.intro')}>
-                <Facts
-                  facts={[
+                <DescriptionList
+                  entries={[
                     [t('home.account.name'), user.username],
-                    [t('home.account.role'), t(roleText(user.role))],
+                    [t('home.account.role'), t(roleTextKey(user.role))],
                     [t('home.account.group'), user.group],
                   ]}
                 />
-                <Details user={user} />
+                <ProfileDetails user={user} />
               </SettingsBlock>
               <EmailAddress user={user} />
               {status.data?.register_enabled === true && <InviteLink status={status.data} />}
@@ -48,7 +48,7 @@ export function ProfilePage() {
               <DeleteAccount user={user} />
             </>
           )}
-        </Answer>
+        </QueryResult>
       </div>
     </Page>
   );

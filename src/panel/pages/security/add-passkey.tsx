@@ -1,13 +1,13 @@
 import { Button, Group, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import type { PasskeyMaking, SessionRotation } from '../../api/types.ts';
-import { describeDevice } from '../../session/parse-user-agent.ts';
-import { makePasskey } from '../../session/passkeys.ts';
-import { useProof } from '../../session/security-proof.tsx';
+import type { PasskeyCreation, SessionRotation } from '../../api/types.ts';
+import { parseUserAgent } from '../../session/parse-user-agent.ts';
+import { createPasskey } from '../../session/passkeys.ts';
+import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 /** Name, proof where one is needed, the browser's dialog: a new passkey. */
@@ -28,32 +28,32 @@ function AddForm({ onDone }: { onDone(): void }) {
   const { t } = useTranslation();
   const session = useSession();
   const queries = useQueryClient();
-  const askProof = useProof();
-  const device = describeDevice(navigator.userAgent);
+  const requestProof = useSecurityProof();
+  const device = parseUserAgent(navigator.userAgent);
   const add = useMutation({
     /** Gives the name of what was made; null when the user gave up. */
     mutationFn: async (name: string): Promise<string | null> => {
-      const proof = await askProof('passkey.register');
+      const proof = await requestProof('passkey.register');
       if (proof === null) return null;
       const path = '/api/user/passkey/register';
       const headers = { 'x-security-proof': proof };
-      const begun = await session.send<PasskeyMaking>({ method: 'POST', path: `${path}/begin`, headers });
-      const credential = await makePasskey(begun.options.publicKey);
-      const body = { flow_token: begun.flow_token, credential, name };
+      const ceremony = await session.send<PasskeyCreation>({ method: 'POST', path: `${path}/begin`, headers });
+      const credential = await createPasskey(ceremony.options.publicKey);
+      const body = { flow_token: ceremony.flow_token, credential, name };
       session.adopt(await session.send<SessionRotation>({ method: 'POST', path: `${path}/finish`, headers, body }));
       await queries.invalidateQueries({ queryKey: ['api'] });
       return name;
     },
     onSuccess: (name) => {
       if (name === null) return;
-      notifyDone(t('security.passkeys.added', { name }));
+      notifySuccess(t('security.passkeys.added', { name }));
       onDone();
     },
   });
   const form = useForm({
     initial: { name: device === null ? '' : t('home.device', device) },
-    check: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
-    read: ({ name }) => name.trim(),
+    validate: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
+    toVariables: ({ name }) => name.trim(),
     change: add,
   });
   return (

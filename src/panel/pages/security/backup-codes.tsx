@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { saveText } from '../../ui/display/download-text.ts';
+import { downloadText } from '../../ui/display/download-text.ts';
 
 type BackupCodesProps = { codes: readonly string[]; onDone(): void };
 
@@ -17,7 +17,7 @@ export function BackupCodes({ codes, onDone }: BackupCodesProps) {
         </Text>
         <CopyField text={text} />
         <Group gap="sm">
-          <Button variant="default" onClick={() => saveText('taskgate-backup-codes.txt', `${text}\n`)}>
+          <Button variant="default" onClick={() => downloadText('taskgate-backup-codes.txt', `${text}\n`)}>
             {t('security.codes.save')}
           </Button>
           <Button onClick={onDone}>{t('security.codes.kept')}</Button>

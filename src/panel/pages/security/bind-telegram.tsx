@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { TelegramTicket } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 
 type BindTelegramProps = { isOpen: boolean; onClose(): void; botName: string };
@@ -29,7 +29,7 @@ export function BindTelegram({ isOpen, onClose, botName }: BindTelegramProps) {
 function Widget({ botName }: { botName: string }) {
   const { t } = useTranslation();
   const session = useSession();
-  const begun = useQuery({
+  const flow = useQuery({
     queryKey: ['telegram-bind'],
     queryFn: () => session.send<TelegramTicket>({ method: 'POST', path: '/api/oauth/telegram/bind/start' }),
     gcTime: 0,
@@ -41,7 +41,9 @@ function Widget({ botName }: { botName: string }) {
       <Text size="sm" lh={1.6}>
         {t('security.telegram.text')}
       </Text>
-      <Answer query={begun}>{(ticket) => <TelegramWidget botName={botName} path={ticket.callback_url} />}</Answer>
+      <QueryResult query={flow}>
+        {(ticket) => <TelegramWidget botName={botName} path={ticket.callback_url} />}
+      </QueryResult>
     </Stack>
   );
 }

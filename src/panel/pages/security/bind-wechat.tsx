@@ -4,10 +4,10 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { FlowTicket } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };
@@ -31,67 +31,67 @@ export function BindWeChat({ isOpen, onClose, hasPicture }: BindWeChatProps) {
 function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
   const { t } = useTranslation();
   const session = useSession();
-  const [isPictured, setPictured] = useState(hasPicture);
-  const begun = useQuery({
+  const [showsPicture, setShowsPicture] = useState(hasPicture);
+  const flow = useQuery({
     queryKey: ['wechat-bind'],
     queryFn: () => session.send<FlowTicket>({ method: 'POST', path: '/api/oauth/wechat/bind/start' }),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
-  const bind = useChange<string>({
+  const bind = useApiMutation<string>({
     request: (code) => ({
       method: 'POST',
       path: '/api/oauth/wechat/bind',
-      body: { code, flow_token: begun.data?.flow_token ?? '' },
+      body: { code, flow_token: flow.data?.flow_token ?? '' },
     }),
-    stale: ['/api/user/'],
+    invalidates: ['/api/user/'],
     onSuccess: () => {
-      notifyDone(t('security.connected.bound', { name: 'WeChat' }));
+      notifySuccess(t('security.connected.bound', { name: 'WeChat' }));
       onClose();
     },
     // Too late, or too many wrong numbers: the next one needs a beginning of its own.
     onError: (error) => {
-      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void begun.refetch();
+      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void flow.refetch();
     },
   });
   const form = useForm({
     initial: { code: '' },
-    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
-    read: ({ code }) => code.trim(),
+    validate: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    toVariables: ({ code }) => code.trim(),
     change: bind,
-    meanings: { AUTH_CODE_INVALID: 'security.wechat.wrong' },
+    codeTexts: { AUTH_CODE_INVALID: 'security.wechat.wrong' },
   });
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
         <Text size="sm" lh={1.6}>
-          {t(isPictured ? 'security.wechat.text' : 'security.wechat.noPicture')}
+          {t(showsPicture ? 'security.wechat.text' : 'security.wechat.noPicture')}
         </Text>
-        {isPictured && (
+        {showsPicture && (
           <img
             src="/api/oauth/wechat/qrcode"
             alt={t('security.wechat.picture')}
             width={180}
             height={180}
-            onError={() => setPictured(false)}
+            onError={() => setShowsPicture(false)}
           />
         )}
-        {begun.isError && (
+        {flow.isError && (
           <>
-            <FailureNotice error={begun.error} />
-            <Button variant="default" onClick={() => void begun.refetch()}>
+            <ErrorNotice error={flow.error} />
+            <Button variant="default" onClick={() => void flow.refetch()}>
               {t('app.retry')}
             </Button>
           </>
         )}
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <TextInput {...form.bind('code')} label={t('code.label')} autoComplete="one-time-code" spellCheck={false} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" onClick={onClose}>
             {t('app.cancel')}
           </Button>
-          <Button type="submit" loading={form.isPending} disabled={begun.data === undefined || begun.isFetching}>
+          <Button type="submit" loading={form.isPending} disabled={flow.data === undefined || flow.isFetching}>
             {t('home.identities.bind')}
           </Button>
         </Group>

@@ -5,52 +5,52 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Binding, GatewayStatus, User } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
 import { listProviders } from '../oauth/oauth-providers.ts';
 import { BindTelegram } from './bind-telegram.tsx';
 import { BindWeChat } from './bind-wechat.tsx';
 
-type Provider = { slug: string; name: string; way: 'popup' | 'telegram' | 'wechat' };
+type Provider = { slug: string; name: string; method: 'popup' | 'telegram' | 'wechat' };
 
 /** Identities at providers: those that are connected, and those that could be. */
 export function ConnectedAccounts({ user, status }: { user: User; status: GatewayStatus }) {
   const { t } = useTranslation();
-  const bindings = useApi<Binding[]>('/api/user/oauth/bindings');
+  const bindings = useApiQuery<Binding[]>('/api/user/oauth/bindings');
   return (
     <SettingsBlock heading={t('security.connected')} intro={t('security.connected.intro')}>
-      <Answer query={bindings}>
-        {(held) => <Providers held={held} offered={offersOf(status)} email={user.email} status={status} />}
-      </Answer>
+      <QueryResult query={bindings}>
+        {(bound) => <Providers bound={bound} offered={offeredProviders(status)} email={user.email} status={status} />}
+      </QueryResult>
     </SettingsBlock>
   );
 }
 
-const offersOf = (status: GatewayStatus): Provider[] => [
-  ...listProviders(status).map(({ slug, name }) => ({ slug, name, way: 'popup' as const })),
-  ...(status.telegram_oauth ? [{ slug: 'telegram', name: 'Telegram', way: 'telegram' as const }] : []),
-  ...(status.wechat_login ? [{ slug: 'wechat', name: 'WeChat', way: 'wechat' as const }] : []),
+const offeredProviders = (status: GatewayStatus): Provider[] => [
+  ...listProviders(status).map(({ slug, name }) => ({ slug, name, method: 'popup' as const })),
+  ...(status.telegram_oauth ? [{ slug: 'telegram', name: 'Telegram', method: 'telegram' as const }] : []),
+  ...(status.wechat_login ? [{ slug: 'wechat', name: 'WeChat', method: 'wechat' as const }] : []),
 ];
 
 type ProvidersProps = {
-  held: readonly Binding[];
+  bound: readonly Binding[];
   offered: readonly Provider[];
   email: string | null;
   status: GatewayStatus;
 };
 
-function Providers({ held, offered, email, status }: ProvidersProps) {
+function Providers({ bound, offered, email, status }: ProvidersProps) {
   const { t } = useTranslation();
-  const isHeld = ({ slug }: Provider): boolean => held.some((binding) => binding.provider_slug === slug);
-  const free = offered.filter((provider) => !isHeld(provider));
+  const isBound = ({ slug }: Provider): boolean => bound.some((binding) => binding.provider_slug === slug);
+  const free = offered.filter((provider) => !isBound(provider));
   return (
     <ItemList label={t('security.connected')}>
       <Item
@@ -63,7 +63,7 @@ function Providers({ held, offered, email, status }: ProvidersProps) {
           </Button>
         }
       />
-      {held.map((binding) => (
+      {bound.map((binding) => (
         <Connected key={binding.provider_slug} binding={binding} />
       ))}
       {free.map((provider) => (
@@ -78,10 +78,10 @@ function Connected({ binding }: { binding: Binding }) {
   const format = useFormat();
   const confirm = useConfirm();
   const { provider_name: name, provider_slug: slug } = binding;
-  const unbind = useChange<void>({
+  const unbind = useApiMutation<void>({
     request: () => ({ method: 'DELETE', path: `/api/user/oauth/bindings/${encodeURIComponent(slug)}` }),
-    stale: ['/api/user/'],
-    onSuccess: () => notifyDone(t('security.connected.unbound', { name })),
+    invalidates: ['/api/user/'],
+    onSuccess: () => notifySuccess(t('security.connected.unbound', { name })),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -98,7 +98,7 @@ function Connected({ binding }: { binding: Binding }) {
       details={
         <>
           {t('security.connected.since', { id: binding.provider_user_id, date: format.date(binding.created_at) })}
-          {unbind.isError && <FailureNotice error={unbind.error} />}
+          {unbind.isError && <ErrorNotice error={unbind.error} />}
         </>
       }
       actions={
@@ -117,24 +117,24 @@ function Connected({ binding }: { binding: Binding }) {
   );
 }
 
-function Unconnected({ provider: { slug, name, way }, status }: { provider: Provider; status: GatewayStatus }) {
+function Unconnected({ provider: { slug, name, method }, status }: { provider: Provider; status: GatewayStatus }) {
   const { t } = useTranslation();
   const session = useSession();
   const queries = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
-  const close = (): void => setAsked(false);
+  const [isDialogOpen, setDialogOpen] = useState(false);
+  const close = (): void => setDialogOpen(false);
   const bind = useMutation({
     mutationFn: async () => {
       await bindInPopup(session, slug);
       await queries.invalidateQueries({ queryKey: ['api'] });
     },
-    onSuccess: () => notifyDone(t('security.connected.bound', { name })),
+    onSuccess: () => notifySuccess(t('security.connected.bound', { name })),
   });
   return (
     <Item
       icon={<IconPlugConnected size={22} stroke={1.6} opacity={0.5} />}
       title={name}
-      details={bind.isError ? <FailureNotice error={bind.error} /> : t('security.connected.not')}
+      details={bind.isError ? <ErrorNotice error={bind.error} /> : t('security.connected.not')}
       actions={
         <>
           <Button
@@ -142,12 +142,16 @@ function Unconnected({ provider: { slug, name, way }, status }: { provider: Prov
             size="compact-sm"
             loading={bind.isPending}
             aria-label={t('home.identities.bindTo', { name })}
-            onClick={() => (way === 'popup' ? bind.mutate() : setAsked(true))}
+            onClick={() => (method === 'popup' ? bind.mutate() : setDialogOpen(true))}
           >
             {t('home.identities.bind')}
           </Button>
-          {way === 'telegram' && <BindTelegram isOpen={isAsked} onClose={close} botName={status.telegram_bot_name} />}
-          {way === 'wechat' && <BindWeChat isOpen={isAsked} onClose={close} hasPicture={status.wechat_qrcode !== ''} />}
+          {method === 'telegram' && (
+            <BindTelegram isOpen={isDialogOpen} onClose={close} botName={status.telegram_bot_name} />
+          )}
+          {method === 'wechat' && (
+            <BindWeChat isOpen={isDialogOpen} onClose={close} hasPicture={status.wechat_qrcode !== ''} />
+          )}
         </>
       }
     />

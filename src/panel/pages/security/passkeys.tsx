@@ -2,29 +2,29 @@ import { Button, Group, Text, TextInput } from '@mantine/core';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { hasPasskeys } from '../../session/passkeys.ts';
-import { useProof } from '../../session/security-proof.tsx';
-import { Dotted } from '../../ui/display/dot-separated.tsx';
+import { useSecurityProof } from '../../session/security-proof.tsx';
+import { DotSeparated } from '../../ui/display/dot-separated.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { AddPasskey } from './add-passkey.tsx';
-import { useSecurityChange } from './use-security-mutation.ts';
+import { useSecurityMutation } from './use-security-mutation.ts';
 
 /** The account's passkeys; where this browser cannot make one, the reason. */
 export function Passkeys({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
-  const list = useApi<Passkey[]>('/api/user/passkey');
+  const list = useApiQuery<Passkey[]>('/api/user/passkey');
   return (
     <SettingsBlock heading={t('security.passkeys')} intro={t('security.passkeys.intro')}>
-      <Answer query={list}>
+      <QueryResult query={list}>
         {(passkeys) => (
           <>
             {passkeys.length > 0 && (
@@ -34,15 +34,15 @@ export function Passkeys({ status }: { status: GatewayStatus }) {
                 ))}
               </ItemList>
             )}
-            <Offer status={status} />
+            <AddPasskeyOrReason status={status} />
           </>
         )}
-      </Answer>
+      </QueryResult>
     </SettingsBlock>
   );
 }
 
-function Offer({ status }: { status: GatewayStatus }) {
+function AddPasskeyOrReason({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
   const origins = status.passkey_origins.split(',').filter((origin) => origin !== '');
   const reason = !status.passkey_login
@@ -64,15 +64,15 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
-  const askProof = useProof();
+  const requestProof = useSecurityProof();
   const renaming = useInlineForm();
-  const remove = useSecurityChange<string, SessionRotation>({
+  const remove = useSecurityMutation<string, SessionRotation>({
     request: (proof) => ({
       method: 'DELETE',
       path: `/api/user/passkey/${passkey.id}`,
       headers: { 'x-security-proof': proof },
     }),
-    onSuccess: () => notifyDone(t('security.passkeys.deleted', { name: passkey.name })),
+    onSuccess: () => notifySuccess(t('security.passkeys.deleted', { name: passkey.name })),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -81,7 +81,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
       action: t('app.delete'),
     };
     if (!(await confirm(question))) return;
-    const proof = await askProof('passkey.delete');
+    const proof = await requestProof('passkey.delete');
     if (proof !== null) remove.mutate(proof);
   };
   if (renaming.isOpen) return <RenamePasskey passkey={passkey} onDone={renaming.close} />;
@@ -99,8 +99,8 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
       title={passkey.name}
       details={
         <>
-          <Dotted parts={details} />
-          {remove.isError && <FailureNotice error={remove.error} />}
+          <DotSeparated parts={details} />
+          {remove.isError && <ErrorNotice error={remove.error} />}
         </>
       }
       actions={
@@ -132,22 +132,22 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
 
 function RenamePasskey({ passkey, onDone }: { passkey: Passkey; onDone(): void }) {
   const { t } = useTranslation();
-  const rename = useChange<{ name: string }>({
+  const rename = useApiMutation<{ name: string }>({
     request: (body) => ({ method: 'PUT', path: `/api/user/passkey/${passkey.id}`, body }),
-    stale: ['/api/user/passkey'],
+    invalidates: ['/api/user/passkey'],
     onSuccess: onDone,
   });
   const form = useForm({
     initial: { name: passkey.name },
-    check: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
-    read: ({ name }) => ({ name: name.trim() }),
+    validate: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
+    toVariables: ({ name }) => ({ name: name.trim() }),
     change: rename,
   });
   return (
     <Item
       title={
         <form onSubmit={form.submit} noValidate style={{ flex: 1 }}>
-          {form.error !== null && <FailureNotice error={form.error} />}
+          {form.error !== null && <ErrorNotice error={form.error} />}
           <Group gap="sm" align="flex-start">
             <TextInput
               {...form.bind('name')}

@@ -2,12 +2,12 @@ import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { passwordFault } from '../setup/validate-account.ts';
-import { useSecurityChange } from './use-security-mutation.ts';
+import { validatePassword } from '../setup/validate-account.ts';
+import { useSecurityMutation } from './use-security-mutation.ts';
 
 type PasswordProps = { user: User; status: GatewayStatus };
 
@@ -25,29 +25,29 @@ export function Password({ user, status }: PasswordProps) {
 
 function ChangePassword({ username }: { username: string }) {
   const { t } = useTranslation();
-  const change = useSecurityChange<{ original_password: string; password: string }>({
+  const change = useSecurityMutation<{ original_password: string; password: string }>({
     request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
     onSuccess: () => {
-      form.restart(blank);
-      notifyDone(t('security.password.changed'));
+      form.reset(emptyValues);
+      notifySuccess(t('security.password.changed'));
     },
   });
   const form = useForm({
-    initial: blank,
-    check: ({ original_password, password }) => {
-      const objection = passwordFault(password);
+    initial: emptyValues,
+    validate: ({ original_password, password }) => {
+      const validationError = validatePassword(password);
       return {
         original_password: original_password === '' ? t('signIn.passwordMissing') : null,
-        password: objection === null ? null : t(objection),
+        password: validationError === null ? null : t(validationError),
       };
     },
-    read: (values) => values,
+    toVariables: (values) => values,
     change,
   });
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap={20} maw={420}>
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         {/* Password managers learn from it whose password this is. */}
         <input type="text" autoComplete="username" value={username} readOnly hidden />
         <PasswordInput
@@ -73,7 +73,7 @@ function ChangePassword({ username }: { username: string }) {
   );
 }
 
-const blank = { original_password: '', password: '' };
+const emptyValues = { original_password: '', password: '' };
 
 /**
  * An account of a provider gets its first password by a mailed link: that proves that the mailbox

@@ -2,13 +2,13 @@ import { Button, Group, Skeleton, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { NewPersonalToken, PersonalToken as Token } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
-import { ShownOnce } from '../../ui/display/one-time-secret.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 const path = '/api/user/token';
@@ -16,43 +16,43 @@ const path = '/api/user/token';
 /** The token with which scripts use the panel's API: one an account, shown once. */
 export function PersonalToken() {
   const { t } = useTranslation();
-  const kept = useApi<Token | null>(path);
-  const [made, setMade] = useState<NewPersonalToken | null>(null);
+  const stored = useApiQuery<Token | null>(path);
+  const [created, setCreated] = useState<NewPersonalToken | null>(null);
   return (
     <SettingsBlock heading={t('security.token')} intro={t('security.token.intro')}>
-      {made !== null && (
-        <ShownOnce
+      {created !== null && (
+        <OneTimeSecret
           heading={t('security.token.once')}
           text={t('security.token.text', { header: 'Authorization: Bearer' })}
-          secret={made.token}
+          secret={created.token}
         />
       )}
-      <Answer query={kept} pending={<Skeleton h={36} w={180} />}>
-        {(token) => <Held token={token} onMade={setMade} />}
-      </Answer>
+      <QueryResult query={stored} pending={<Skeleton h={36} w={180} />}>
+        {(token) => <TokenControls token={token} onCreated={setCreated} />}
+      </QueryResult>
     </SettingsBlock>
   );
 }
 
-function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersonalToken | null): void }) {
+function TokenControls({ token, onCreated }: { token: Token | null; onCreated(token: NewPersonalToken | null): void }) {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
-  const make = useChange<void, NewPersonalToken>({
+  const create = useApiMutation<void, NewPersonalToken>({
     request: () => ({ method: 'POST', path }),
-    stale: [path],
+    invalidates: [path],
     // Shown once, so at once: the former one is dead, whatever comes of reading it anew.
-    onAnswer: onMade,
+    onResponse: onCreated,
   });
-  const revoke = useChange<void>({
+  const revoke = useApiMutation<void>({
     request: () => ({ method: 'DELETE', path }),
-    stale: [path],
+    invalidates: [path],
     onSuccess: () => {
-      onMade(null);
-      notifyDone(t('security.token.revoked'));
+      onCreated(null);
+      notifySuccess(t('security.token.revoked'));
     },
   });
-  const askToMake = async (): Promise<void> => {
+  const confirmAndCreate = async (): Promise<void> => {
     const question = {
       title: t('security.token.renewTitle'),
       text: t('security.token.renewText'),
@@ -60,31 +60,31 @@ function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersona
     };
     if (token !== null && !(await confirm(question))) return;
     revoke.reset();
-    make.mutate();
+    create.mutate();
   };
-  const askToRevoke = async (): Promise<void> => {
+  const confirmAndRevoke = async (): Promise<void> => {
     const question = {
       title: t('security.token.revokeTitle'),
       text: t('security.token.revokeText'),
       action: t('security.token.revoke'),
     };
     if (!(await confirm(question))) return;
-    make.reset();
+    create.reset();
     revoke.mutate();
   };
-  const error = make.error ?? revoke.error;
+  const error = create.error ?? revoke.error;
   return (
     <>
-      {error !== null && <FailureNotice error={error} />}
+      {error !== null && <ErrorNotice error={error} />}
       {token !== null && (
         <Text size="sm">{t('security.token.kept', { prefix: token.prefix, date: format.date(token.created_at) })}</Text>
       )}
       <Group>
-        <Button variant="default" loading={make.isPending} onClick={() => void askToMake()}>
+        <Button variant="default" loading={create.isPending} onClick={() => void confirmAndCreate()}>
           {t(token === null ? 'security.token.make' : 'security.token.renew')}
         </Button>
         {token !== null && (
-          <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void askToRevoke()}>
+          <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void confirmAndRevoke()}>
             {t('security.token.revoke')}
           </Button>
         )}

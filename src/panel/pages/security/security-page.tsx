@@ -1,8 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ArtifactLinks } from './artifact-links.tsx';
 import { ConnectedAccounts } from './connected-accounts.tsx';
@@ -15,14 +15,14 @@ import { TwoFactor } from './two-factor.tsx';
 /** How one gets into the own account, and who is in it. */
 export function SecurityPage() {
   const { t } = useTranslation();
-  const self = useApi<User>('/api/user/self');
-  const status = useStatus();
+  const self = useApiQuery<User>('/api/user/self');
+  const status = useGatewayStatus();
   return (
     <Page heading={t('nav.security')} intro={t('security.intro')}>
       <div>
-        <Answer query={self}>
-          {(user) => <Answer query={status}>{(gateway) => <Blocks user={user} status={gateway} />}</Answer>}
-        </Answer>
+        <QueryResult query={self}>
+          {(user) => <QueryResult query={status}>{(gateway) => <Blocks user={user} status={gateway} />}</QueryResult>}
+        </QueryResult>
       </div>
     </Page>
   );

@@ -2,27 +2,27 @@ import { Badge, Button, Group } from '@mantine/core';
 import { IconDeviceDesktop, IconDeviceMobile } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { LoginSession } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { describeDevice } from '../../session/parse-user-agent.ts';
-import { Dotted } from '../../ui/display/dot-separated.tsx';
+import { parseUserAgent } from '../../session/parse-user-agent.ts';
+import { DotSeparated } from '../../ui/display/dot-separated.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** Where the account is signed in, and the end of any of it. */
 export function Sessions() {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const list = useApi<LoginSession[]>('/api/user/sessions');
-  const revokeOthers = useChange<void>({
+  const list = useApiQuery<LoginSession[]>('/api/user/sessions');
+  const revokeOthers = useApiMutation<void>({
     request: () => ({ method: 'POST', path: '/api/user/sessions/revoke-others' }),
-    stale: ['/api/user/sessions'],
-    onSuccess: () => notifyDone(t('security.sessions.othersEnded')),
+    invalidates: ['/api/user/sessions'],
+    onSuccess: () => notifySuccess(t('security.sessions.othersEnded')),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -34,8 +34,8 @@ export function Sessions() {
   };
   return (
     <SettingsBlock heading={t('security.sessions')} intro={t('security.sessions.intro')}>
-      {revokeOthers.isError && <FailureNotice error={revokeOthers.error} />}
-      <Answer query={list}>
+      {revokeOthers.isError && <ErrorNotice error={revokeOthers.error} />}
+      <QueryResult query={list}>
         {(sessions) => (
           <>
             <ItemList label={t('security.sessions')}>
@@ -52,7 +52,7 @@ export function Sessions() {
             )}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </SettingsBlock>
   );
 }
@@ -68,12 +68,12 @@ const methods: Readonly<Record<string, TextKey>> = {
 function SessionItem({ session }: { session: LoginSession }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const revoke = useChange<void>({
+  const revoke = useApiMutation<void>({
     request: () => ({ method: 'DELETE', path: `/api/user/sessions/${encodeURIComponent(session.sid)}` }),
-    stale: ['/api/user/sessions'],
-    onSuccess: () => notifyDone(t('security.sessions.ended')),
+    invalidates: ['/api/user/sessions'],
+    onSuccess: () => notifySuccess(t('security.sessions.ended')),
   });
-  const device = describeDevice(session.user_agent);
+  const device = parseUserAgent(session.user_agent);
   const name = device === null ? t('home.device.unknown') : t('home.device', device);
   const isPhone = device !== null && ['Android', 'iOS'].includes(device.system);
   const Icon = isPhone ? IconDeviceMobile : IconDeviceDesktop;
@@ -101,8 +101,8 @@ function SessionItem({ session }: { session: LoginSession }) {
       }
       details={
         <>
-          <Dotted parts={facts} />
-          {revoke.isError && <FailureNotice error={revoke.error} />}
+          <DotSeparated parts={facts} />
+          {revoke.isError && <ErrorNotice error={revoke.error} />}
         </>
       }
       {...(session.current

@@ -1,14 +1,14 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { SessionRotation } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useSecurityChange } from './use-security-mutation.ts';
+import { useSecurityMutation } from './use-security-mutation.ts';
 
 /** `backup_codes` where the change makes new ones. */
 type Changed = SessionRotation & { backup_codes?: string[] };
 
-type CodeDialogProps = {
+type TwoFactorCodeDialogProps = {
   isOpen: boolean;
   title: string;
   text: string;
@@ -20,11 +20,11 @@ type CodeDialogProps = {
   path: string;
   onClose(): void;
   /** For codes, which are shown once. */
-  onAnswer?(answer: Changed): void;
+  onResponse?(answer: Changed): void;
 };
 
 /** A change of the second factor, which a code confirms. */
-export function CodeDialog({ isOpen, onClose, ...rest }: CodeDialogProps) {
+export function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
   const { t } = useTranslation();
   return (
     <Modal
@@ -46,18 +46,18 @@ function CodeForm({
   isDestructive = false,
   path,
   onClose,
-  onAnswer,
-}: Omit<CodeDialogProps, 'isOpen'>) {
+  onResponse,
+}: Omit<TwoFactorCodeDialogProps, 'isOpen'>) {
   const { t } = useTranslation();
-  const send = useSecurityChange<string, Changed>({
+  const send = useSecurityMutation<string, Changed>({
     request: (code) => ({ method: 'POST', path, body: { code } }),
-    ...(onAnswer === undefined ? {} : { onAnswer }),
+    ...(onResponse === undefined ? {} : { onResponse }),
     onSuccess: onClose,
   });
   const form = useForm({
     initial: { code: '' },
-    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
-    read: ({ code }) => code.trim(),
+    validate: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    toVariables: ({ code }) => code.trim(),
     change: send,
   });
   return (
@@ -66,7 +66,7 @@ function CodeForm({
         <Text size="sm" lh={1.6}>
           {text}
         </Text>
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <TextInput
           {...form.bind('code')}
           label={t('code.label')}

@@ -5,12 +5,12 @@ import { useTranslation } from 'react-i18next';
 import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { InlineForm } from '../../ui/form/inline-form.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QrCode } from '../../ui/display/qr-code.tsx';
+import { InlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import classes from './security.module.css';
-import { useSecurityChange } from './use-security-mutation.ts';
+import { useSecurityMutation } from './use-security-mutation.ts';
 
 type SetUpProps = { onCancel(): void; onEnabled(backupCodes: readonly string[]): void };
 
@@ -26,7 +26,7 @@ export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
   if (error !== null) {
     return (
       <>
-        <FailureNotice error={error} />
+        <ErrorNotice error={error} />
         <Group>
           <Button onClick={() => mutate()}>{t('app.retry')}</Button>
           <Button variant="default" onClick={onCancel}>
@@ -60,16 +60,16 @@ export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
 
 function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void }) {
   const { t } = useTranslation();
-  const enable = useSecurityChange<string>({
+  const enable = useSecurityMutation<string>({
     request: (code) => ({ method: 'POST', path: '/api/user/2fa/enable', body: { code } }),
-    onAnswer: onEnabled,
+    onResponse: onEnabled,
   });
   const form = useForm({
     initial: { code: '' },
-    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
-    read: ({ code }) => code.trim(),
+    validate: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    toVariables: ({ code }) => code.trim(),
     change: enable,
-    meanings: { AUTH_CODE_INVALID: 'security.setUp.wrong' },
+    codeTexts: { AUTH_CODE_INVALID: 'security.setUp.wrong' },
   });
   return (
     <InlineForm form={form} action={t('security.setUp.enable')} onCancel={onCancel}>

@@ -2,24 +2,24 @@ import { Button, Group, Skeleton, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TwoFactorStatus } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { BackupCodes } from './backup-codes.tsx';
-import { CodeDialog } from './two-factor-code-dialog.tsx';
+import { TwoFactorCodeDialog } from './two-factor-code-dialog.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
 
 /** The authenticator app: how it stands, its set-up, its backup codes and its end. */
 export function TwoFactor() {
   const { t } = useTranslation();
-  const status = useApi<TwoFactorStatus>('/api/user/2fa/status');
+  const status = useApiQuery<TwoFactorStatus>('/api/user/2fa/status');
   return (
     <SettingsBlock heading={t('security.twoFactor')} intro={t('security.twoFactor.intro')}>
-      <Answer query={status} pending={<Skeleton h={36} w={180} />}>
+      <QueryResult query={status} pending={<Skeleton h={36} w={180} />}>
         {(factor) => <Factor factor={factor} />}
-      </Answer>
+      </QueryResult>
     </SettingsBlock>
   );
 }
@@ -43,7 +43,7 @@ function Factor({ factor }: { factor: TwoFactorStatus }) {
   if (factor.enabled) return <Enabled factor={factor} onCodes={setCodes} />;
   return (
     <>
-      <StatusMark tone="quiet">{t('security.twoFactor.off')}</StatusMark>
+      <StatusLabel tone="quiet">{t('security.twoFactor.off')}</StatusLabel>
       <Group>
         <Button variant="default" ref={setUp.opener} onClick={setUp.open}>
           {t('security.twoFactor.setUp')}
@@ -57,12 +57,12 @@ type EnabledProps = { factor: TwoFactorStatus; onCodes(codes: readonly string[])
 
 function Enabled({ factor, onCodes }: EnabledProps) {
   const { t } = useTranslation();
-  const [asks, setAsks] = useState<'disable' | 'codes' | null>(null);
+  const [openDialog, setOpenDialog] = useState<'disable' | 'codes' | null>(null);
   const left = factor.backup_codes_remaining ?? 0;
   return (
     <>
       <div>
-        <StatusMark tone="good">{t('security.twoFactor.on')}</StatusMark>
+        <StatusLabel tone="good">{t('security.twoFactor.on')}</StatusLabel>
         <Text size="sm" c={left === 0 ? 'var(--mantine-color-error)' : 'dimmed'} mt={6}>
           {t(left === 0 ? 'security.codes.noneLeft' : 'security.codes.left', { left })}
         </Text>
@@ -73,32 +73,32 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         )}
       </div>
       <Group>
-        <Button variant="default" onClick={() => setAsks('codes')}>
+        <Button variant="default" onClick={() => setOpenDialog('codes')}>
           {t('security.codes.renew')}
         </Button>
-        <Button variant="light" color="red" onClick={() => setAsks('disable')}>
+        <Button variant="light" color="red" onClick={() => setOpenDialog('disable')}>
           {t('security.twoFactor.disable')}
         </Button>
       </Group>
-      <CodeDialog
-        isOpen={asks === 'codes'}
+      <TwoFactorCodeDialog
+        isOpen={openDialog === 'codes'}
         title={t('security.codes.renewTitle')}
         text={t('security.codes.renewText')}
         hint={t('security.appCodeHint')}
         action={t('security.codes.renew')}
         path="/api/user/2fa/backup_codes"
-        onClose={() => setAsks(null)}
-        onAnswer={({ backup_codes: fresh = [] }) => onCodes(fresh)}
+        onClose={() => setOpenDialog(null)}
+        onResponse={({ backup_codes: fresh = [] }) => onCodes(fresh)}
       />
-      <CodeDialog
-        isOpen={asks === 'disable'}
+      <TwoFactorCodeDialog
+        isOpen={openDialog === 'disable'}
         title={t('security.twoFactor.disableTitle')}
         text={t('security.twoFactor.disableText')}
         hint={t('code.hint')}
         action={t('security.twoFactor.disable')}
         isDestructive
         path="/api/user/2fa/disable"
-        onClose={() => setAsks(null)}
+        onClose={() => setOpenDialog(null)}
       />
     </>
   );

@@ -1,12 +1,12 @@
 import type { ApiRequest } from '../../api/send-request.ts';
 import type { SessionRotation } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 
-type SecurityChange<Variables, Answer extends SessionRotation> = {
+type SecurityMutation<Variables, Answer extends SessionRotation> = {
   request(variables: Variables): ApiRequest;
   /** For what is shown once, so at once: before anything is read again. */
-  onAnswer?(answer: Answer): void;
+  onResponse?(answer: Answer): void;
   onSuccess?(answer: Answer, variables: Variables): void;
 };
 
@@ -14,21 +14,21 @@ type SecurityChange<Variables, Answer extends SessionRotation> = {
  * A change of what protects the account: every other session ends, and this one goes on with the
  * token of the answer.
  */
-export function useSecurityChange<Variables, Answer extends SessionRotation = SessionRotation>({
+export function useSecurityMutation<Variables, Answer extends SessionRotation = SessionRotation>({
   request,
-  onAnswer,
+  onResponse,
   onSuccess,
-}: SecurityChange<Variables, Answer>) {
+}: SecurityMutation<Variables, Answer>) {
   const session = useSession();
-  return useChange<Variables, Answer>({
+  return useApiMutation<Variables, Answer>({
     request,
     // Before anything is read again: the former token is dead.
-    onAnswer: (answer) => {
+    onResponse: (answer) => {
       session.adopt(answer);
-      onAnswer?.(answer);
+      onResponse?.(answer);
     },
     // Sessions have ended, and the account is described otherwise.
-    stale: ['/api/user/'],
+    invalidates: ['/api/user/'],
     ...(onSuccess === undefined ? {} : { onSuccess }),
   });
 }

@@ -3,8 +3,8 @@ import { IconWorldSearch } from '@tabler/icons-react';
 import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { DiscoveredProvider } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 
 /**
  * Asks a provider of OpenID Connect for its addresses, by the address of the issuer or of the
@@ -13,7 +13,7 @@ import { FailureNotice } from '../../ui/display/error-notice.tsx';
 export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
   const { t } = useTranslation();
   const [address, setAddress] = useState('');
-  const change = useChange<string, DiscoveredProvider>({
+  const change = useApiMutation<string, DiscoveredProvider>({
     request: (url) => ({
       method: 'POST',
       path: '/api/custom-oauth-provider/discovery',
@@ -61,7 +61,7 @@ export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider)
           </Text>
         )}
       </div>
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
     </div>
   );
 }

@@ -4,16 +4,16 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import type { Option } from '../../api/types.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { checkOption } from './validate-option.ts';
-import { listRisks } from './option-risks.ts';
 import { OptionInput } from './option-input.tsx';
+import { findOptionRisks } from './option-risks.ts';
 import { groupTexts, optionTexts } from './option-texts.ts';
 import { OptionTrial } from './option-trial.tsx';
 import classes from './settings.module.css';
-import { type Drafts, useDrafts } from './use-option-drafts.ts';
+import { type OptionDrafts, useOptionDrafts } from './use-option-drafts.ts';
+import { validateOption } from './validate-option.ts';
 
 type OptionGroupProps = {
   group: string;
@@ -28,8 +28,8 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
   const confirm = useConfirm();
   const { hash } = useLocation();
   const own = options.filter((option) => option.group === group);
-  const drafts = useDrafts(own, t('settings.saved'));
-  const [isChecked, setChecked] = useState(false);
+  const drafts = useOptionDrafts(own, t('settings.saved'));
+  const [isSubmitted, setSubmitted] = useState(false);
   const count = drafts.changes.length;
   const trial = own.find((option) => option.trial !== undefined)?.trial;
   const texts = groupTexts[group];
@@ -42,32 +42,32 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
     row?.querySelector<HTMLElement>('input, textarea')?.focus({ preventScroll: true });
   }, [hash]);
 
-  const objectionTo = (option: Option): string | null =>
-    drafts.isChanged(option.key) ? checkOption(t, option, drafts.valueOf(option)) : null;
+  const validationErrorOf = (option: Option): string | null =>
+    drafts.isChanged(option.key) ? validateOption(t, option, drafts.valueOf(option)) : null;
 
   const save = async (): Promise<void> => {
-    setChecked(true);
-    const wrong = own.find((option) => objectionTo(option) !== null);
-    if (wrong !== undefined) {
-      document.getElementById(`option-${wrong.key}`)?.querySelector<HTMLElement>('input, textarea')?.focus();
+    setSubmitted(true);
+    const firstInvalid = own.find((option) => validationErrorOf(option) !== null);
+    if (firstInvalid !== undefined) {
+      document.getElementById(`option-${firstInvalid.key}`)?.querySelector<HTMLElement>('input, textarea')?.focus();
       return;
     }
     const read = (key: string): string => {
       const option = options.find((each) => each.key === key);
       return option === undefined ? '' : drafts.valueOf(option);
     };
-    const risks = listRisks(
+    const risks = findOptionRisks(
       drafts.changes.map(({ key }) => key),
       read,
     );
-    const isAgreed =
+    const isConfirmed =
       risks.length === 0 ||
       (await confirm({
         title: t('settings.warnTitle'),
         text: <Risks texts={risks.map((risk) => t(risk))} />,
         action: t('settings.warnAction'),
       }));
-    if (isAgreed) drafts.save();
+    if (isConfirmed) drafts.save();
   };
 
   return (
@@ -89,11 +89,11 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
                 key={option.key}
                 option={option}
                 drafts={drafts}
-                objection={isChecked ? objectionTo(option) : null}
+                validationError={isSubmitted ? validationErrorOf(option) : null}
               />
             ))}
           </div>
-          {drafts.error !== null && <FailureNotice error={drafts.error} />}
+          {drafts.error !== null && <ErrorNotice error={drafts.error} />}
           {drafts.needsForce && <ForceNotice drafts={drafts} />}
         </Section>
         {count > 0 && (
@@ -117,9 +117,9 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
   );
 }
 
-type OptionRowProps = { option: Option; drafts: Drafts; objection: string | null };
+type OptionRowProps = { option: Option; drafts: OptionDrafts; validationError: string | null };
 
-function OptionRow({ option, drafts, objection }: OptionRowProps) {
+function OptionRow({ option, drafts, validationError }: OptionRowProps) {
   const { t } = useTranslation();
   const texts = optionTexts[option.key];
   const name = texts === undefined ? option.key : t(texts.name);
@@ -130,7 +130,7 @@ function OptionRow({ option, drafts, objection }: OptionRowProps) {
         value={drafts.valueOf(option)}
         label={name}
         help={texts === undefined ? '' : t(texts.help)}
-        error={objection ?? (drafts.isBound(option.key) ? t('settings.bound') : drafts.faultOf(option.key))}
+        error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : drafts.errorOf(option.key))}
         onChange={(value) => drafts.set(option.key, value)}
       />
     </div>
@@ -150,7 +150,7 @@ function Risks({ texts }: { texts: readonly string[] }) {
 }
 
 /** Identities are kept under a provider, and its address is another now. */
-function ForceNotice({ drafts }: { drafts: Drafts }) {
+function ForceNotice({ drafts }: { drafts: OptionDrafts }) {
   const { t } = useTranslation();
   return (
     <Alert

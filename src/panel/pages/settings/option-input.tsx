@@ -1,22 +1,11 @@
 import { NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
-import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Option } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
+import type { OptionInputProps } from './option-input-props.ts';
 import { RatioTable } from './ratio-table.tsx';
 import { SecretInput } from './secret-input.tsx';
 import classes from './settings.module.css';
-
-export type OptionInputProps = {
-  option: Option;
-  value: string;
-  label: ReactNode;
-  help: string;
-  error: string | null;
-  /** undefined: as it is stored. */
-  onChange(value: string | undefined): void;
-};
 
 const choiceTexts: Readonly<Record<string, TextKey>> = {
   '': 'settings.choice.any',
@@ -31,7 +20,7 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /** Amounts of quota, shown and typed as dollars. */
-const money = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
+const moneyOptions = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
 
 /** The input that fits an option's type; its value is always a text, as the API has it. */
 export function OptionInput(props: OptionInputProps) {
@@ -66,7 +55,7 @@ export function OptionInput(props: OptionInputProps) {
       />
     );
   }
-  if (option.type === 'integer') return <WholeInput {...props} />;
+  if (option.type === 'integer') return <IntegerInput {...props} />;
   if (option.type === 'list') {
     return (
       <TagsInput
@@ -106,9 +95,9 @@ export function OptionInput(props: OptionInputProps) {
   );
 }
 
-function WholeInput({ option, value, label, help, error, onChange }: OptionInputProps) {
+function IntegerInput({ option, value, label, help, error, onChange }: OptionInputProps) {
   const format = useFormat();
-  const isMoney = money.includes(option.key);
+  const isMoney = moneyOptions.includes(option.key);
   const shown = isMoney && /^\d+$/.test(value) ? Number(value) / quotaPerUsd : value;
   const read = (next: number | string): string => {
     if (!isMoney) return String(next);

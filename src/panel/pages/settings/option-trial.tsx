@@ -2,9 +2,9 @@ import { Button, Group, TextInput } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Option, OptionTrial as Trial } from '../../api/types.ts';
-import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
@@ -12,13 +12,13 @@ import { Section } from '../../ui/page/section.tsx';
 export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');
-  const change = useChangeWithProof<string, Trial>({
+  const change = useMutationWithProof<string, Trial>({
     scope: 'settings.security',
     request: (address) => ({
       method: 'POST',
       path: '/api/option/test',
       body: { what, ...(address === '' ? {} : { to: address }) },
-      patienceMs: 60_000,
+      timeoutMs: 60_000,
     }),
   });
   return (
@@ -54,7 +54,7 @@ export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial
           </Button>
         </Group>
       </form>
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
       {change.data !== undefined && !change.isPending && <TrialSteps {...change.data} />}
     </Section>
   );

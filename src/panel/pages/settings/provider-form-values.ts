@@ -31,18 +31,18 @@ export const emptyProvider: ProviderValues = {
   access_denied_message: '',
 };
 
-export const valuesOf = (provider: OAuthProvider): ProviderValues => {
+export const toFormValues = (provider: OAuthProvider): ProviderValues => {
   const { id: _, secret_unreadable: __, created_at: ___, updated_at: ____, ...fields } = provider;
   return { ...fields, client_secret: '', auth_style: String(provider.auth_style) };
 };
 
-export function checkProvider(
+export function validateProvider(
   t: TFunction,
   values: ProviderValues,
   isNew: boolean,
 ): Partial<Record<keyof ProviderValues, string | null>> {
-  const needed = (text: string): string | null => (text.trim() === '' ? t('providers.missing') : null);
-  const address = (text: string): string | null =>
+  const requireText = (text: string): string | null => (text.trim() === '' ? t('providers.missing') : null);
+  const validateAddress = (text: string): string | null =>
     text.trim() === '' || (/^https?:\/\/[^\s/]+/i.test(text.trim()) && URL.canParse(text.trim()))
       ? null
       : t('settings.addressInvalid');
@@ -51,15 +51,15 @@ export function checkProvider(
   );
   return {
     slug: !isNew || /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(values.slug) ? null : t('providers.slugInvalid'),
-    name: needed(values.name),
-    client_id: needed(values.client_id),
+    name: requireText(values.name),
+    client_id: requireText(values.client_id),
     well_known:
-      address(values.well_known) ??
+      validateAddress(values.well_known) ??
       (values.well_known.trim() === '' && !hasEndpoints ? t('providers.endpointsMissing') : null),
-    authorization_endpoint: address(values.authorization_endpoint),
-    token_endpoint: address(values.token_endpoint),
-    user_info_endpoint: address(values.user_info_endpoint),
-    user_id_field: needed(values.user_id_field),
+    authorization_endpoint: validateAddress(values.authorization_endpoint),
+    token_endpoint: validateAddress(values.token_endpoint),
+    user_info_endpoint: validateAddress(values.user_info_endpoint),
+    user_id_field: requireText(values.user_id_field),
     access_policy: isPolicy(values.access_policy) ? null : t('settings.jsonInvalid'),
   };
 }
@@ -68,12 +68,13 @@ export function checkProvider(
  * What the API takes: all fields of a new provider, of a stored one those that are another now than
  * when the form began.
  */
-export function readProvider(values: ProviderValues, begun: ProviderValues | null): Record<string, unknown> {
+export function toProviderBody(values: ProviderValues, original: ProviderValues | null): Record<string, unknown> {
   const { slug, client_secret: secret, auth_style: style, ...fields } = values;
   const all = { ...fields, auth_style: Number(style) };
-  const before: Record<string, unknown> = begun === null ? {} : { ...begun, auth_style: Number(begun.auth_style) };
+  const before: Record<string, unknown> =
+    original === null ? {} : { ...original, auth_style: Number(original.auth_style) };
   return {
-    ...(begun === null ? { slug } : {}),
+    ...(original === null ? { slug } : {}),
     ...Object.fromEntries(Object.entries(all).filter(([field, value]) => value !== before[field])),
     ...(secret === '' ? {} : { client_secret: secret }),
   };

@@ -4,47 +4,56 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { OAuthProvider } from '../../api/types.ts';
-import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { DiscoverIssuer } from './discover-issuer.tsx';
-import { checkProvider, emptyProvider, type ProviderValues, readProvider, valuesOf } from './provider-form-values.ts';
+import {
+  emptyProvider,
+  type ProviderValues,
+  toFormValues,
+  toProviderBody,
+  validateProvider,
+} from './provider-form-values.ts';
 import classes from './settings.module.css';
 
 type Saving = { body: Record<string, unknown>; force: boolean };
 
 export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const [force, setForce] = useState(false);
-  const change = useChangeWithProof<Saving, OAuthProvider>({
+  const change = useMutationWithProof<Saving, OAuthProvider>({
     scope: 'settings.security',
     request: ({ body, force: isForced }) => ({
       method: stored === null ? 'POST' : 'PUT',
       path: stored === null ? '/api/custom-oauth-provider' : `/api/custom-oauth-provider/${stored.id}`,
       body: { ...body, ...(isForced ? { force: true } : {}) },
     }),
-    stale: ['/api/custom-oauth-provider'],
+    invalidates: ['/api/custom-oauth-provider'],
     onSuccess: (saved) => {
-      notifyDone(t('app.saved'));
+      notifySuccess(t('app.saved'));
       setForce(false);
       if (stored === null) navigate(`/settings/providers/${saved.id}`, { replace: true });
-      else form.restart(valuesOf(saved));
+      else form.reset(toFormValues(saved));
     },
   });
   // What was agreed to counts for the refusal that asked for it.
   const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   const form = useForm<ProviderValues, Saving>({
-    initial: stored === null ? emptyProvider : valuesOf(stored),
-    check: (values) => checkProvider(t, values, stored === null),
-    read: (values, begun) => ({ body: readProvider(values, stored === null ? null : begun), force: isInUse && force }),
+    initial: stored === null ? emptyProvider : toFormValues(stored),
+    validate: (values) => validateProvider(t, values, stored === null),
+    toVariables: (values, original) => ({
+      body: toProviderBody(values, stored === null ? null : original),
+      force: isInUse && force,
+    }),
     change,
-    meanings: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
+    codeTexts: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
   });
   return (
     <form onSubmit={form.submit} noValidate>
@@ -61,7 +70,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             />
           </Alert>
         ) : (
-          form.error !== null && <FailureNotice error={form.error} />
+          form.error !== null && <ErrorNotice error={form.error} />
         )}
         {stored?.secret_unreadable === true && (
           <Alert color="red" variant="light">
@@ -116,10 +125,10 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             <TextInput label={t('users.displayName')} spellCheck={false} {...form.bind('display_name_field')} />
             <TextInput label={t('users.email')} spellCheck={false} {...form.bind('email_field')} />
           </div>
-          <Fold
+          <Collapsible
             label={t('channels.advanced')}
             note={t('providers.advancedNote')}
-            isForced={form.tell('access_policy') !== null}
+            forceOpen={form.errorOf('access_policy') !== null}
           >
             <Stack gap="lg">
               <TextInput label={t('providers.scopes')} spellCheck={false} {...form.bind('scopes')} />
@@ -153,7 +162,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
                 {...form.bind('access_denied_message')}
               />
             </Stack>
-          </Fold>
+          </Collapsible>
         </Section>
         <Group justify="flex-end">
           <Button

@@ -4,16 +4,16 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { ProviderForm } from './provider-form.tsx';
 
 /** A provider of identities that root adds, or has added. */
@@ -21,9 +21,9 @@ export function ProviderPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
   const isNew = id === 'new';
-  const provider = useApi<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, {
+  const provider = useApiQuery<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, {
     enabled: !isNew,
-    keep: false,
+    keepPrevious: false,
   });
   return (
     <Page
@@ -36,10 +36,10 @@ export function ProviderPage() {
       {isNew ? (
         <ProviderForm stored={null} />
       ) : (
-        <Answer
+        <QueryResult
           query={provider}
-          missing={
-            <MissingThing
+          notFound={
+            <ResourceNotFound
               heading={t('providers.gone')}
               text={t('providers.goneText')}
               list={{ to: '/settings/providers', name: 'providers.all' }}
@@ -47,7 +47,7 @@ export function ProviderPage() {
           }
         >
           {(stored) => <ProviderForm key={stored.id} stored={stored} />}
-        </Answer>
+        </QueryResult>
       )}
     </Page>
   );
@@ -56,25 +56,25 @@ export function ProviderPage() {
 function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const queries = useQueryClient();
-  const change = useChangeWithProof<number>({
+  const change = useMutationWithProof<number>({
     scope: 'settings.security',
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
-      notifyDone(t('providers.deleted', { name: provider.name }));
+      notifySuccess(t('providers.deleted', { name: provider.name }));
       // The list alone: the provider itself is gone.
       void queries.invalidateQueries({ queryKey: ['api', '/api/custom-oauth-provider'], exact: true });
       navigate('/settings/providers');
     },
   });
   const ask = async (): Promise<void> => {
-    const isAgreed = await confirm({
+    const isConfirmed = await confirm({
       title: t('providers.deleteAsk', { name: provider.name }),
       text: t('providers.deleteText'),
       action: t('providers.delete'),
     });
-    if (isAgreed) change.mutate(provider.id);
+    if (isConfirmed) change.mutate(provider.id);
   };
   return (
     <Stack gap="sm" align="flex-end">
@@ -86,7 +86,7 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
       >
         {t('app.delete')}
       </Button>
-      {change.isError && <FailureNotice error={change.error} meanings={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />}
+      {change.isError && <ErrorNotice error={change.error} codeTexts={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />}
     </Stack>
   );
 }

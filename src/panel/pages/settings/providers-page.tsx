@@ -3,18 +3,18 @@ import { IconPlus } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { SettingsFrame } from './settings-frame.tsx';
 
 /** Providers of identities besides those that are built in. */
 export function ProvidersPage() {
   const { t } = useTranslation();
-  const providers = useApi<OAuthProvider[]>('/api/custom-oauth-provider');
+  const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');
   const add = (
     <Button
       component={Link}
@@ -52,15 +52,15 @@ export function ProvidersPage() {
         intro={t('providers.intro')}
         actions={providers.data !== undefined && providers.data.length > 0 ? add : undefined}
       >
-        <Answer query={providers}>
+        <QueryResult query={providers}>
           {(all) =>
             all.length === 0 ? (
               <EmptyState heading={t('providers.empty')} text={t('providers.emptyText')} action={add} />
             ) : (
-              <Rows label={t('settings.providers')} columns={columns} rows={all} rowKey={({ id }) => id} />
+              <PlainTable label={t('settings.providers')} columns={columns} rows={all} rowKey={({ id }) => id} />
             )
           }
-        </Answer>
+        </QueryResult>
       </Section>
     </SettingsFrame>
   );
@@ -68,10 +68,10 @@ export function ProvidersPage() {
 
 function ProviderStatus({ provider }: { provider: OAuthProvider }) {
   const { t } = useTranslation();
-  if (provider.secret_unreadable) return <StatusMark tone="bad">{t('providers.secretLost')}</StatusMark>;
+  if (provider.secret_unreadable) return <StatusLabel tone="bad">{t('providers.secretLost')}</StatusLabel>;
   return provider.enabled ? (
-    <StatusMark tone="good">{t('providers.on')}</StatusMark>
+    <StatusLabel tone="good">{t('providers.on')}</StatusLabel>
   ) : (
-    <StatusMark tone="quiet">{t('providers.off')}</StatusMark>
+    <StatusLabel tone="quiet">{t('providers.off')}</StatusLabel>
   );
 }

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Input, NumberInput, TextInput } from '@mantine/core
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { OptionInputProps } from './option-input.tsx';
+import type { OptionInputProps } from './option-input-props.ts';
 import classes from './settings.module.css';
 
 type Row = { id: number; name: string; ratio: number | string };
@@ -13,22 +13,22 @@ type Row = { id: number; name: string; ratio: number | string };
  */
 export function RatioTable({ option, value, label, help, error, onChange }: OptionInputProps) {
   const { t } = useTranslation();
-  const [rows, setRows] = useState<readonly Row[]>(() => readRows(value));
+  const [rows, setRows] = useState<readonly Row[]>(() => parseRows(value));
   // Another value than the rows stand for came from elsewhere: it was discarded or saved.
-  const known = writeRows(rows);
-  const [lastSent, setLastSent] = useState(known);
+  const currentText = serializeRows(rows);
+  const [lastSent, setLastSent] = useState(currentText);
   if (value !== lastSent && value === option.value) {
-    setRows(readRows(value));
+    setRows(parseRows(value));
     setLastSent(value);
   }
-  const put = (next: readonly Row[]): void => {
-    const text = writeRows(next);
+  const setAndSend = (next: readonly Row[]): void => {
+    const text = serializeRows(next);
     setRows(next);
     setLastSent(text);
     onChange(text);
   };
-  const change = (id: number, part: Partial<Row>): void =>
-    put(rows.map((row) => (row.id === id ? { ...row, ...part } : row)));
+  const updateRow = (id: number, part: Partial<Row>): void =>
+    setAndSend(rows.map((row) => (row.id === id ? { ...row, ...part } : row)));
   const nextId = Math.max(0, ...rows.map(({ id }) => id)) + 1;
   return (
     <fieldset className={classes.ratios}>
@@ -44,21 +44,21 @@ export function RatioTable({ option, value, label, help, error, onChange }: Opti
             aria-label={t('settings.ratioName', { number: index + 1 })}
             value={row.name}
             spellCheck={false}
-            onChange={(event) => change(row.id, { name: event.currentTarget.value })}
+            onChange={(event) => updateRow(row.id, { name: event.currentTarget.value })}
           />
           <NumberInput
             aria-label={t('settings.ratioValue', { number: index + 1 })}
             value={row.ratio}
             min={0}
             step={0.1}
-            onChange={(ratio) => change(row.id, { ratio })}
+            onChange={(ratio) => updateRow(row.id, { ratio })}
           />
           <ActionIcon
             variant="subtle"
             color="gray"
             size={36}
             aria-label={t('settings.ratioRemove', { number: index + 1 })}
-            onClick={() => put(rows.filter(({ id }) => id !== row.id))}
+            onClick={() => setAndSend(rows.filter(({ id }) => id !== row.id))}
           >
             <IconX size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
@@ -66,7 +66,7 @@ export function RatioTable({ option, value, label, help, error, onChange }: Opti
       ))}
       {error !== null && (
         <Input.Error mt={8} role="alert">
-          {known === '' ? t('settings.ratioInvalid') : error}
+          {currentText === '' ? t('settings.ratioInvalid') : error}
         </Input.Error>
       )}
       <Button
@@ -74,7 +74,7 @@ export function RatioTable({ option, value, label, help, error, onChange }: Opti
         size="compact-md"
         mt={12}
         leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
-        onClick={() => put([...rows, { id: nextId, name: '', ratio: 1 }])}
+        onClick={() => setAndSend([...rows, { id: nextId, name: '', ratio: 1 }])}
       >
         {t('settings.ratioAdd')}
       </Button>
@@ -82,7 +82,7 @@ export function RatioTable({ option, value, label, help, error, onChange }: Opti
   );
 }
 
-function readRows(text: string): readonly Row[] {
+function parseRows(text: string): readonly Row[] {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return [];
@@ -93,13 +93,13 @@ function readRows(text: string): readonly Row[] {
 }
 
 /** Empty while a name is missing, wrong or twice there, or a ratio is none. */
-function writeRows(rows: readonly Row[]): string {
+function serializeRows(rows: readonly Row[]): string {
   const names = rows.map(({ name }) => name.trim());
-  const isWhole =
+  const isComplete =
     rows.every(({ ratio }) => ratio !== '' && Number(ratio) >= 0) &&
     names.every((name) => /^[\w.-]{1,64}$/.test(name)) &&
     new Set(names).size === names.length;
-  return isWhole
+  return isComplete
     ? JSON.stringify(Object.fromEntries(rows.map(({ ratio }, index) => [names[index], Number(ratio)])))
     : '';
 }

@@ -1,6 +1,6 @@
 import { Anchor, PasswordInput, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { OptionInputProps } from './option-input.tsx';
+import type { OptionInputProps } from './option-input-props.ts';
 import classes from './settings.module.css';
 
 /** Stands for a secret that is set; it never comes along. */

@@ -22,21 +22,21 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
   const confirm = useConfirm();
   const navigate = useNavigate();
   const [params] = useSearchParams();
-  const [typed, setTyped] = useState(params.get('q') ?? '');
+  const [searchText, setSearchText] = useState(params.get('q') ?? '');
   const entries = [
     ...Object.entries(groupTexts).map(([id, { name }]) => ({ path: `/settings/${id}`, id, label: t(name) })),
     { path: '/settings/providers', id: 'providers', label: t('settings.providers') },
   ];
 
-  const go = async (path: string): Promise<void> => {
-    const isFree =
+  const confirmAndNavigate = async (path: string): Promise<void> => {
+    const mayLeave =
       !isDirty ||
       (await confirm({
         title: t('settings.leaveTitle'),
         text: t('settings.leaveText'),
         action: t('settings.leaveAction'),
       }));
-    if (isFree) void navigate(path);
+    if (mayLeave) void navigate(path);
   };
 
   return (
@@ -47,7 +47,7 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
             <form
               onSubmit={(event) => {
                 event.preventDefault();
-                void go(`/settings?q=${encodeURIComponent(typed.trim())}`);
+                void confirmAndNavigate(`/settings?q=${encodeURIComponent(searchText.trim())}`);
               }}
             >
               <TextInput
@@ -55,8 +55,8 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
                 aria-label={t('settings.search')}
                 placeholder={t('settings.search')}
                 leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-                value={typed}
-                onChange={(event) => setTyped(event.currentTarget.value)}
+                value={searchText}
+                onChange={(event) => setSearchText(event.currentTarget.value)}
               />
             </form>
           </search>
@@ -70,7 +70,7 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
                 onClick={(event) => {
                   if (!isDirty) return;
                   event.preventDefault();
-                  void go(path);
+                  void confirmAndNavigate(path);
                 }}
               >
                 {label}
@@ -84,7 +84,7 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
             allowDeselect={false}
             data={entries.map(({ id, label }) => ({ value: id, label }))}
             value={current}
-            onChange={(id) => id !== null && void go(`/settings/${id}`)}
+            onChange={(id) => id !== null && void confirmAndNavigate(`/settings/${id}`)}
           />
         </div>
         <div className={classes.content}>{children}</div>

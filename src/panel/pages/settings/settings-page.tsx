@@ -3,9 +3,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useParams, useSearchParams } from 'react-router';
 import type { Option } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { OptionGroup } from './option-group.tsx';
 import { groupTexts, optionTexts } from './option-texts.ts';
@@ -16,32 +16,32 @@ import { SettingsFrame } from './settings-frame.tsx';
 export function SettingsPage() {
   const { group } = useParams();
   const [params] = useSearchParams();
-  const options = useApi<Option[]>('/api/option');
+  const options = useApiQuery<Option[]>('/api/option');
   const [isDirty, setDirty] = useState(false);
-  const wanted = (params.get('q') ?? '').trim();
+  const searchText = (params.get('q') ?? '').trim();
   const [first = ''] = Object.keys(groupTexts);
-  if (group === undefined && wanted === '') return <Navigate to={`/settings/${first}`} replace />;
+  if (group === undefined && searchText === '') return <Navigate to={`/settings/${first}`} replace />;
   if (group !== undefined && groupTexts[group] === undefined) return <Navigate to={`/settings/${first}`} replace />;
   return (
     <SettingsFrame current={group ?? null} isDirty={isDirty}>
-      <Answer query={options}>
+      <QueryResult query={options}>
         {(all) =>
           group === undefined ? (
-            <Found options={all} wanted={wanted} />
+            <SearchResults options={all} searchText={searchText} />
           ) : (
             <OptionGroup key={group} group={group} options={all} onDirty={setDirty} />
           )
         }
-      </Answer>
+      </QueryResult>
     </SettingsFrame>
   );
 }
 
 /** Options whose name, help or key has the words that are looked for. */
-function Found({ options, wanted }: { options: readonly Option[]; wanted: string }) {
+function SearchResults({ options, searchText }: { options: readonly Option[]; searchText: string }) {
   const { t } = useTranslation();
-  const words = wanted.toLowerCase().split(/\s+/);
-  const told = options.map((option) => {
+  const words = searchText.toLowerCase().split(/\s+/);
+  const entries = options.map((option) => {
     const texts = optionTexts[option.key];
     const group = groupTexts[option.group];
     return {
@@ -52,15 +52,15 @@ function Found({ options, wanted }: { options: readonly Option[]; wanted: string
       group: group === undefined ? option.group : t(group.name),
     };
   });
-  const found = told.filter(({ key, name, help, group }) => {
+  const found = entries.filter(({ key, name, help, group }) => {
     const text = `${key} ${name} ${help} ${group}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
   if (found.length === 0) {
-    return <EmptyState heading={t('settings.foundNone', { text: wanted })} text={t('settings.foundNoneText')} />;
+    return <EmptyState heading={t('settings.foundNone', { text: searchText })} text={t('settings.foundNoneText')} />;
   }
   return (
-    <Section heading={t('settings.found', { text: wanted })}>
+    <Section heading={t('settings.found', { text: searchText })}>
       <ul className={classes.found}>
         {found.map(({ key, path, name, help, group }) => (
           <li key={key}>

@@ -1,21 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
-import { findFaulty } from '../../api/field-errors.ts';
+import { fieldsViolating } from '../../api/field-errors.ts';
 import type { Option } from '../../api/types.ts';
-import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { notifySuccess } from '../../ui/display/notify.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
-export type Drafts = {
+export type OptionDrafts = {
   /** As it is typed, else as it is stored. */
   valueOf(option: Option): string;
   /** undefined goes back to what is stored. */
   set(key: string, value: string | undefined): void;
   isChanged(key: string): boolean;
   /** What the gateway says of an option since it was last changed. */
-  faultOf(key: string): string | null;
+  errorOf(key: string): string | null;
   changes: Saving['changes'];
   /**
    * The option says who is who at a provider, and people are connected through it: saving needs a
@@ -34,11 +34,11 @@ export type Drafts = {
 /**
  * What was changed of some options and is not saved yet. All of it is saved together, or nothing.
  */
-export function useDrafts(options: readonly Option[], savedText: string): Drafts {
+export function useOptionDrafts(options: readonly Option[], savedText: string): OptionDrafts {
   const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const queries = useQueryClient();
-  const change = useChangeWithProof<Saving>({
+  const change = useMutationWithProof<Saving>({
     scope: 'settings.security',
     needsProof: ({ changes }) =>
       options.some(({ key, proof }) => proof !== 'none' && changes.some((each) => each.key === key)),
@@ -47,9 +47,9 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
       path: '/api/option',
       body: { options: changes, ...(force ? { force: true } : {}) },
     }),
-    stale: ['/api/option', '/api/channel/choices'],
+    invalidates: ['/api/option', '/api/channel/choices'],
     // What is switched on and off, for all pages.
-    onAnswer: () => void queries.invalidateQueries({ queryKey: ['status'] }),
+    onResponse: () => void queries.invalidateQueries({ queryKey: ['status'] }),
     onSuccess: (_, saved) => {
       // What was typed while the answer was on its way is not saved yet.
       setDrafts((now) =>
@@ -59,7 +59,7 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
           ),
         ),
       );
-      notifyDone(savedText);
+      notifySuccess(savedText);
     },
   });
 
@@ -75,8 +75,8 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
     return () => window.removeEventListener('beforeunload', warn);
   }, [isDirty]);
 
-  const faults = readFaults(change.error, change.variables?.changes ?? []);
-  const isBound = (key: string): boolean => !touched.has(key) && faults.get(key)?.isBound === true;
+  const optionErrors = readOptionErrors(change.error, change.variables?.changes ?? []);
+  const isBound = (key: string): boolean => !touched.has(key) && optionErrors.get(key)?.isBound === true;
   return {
     isBound,
     valueOf: ({ key, value }) => drafts[key] ?? value,
@@ -85,11 +85,11 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
       setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
     },
     isChanged: (key) => changes.some((each) => each.key === key),
-    faultOf: (key) => (touched.has(key) ? null : (faults.get(key)?.message ?? null)),
+    errorOf: (key) => (touched.has(key) ? null : (optionErrors.get(key)?.message ?? null)),
     changes,
-    needsForce: [...faults.keys()].some(isBound) && touched.size === 0,
+    needsForce: [...optionErrors.keys()].some(isBound) && touched.size === 0,
     isPending: change.isPending,
-    error: change.isError && faults.size === 0 ? change.error : null,
+    error: change.isError && optionErrors.size === 0 ? change.error : null,
     save: (force = false) => {
       setTouched(new Set());
       change.mutate({ changes, force });
@@ -101,14 +101,14 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
   };
 }
 
-type Fault = { message: string; isBound: boolean };
+type OptionError = { message: string; isBound: boolean };
 
 /** Faults are told by the place of a change in the request: `options.2.value`. */
-function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, Fault> {
+function readOptionErrors(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, OptionError> {
   if (!(error instanceof ApiError)) return new Map();
-  const bound = findFaulty(error.details, 'needs_force');
+  const bound = fieldsViolating(error.details, 'needs_force');
   return new Map(
-    [...error.faults].flatMap(([field, message]) => {
+    [...error.fieldErrors].flatMap(([field, message]) => {
       const key = changes[Number(/^options\.(\d+)\./.exec(field)?.[1])]?.key;
       return key === undefined ? [] : [[key, { message, isBound: bound.has(field) }] as const];
     }),

@@ -2,10 +2,10 @@ import type { TFunction } from 'i18next';
 import type { Option } from '../../api/types.ts';
 
 /** What can be told of a value before it is sent; the gateway knows the rest. */
-export function checkOption(t: TFunction, { type, min, max }: Option, value: string): string | null {
-  switch (type) {
+export function validateOption(t: TFunction, option: Option, value: string): string | null {
+  switch (option.type) {
     case 'integer':
-      return checkWhole(t, value, min, max);
+      return validateInteger(t, option, value);
     case 'url':
       return value === '' || (/^https?:\/\/[^\s/]+/i.test(value) && URL.canParse(value))
         ? null
@@ -17,7 +17,7 @@ export function checkOption(t: TFunction, { type, min, max }: Option, value: str
   }
 }
 
-function checkWhole(t: TFunction, value: string, low = 0, high = Number.MAX_SAFE_INTEGER): string | null {
+function validateInteger(t: TFunction, { min: low = 0, max: high = Number.MAX_SAFE_INTEGER }: Option, value: string) {
   if (!/^\d+$/.test(value)) return t('settings.wholeInvalid');
   const number = Number(value);
   return number >= low && number <= high ? null : t('settings.between', { low, high });

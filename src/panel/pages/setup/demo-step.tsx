@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { DemoChannel, TaskDetail } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { FirstTask } from './first-task.tsx';
 
@@ -12,7 +12,7 @@ import { FirstTask } from './first-task.tsx';
  * After the account: a channel whose vendor is built in, and a first video through it. Nobody has
  * to.
  */
-export function TryStep({ username }: { username: string }) {
+export function DemoStep({ username }: { username: string }) {
   const { t } = useTranslation();
   const session = useSession();
   const begin = useMutation({
@@ -36,7 +36,7 @@ export function TryStep({ username }: { username: string }) {
         focus
       />
       {begin.isError && (
-        <FailureNotice error={begin.error} meanings={{ CHANNEL_DEMO_UNAVAILABLE: 'setup.try.unavailable' }} />
+        <ErrorNotice error={begin.error} codeTexts={{ CHANNEL_DEMO_UNAVAILABLE: 'setup.try.unavailable' }} />
       )}
       <Text lh={1.6}>{t('setup.try.text')}</Text>
       <Button size="md" loading={begin.isPending} onClick={() => begin.mutate()}>

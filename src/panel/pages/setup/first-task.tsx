@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { hasEnded } from '../tasks/is-finished.ts';
+import { isFinished } from '../tasks/is-finished.ts';
 import { TaskFailure } from '../tasks/task-failure.tsx';
 import { TaskProgress } from '../tasks/task-progress.tsx';
 import { useTask } from '../tasks/use-task.ts';
@@ -36,15 +36,15 @@ export function FirstTask({ channel, taskId, onAgain }: FirstTaskProps) {
         </Step>
         <Step isDone={isDone}>{t(isDone ? 'setup.try.video' : 'setup.try.running')}</Step>
       </ol>
-      <Answer query={task}>
+      <QueryResult query={task}>
         {(data) => (
           <>
-            {!hasEnded(data) && <TaskProgress task={data} wide />}
+            {!isFinished(data) && <TaskProgress task={data} wide />}
             {data.status === 'FAILURE' && <TaskFailure task={data} />}
             {isDone && <Video task={data} />}
           </>
         )}
-      </Answer>
+      </QueryResult>
       {status === 'FAILURE' && (
         <Button variant="default" size="md" onClick={onAgain}>
           {t('app.retry')}

@@ -5,11 +5,11 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
-import { passwordFault, usernameFault } from './validate-account.ts';
-import { readSetupToken } from './setup-token.ts';
 import classes from './setup-form.module.css';
+import { readSetupToken } from './setup-token.ts';
+import { validatePassword, validateUsername } from './validate-account.ts';
 
 type SetupFormProps = {
   /** From the address; empty when it had none: then the form asks for it. */
@@ -19,7 +19,7 @@ type SetupFormProps = {
   onClosed(): void;
 };
 
-type Objections = { link: TextKey | null; username: TextKey | null; password: TextKey | null };
+type ValidationErrors = { link: TextKey | null; username: TextKey | null; password: TextKey | null };
 
 export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const { t } = useTranslation();
@@ -30,7 +30,7 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const [link, setLink] = useState('');
   const [username, setUsername] = useState('root');
   const [password, setPassword] = useState('');
-  const [isChecked, setChecked] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
 
   const create = useMutation({
     mutationFn: async (account: { token: string; username: string; password: string }) => {
@@ -46,32 +46,32 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const isTokenRefused = create.error instanceof ApiError && create.error.code === 'AUTH_SETUP_TOKEN_INVALID';
   const asksForLink = token === '' || isTokenRefused || link !== '';
   const wantedToken = asksForLink ? readSetupToken(link) : token;
-  const objections: Objections = {
+  const validationErrors: ValidationErrors = {
     link: wantedToken === '' ? 'setup.linkMissing' : null,
-    username: usernameFault(username.trim()),
-    password: passwordFault(password),
+    username: validateUsername(username.trim()),
+    password: validatePassword(password),
   };
-  const tell = (objection: TextKey | null): string | null =>
-    isChecked && !create.isPending && objection !== null ? t(objection) : null;
+  const errorText = (validationError: TextKey | null): string | null =>
+    isSubmitted && !create.isPending && validationError !== null ? t(validationError) : null;
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
-    const first = objections.link ? linkField : objections.username ? usernameField : passwordField;
-    if (objections.link || objections.username || objections.password) first.current?.focus();
+    setSubmitted(true);
+    const first = validationErrors.link ? linkField : validationErrors.username ? usernameField : passwordField;
+    if (validationErrors.link || validationErrors.username || validationErrors.password) first.current?.focus();
     else if (!create.isPending) create.mutate({ token: wantedToken, username: username.trim(), password });
   };
 
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {create.isError && <FailureNotice error={create.error} />}
+        {create.isError && <ErrorNotice error={create.error} />}
         {asksForLink ? (
           <TextInput
             ref={linkField}
             label={t('setup.link')}
             description={t('setup.linkHint')}
-            error={tell(objections.link)}
+            error={errorText(validationErrors.link)}
             value={link}
             onChange={(event) => setLink(event.currentTarget.value)}
             autoComplete="off"
@@ -88,7 +88,7 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
           ref={usernameField}
           label={t('setup.username')}
           description={t('setup.usernameHint')}
-          error={tell(objections.username)}
+          error={errorText(validationErrors.username)}
           value={username}
           onChange={(event) => setUsername(event.currentTarget.value)}
           autoComplete="username"
@@ -100,7 +100,7 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
           ref={passwordField}
           label={t('setup.password')}
           description={t('setup.passwordHint')}
-          error={tell(objections.password)}
+          error={errorText(validationErrors.password)}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           autoComplete="new-password"

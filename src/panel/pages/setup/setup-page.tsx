@@ -8,9 +8,9 @@ import { useSession, useSessionSnapshot } from '../../session/session-context.ts
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { takeTokenFromAddress } from './setup-token.ts';
+import { DemoStep } from './demo-step.tsx';
 import { SetupForm } from './setup-form.tsx';
-import { TryStep } from './demo-step.tsx';
+import { takeTokenFromAddress } from './setup-token.ts';
 
 /** The first start: whoever holds the link from the terminal makes the root account. */
 export function SetupPage() {
@@ -42,7 +42,7 @@ export function SetupPage() {
   return (
     <WelcomeLayout>
       {createdName !== null && phase === 'signed_in' ? (
-        <TryStep username={createdName} />
+        <DemoStep username={createdName} />
       ) : createdName !== null ? (
         <Stack gap={28} align="flex-start">
           <PageHeading

@@ -4,11 +4,11 @@ import type { TextKey } from '../../i18n/texts.ts';
  * The server's rules for names and passwords, told before the form is sent. null: nothing to object
  * to.
  */
-export function usernameFault(username: string): TextKey | null {
+export function validateUsername(username: string): TextKey | null {
   return /^[A-Za-z0-9._-]{1,32}$/.test(username) ? null : 'setup.usernameInvalid';
 }
 
-export function passwordFault(password: string): TextKey | null {
+export function validatePassword(password: string): TextKey | null {
   const length = [...password].length;
   if (length < 8) return 'setup.passwordTooShort';
   return length > 128 ? 'setup.passwordTooLong' : null;

@@ -17,23 +17,23 @@ import { readAffiliateCode } from '../accounts/affiliate-code.ts';
 import { listProviders } from '../oauth/oauth-providers.ts';
 import { rememberLogin } from '../oauth/oauth-state-storage.ts';
 import { PasskeyButton } from './passkey-button.tsx';
-import { SignInFailure } from './sign-in-failure.tsx';
+import { SignInError } from './sign-in-failure.tsx';
 
-type OtherMethodsProps = {
+type OtherSignInMethodsProps = {
   status: GatewayStatus;
-  onCodeDue(flowToken: string): void;
+  onTwoFactorRequired(flowToken: string): void;
   /** These two ask for something more on a page of their own. */
-  onChosen(method: 'wechat' | 'telegram'): void;
+  onSelect(method: 'wechat' | 'telegram'): void;
 };
 
 const icons: Readonly<Record<string, TablerIcon>> = { github: IconBrandGithub, discord: IconBrandDiscord };
 
 /** Every way in but the password that is switched on; nothing where there is none. */
-export function OtherMethods({ status, onCodeDue, onChosen }: OtherMethodsProps) {
+export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: OtherSignInMethodsProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
-  const leave = useMutation({
+  const startOAuth = useMutation({
     mutationFn: async (provider: string) => {
       const aff = readAffiliateCode(params);
       const body = { provider, intent: 'login', ...(aff === '' ? {} : { aff }) };
@@ -45,35 +45,47 @@ export function OtherMethods({ status, onCodeDue, onChosen }: OtherMethodsProps)
   const providers = listProviders(status);
   if (providers.length === 0 && !status.passkey_login && !status.wechat_login && !status.telegram_oauth) return null;
 
-  const button = (text: string, Icon: TablerIcon, onClick: () => void, loading = false) => (
+  return (
+    <Stack gap={12}>
+      {status.password_login_enabled && <Divider label={t('signIn.or')} />}
+      {startOAuth.isError && <SignInError error={startOAuth.error} />}
+      {status.passkey_login && <PasskeyButton status={status} onTwoFactorRequired={onTwoFactorRequired} />}
+      {providers.map(({ slug, name }) => (
+        <MethodButton
+          key={slug}
+          text={t('signIn.with', { name })}
+          Icon={icons[slug] ?? IconLogin2}
+          // Stays busy after success, until the browser has left this page.
+          isBusy={startOAuth.variables === slug && (startOAuth.isPending || startOAuth.isSuccess)}
+          onClick={() => startOAuth.mutate(slug)}
+        />
+      ))}
+      {status.wechat_login && (
+        <MethodButton text={t('signIn.withWeChat')} Icon={IconBrandWechat} onClick={() => onSelect('wechat')} />
+      )}
+      {status.telegram_oauth && (
+        <MethodButton
+          text={t('signIn.with', { name: 'Telegram' })}
+          Icon={IconBrandTelegram}
+          onClick={() => onSelect('telegram')}
+        />
+      )}
+    </Stack>
+  );
+}
+
+type MethodButtonProps = { text: string; Icon: TablerIcon; isBusy?: boolean; onClick(): void };
+
+function MethodButton({ text, Icon, isBusy = false, onClick }: MethodButtonProps) {
+  return (
     <Button
-      key={text}
       variant="default"
       size="md"
       leftSection={<Icon size={19} stroke={1.6} aria-hidden="true" />}
-      loading={loading}
+      loading={isBusy}
       onClick={onClick}
     >
       {text}
     </Button>
-  );
-  return (
-    <Stack gap={12}>
-      {status.password_login_enabled && <Divider label={t('signIn.or')} />}
-      {leave.isError && <SignInFailure error={leave.error} />}
-      {status.passkey_login && <PasskeyButton status={status} onCodeDue={onCodeDue} />}
-      {providers.map(({ slug, name }) =>
-        button(
-          t('signIn.with', { name }),
-          icons[slug] ?? IconLogin2,
-          () => leave.mutate(slug),
-          // The browser is on its way there until it has gone.
-          leave.variables === slug && (leave.isPending || leave.isSuccess),
-        ),
-      )}
-      {status.wechat_login && button(t('signIn.withWeChat'), IconBrandWechat, () => onChosen('wechat'))}
-      {status.telegram_oauth &&
-        button(t('signIn.with', { name: 'Telegram' }), IconBrandTelegram, () => onChosen('telegram'))}
-    </Stack>
   );
 }

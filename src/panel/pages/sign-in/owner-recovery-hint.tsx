@@ -5,7 +5,7 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import classes from './owner-recovery-hint.module.css';
 
 /** The way out for an owner who is locked out: a command on the gateway's own machine. */
-export function LostPassword() {
+export function OwnerRecoveryHint() {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
   const id = useId();

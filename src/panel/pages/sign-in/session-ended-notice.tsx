@@ -12,7 +12,7 @@ const texts = {
 } as const satisfies Record<SessionEnd, TextKey>;
 
 /** Why somebody who was signed in finds himself here; nothing for everybody else. */
-export function EndedNotice() {
+export function SessionEndedNotice() {
   const { t } = useTranslation();
   const { end } = useSessionSnapshot();
   if (end === null) return null;

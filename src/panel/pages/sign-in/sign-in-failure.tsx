@@ -3,21 +3,21 @@ import { Trans, useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useStatus } from '../../session/use-gateway-status.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { IconAlert } from '../../ui/icons.tsx';
 
-type SignInFailureProps = {
+type SignInErrorProps = {
   error: Error;
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 /** Why nobody was signed in. An account with too many sessions is told the ways out. */
-export function SignInFailure({ error, meanings }: SignInFailureProps) {
+export function SignInError({ error, codeTexts }: SignInErrorProps) {
   const { t } = useTranslation();
-  const { data: status } = useStatus();
+  const { data: status } = useGatewayStatus();
   if (!(error instanceof ApiError) || error.code !== 'AUTH_SESSION_LIMIT') {
-    return <FailureNotice error={error} {...(meanings === undefined ? {} : { meanings })} />;
+    return <ErrorNotice error={error} {...(codeTexts === undefined ? {} : { codeTexts })} />;
   }
   return (
     <Alert color="red" variant="light" icon={<IconAlert />} role="alert" title={t('signIn.limit.title')}>

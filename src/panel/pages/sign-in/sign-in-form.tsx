@@ -4,10 +4,16 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { useSession } from '../../session/session-context.tsx';
-import { SignInFailure } from './sign-in-failure.tsx';
+import { SignInError } from './sign-in-failure.tsx';
 
 /** Name and password. Where to go afterwards is the guard's matter: it sees the session begin. */
-export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCodeDue(flowToken: string): void }) {
+export function SignInForm({
+  notice,
+  onTwoFactorRequired,
+}: {
+  notice: Error | null;
+  onTwoFactorRequired(flowToken: string): void;
+}) {
   const { t } = useTranslation();
   const session = useSession();
   const usernameField = useRef<HTMLInputElement>(null);
@@ -15,11 +21,11 @@ export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCode
   const suggestedName = readUsername(useLocation().state);
   const [username, setUsername] = useState(suggestedName);
   const [password, setPassword] = useState('');
-  const [isChecked, setChecked] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
 
   const signIn = useMutation({
     mutationFn: (account: { username: string; password: string }) => session.signIn(account.username, account.password),
-    onSuccess: (flowToken) => flowToken !== null && onCodeDue(flowToken),
+    onSuccess: (flowToken) => flowToken !== null && onTwoFactorRequired(flowToken),
     onError: () => passwordField.current?.select(),
   });
 
@@ -31,7 +37,7 @@ export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCode
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
+    setSubmitted(true);
     const name = username.trim();
     if (name === '') usernameField.current?.focus();
     else if (password === '') passwordField.current?.focus();
@@ -41,11 +47,11 @@ export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCode
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {failure !== null && <SignInFailure error={failure} />}
+        {failure !== null && <SignInError error={failure} />}
         <TextInput
           ref={usernameField}
           label={t('signIn.username')}
-          error={isChecked && username.trim() === '' ? t('signIn.usernameMissing') : null}
+          error={isSubmitted && username.trim() === '' ? t('signIn.usernameMissing') : null}
           value={username}
           onChange={(event) => setUsername(event.currentTarget.value)}
           autoComplete="username"
@@ -56,7 +62,7 @@ export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCode
         <PasswordInput
           ref={passwordField}
           label={t('signIn.password')}
-          error={isChecked && password === '' ? t('signIn.passwordMissing') : null}
+          error={isSubmitted && password === '' ? t('signIn.passwordMissing') : null}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           autoComplete="current-password"

@@ -1,18 +1,18 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
-import { useStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { affiliateQuery } from '../accounts/affiliate-code.ts';
-import { LostPassword } from './owner-recovery-hint.tsx';
+import { OwnerRecoveryHint } from './owner-recovery-hint.tsx';
 
 /**
  * For whoever cannot sign in: what this gateway offers of sign-up and a mailed link, and the
  * owner's way back.
  */
-export function OtherWays() {
+export function SignInHelp() {
   const { t } = useTranslation();
   const [params] = useSearchParams();
-  const { data: status } = useStatus();
+  const { data: status } = useGatewayStatus();
   return (
     <Stack gap={10}>
       {status?.password_register_enabled && (
@@ -28,7 +28,7 @@ export function OtherWays() {
           {t('signIn.forgot')}
         </Anchor>
       )}
-      <LostPassword />
+      <OwnerRecoveryHint />
     </Stack>
   );
 }

@@ -5,14 +5,14 @@ import type { GatewayStatus } from '../../api/types.ts';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { LegalLine } from '../accounts/legal-line.tsx';
-import { StatusGate } from '../accounts/with-gateway-status.tsx';
-import { CodeForm } from './two-factor-form.tsx';
-import { EndedNotice } from './session-ended-notice.tsx';
-import { OtherMethods } from './other-sign-in-methods.tsx';
-import { OtherWays } from './sign-in-help.tsx';
-import { SignInFailure } from './sign-in-failure.tsx';
+import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
+import { OtherSignInMethods } from './other-sign-in-methods.tsx';
+import { SessionEndedNotice } from './session-ended-notice.tsx';
+import { SignInError } from './sign-in-failure.tsx';
 import { SignInForm } from './sign-in-form.tsx';
+import { SignInHelp } from './sign-in-help.tsx';
 import { TelegramStep } from './telegram-step.tsx';
+import { TwoFactorForm } from './two-factor-form.tsx';
 import { WeChatStep } from './wechat-step.tsx';
 
 type Step = { kind: 'begin' | 'wechat' | 'telegram' } | { kind: 'code'; flowToken: string };
@@ -20,7 +20,7 @@ type Step = { kind: 'begin' | 'wechat' | 'telegram' } | { kind: 'code'; flowToke
 /** Every way in that this gateway offers, and none that it does not. */
 export function SignInPage() {
   return (
-    <StatusGate>
+    <WithGatewayStatus>
       {(status) => (
         <WelcomeLayout>
           <Stack gap={32}>
@@ -28,7 +28,7 @@ export function SignInPage() {
           </Stack>
         </WelcomeLayout>
       )}
-    </StatusGate>
+    </WithGatewayStatus>
   );
 }
 
@@ -47,11 +47,11 @@ function SignIn({ status }: { status: GatewayStatus }) {
       return (
         <>
           <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
-          <CodeForm flowToken={step.flowToken} onOver={beginAgain} />
+          <TwoFactorForm flowToken={step.flowToken} onFlowEnded={beginAgain} />
         </>
       );
     case 'wechat':
-      return <WeChatStep pictured={status.wechat_qrcode !== ''} onCodeDue={askCode} onBack={beginAgain} />;
+      return <WeChatStep hasQrCode={status.wechat_qrcode !== ''} onTwoFactorRequired={askCode} onBack={beginAgain} />;
     case 'telegram':
       return <TelegramStep botName={status.telegram_bot_name} onBack={beginAgain} />;
   }
@@ -62,13 +62,13 @@ function SignIn({ status }: { status: GatewayStatus }) {
         heading={t('signIn.heading')}
         intro={t('signIn.intro', { name: status.system_name })}
       />
-      <EndedNotice />
+      <SessionEndedNotice />
       <Stack gap={24}>
-        {status.password_login_enabled && <SignInForm notice={notice} onCodeDue={askCode} />}
-        {!status.password_login_enabled && notice !== null && <SignInFailure error={notice} />}
-        <OtherMethods status={status} onCodeDue={askCode} onChosen={(kind) => setStep({ kind })} />
+        {status.password_login_enabled && <SignInForm notice={notice} onTwoFactorRequired={askCode} />}
+        {!status.password_login_enabled && notice !== null && <SignInError error={notice} />}
+        <OtherSignInMethods status={status} onTwoFactorRequired={askCode} onSelect={(kind) => setStep({ kind })} />
       </Stack>
-      <OtherWays />
+      <SignInHelp />
       <LegalLine status={status} />
     </>
   );

@@ -4,32 +4,32 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { SignInFailure } from './sign-in-failure.tsx';
+import { SignInError } from './sign-in-failure.tsx';
 
 /** After these the step itself is over and no code can be right. */
-const endsStep = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
+const flowEndedCodes = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
 
-type CodeFormProps = {
+type TwoFactorFormProps = {
   flowToken: string;
   /** Goes back to where the login began, with what ended the step or with nothing. */
-  onOver(reason: Error | null): void;
+  onFlowEnded(reason: Error | null): void;
   /** Where no guard waits for the session. */
   onDone?(): void;
 };
 
 /** The second factor of a login. */
-export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
+export function TwoFactorForm({ flowToken, onFlowEnded, onDone }: TwoFactorFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [code, setCode] = useState('');
-  const [isChecked, setChecked] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
 
   const finish = useMutation({
     mutationFn: (typed: string) => session.finishSignIn(flowToken, typed),
     onSuccess: () => onDone?.(),
     onError: (error) => {
-      if (error instanceof ApiError && endsStep.includes(error.code)) onOver(error);
+      if (error instanceof ApiError && flowEndedCodes.includes(error.code)) onFlowEnded(error);
       else field.current?.select();
     },
   });
@@ -38,7 +38,7 @@ export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
+    setSubmitted(true);
     const typed = code.trim();
     if (typed === '') field.current?.focus();
     else if (!finish.isPending) finish.mutate(typed);
@@ -47,12 +47,12 @@ export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {finish.isError && <SignInFailure error={finish.error} />}
+        {finish.isError && <SignInError error={finish.error} />}
         <TextInput
           ref={field}
           label={t('code.label')}
           description={t('code.hint')}
-          error={isChecked && code.trim() === '' ? t('code.missing') : null}
+          error={isSubmitted && code.trim() === '' ? t('code.missing') : null}
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
           autoComplete="one-time-code"
@@ -63,7 +63,7 @@ export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
         <Button type="submit" size="md" loading={finish.isPending} mt={4}>
           {t('code.submit')}
         </Button>
-        <Button variant="subtle" color="gray" onClick={() => onOver(null)}>
+        <Button variant="subtle" color="gray" onClick={() => onFlowEnded(null)}>
           {t('code.back')}
         </Button>
       </Stack>

@@ -5,27 +5,27 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { FlowTicket } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { SignInFailure } from './sign-in-failure.tsx';
+import { SignInError } from './sign-in-failure.tsx';
 import classes from './wechat-step.module.css';
 
 type WeChatStepProps = {
   /** Whether the gateway has the account's QR code. */
-  pictured: boolean;
-  onCodeDue(flowToken: string): void;
+  hasQrCode: boolean;
+  onTwoFactorRequired(flowToken: string): void;
   onBack(): void;
 };
 
 /** Scan the official account's code, ask it for a number, type the number. */
-export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
+export function WeChatStep({ hasQrCode, onTwoFactorRequired, onBack }: WeChatStepProps) {
   const { t } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [code, setCode] = useState('');
-  const [isChecked, setChecked] = useState(false);
-  const [hasPicture, setHasPicture] = useState(pictured);
-  const begun = useQuery({
+  const [isSubmitted, setSubmitted] = useState(false);
+  const [showsPicture, setShowsPicture] = useState(hasQrCode);
+  const flow = useQuery({
     queryKey: ['wechat'],
     queryFn: () => session.send<FlowTicket>({ method: 'POST', path: '/api/oauth/wechat/state' }),
     gcTime: 0,
@@ -35,15 +35,15 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
   const signIn = useMutation({
     mutationFn: async (typed: string) => {
       // Who is quick has typed the code before the beginning is answered: it is waited for.
-      const isThere = begun.data !== undefined && !begun.isFetching;
-      const { data } = isThere ? begun : await begun.refetch({ cancelRefetch: false, throwOnError: true });
+      const isReady = flow.data !== undefined && !flow.isFetching;
+      const { data } = isReady ? flow : await flow.refetch({ cancelRefetch: false, throwOnError: true });
       const query = new URLSearchParams({ code: typed, state: data?.flow_token ?? '' });
-      return session.signInAt({ method: 'GET', path: `/api/oauth/wechat?${query}` });
+      return session.signInWith({ method: 'GET', path: `/api/oauth/wechat?${query}` });
     },
-    onSuccess: (flowToken) => flowToken !== null && onCodeDue(flowToken),
+    onSuccess: (flowToken) => flowToken !== null && onTwoFactorRequired(flowToken),
     onError: (error) => {
       // Too late, or too many wrong numbers: the next one needs a beginning of its own.
-      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void begun.refetch();
+      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void flow.refetch();
       field.current?.select();
     },
   });
@@ -52,7 +52,7 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setChecked(true);
+    setSubmitted(true);
     const typed = code.trim();
     if (typed === '') field.current?.focus();
     else if (!signIn.isPending) signIn.mutate(typed);
@@ -63,29 +63,29 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
       <PageHeading
         title={t('signIn.title')}
         heading={t('wechat.heading')}
-        intro={t(hasPicture ? 'wechat.intro' : 'wechat.noPicture')}
+        intro={t(showsPicture ? 'wechat.intro' : 'wechat.noPicture')}
       />
-      {hasPicture && (
+      {showsPicture && (
         <img
           className={classes.picture}
           src="/api/oauth/wechat/qrcode"
           alt={t('wechat.picture')}
-          onError={() => setHasPicture(false)}
+          onError={() => setShowsPicture(false)}
         />
       )}
       <form onSubmit={submit} noValidate>
         <Stack gap={20}>
-          {begun.isError && <FailureNotice error={begun.error} />}
-          {signIn.isError && !begun.isError && (
-            <SignInFailure
+          {flow.isError && <ErrorNotice error={flow.error} />}
+          {signIn.isError && !flow.isError && (
+            <SignInError
               error={signIn.error}
-              meanings={{ AUTH_CODE_INVALID: 'wechat.codeWrong', AUTH_FLOW_INVALID: 'wechat.again' }}
+              codeTexts={{ AUTH_CODE_INVALID: 'wechat.codeWrong', AUTH_FLOW_INVALID: 'wechat.again' }}
             />
           )}
           <TextInput
             ref={field}
             label={t('wechat.code')}
-            error={isChecked && code.trim() === '' ? t('code.missing') : null}
+            error={isSubmitted && code.trim() === '' ? t('code.missing') : null}
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}
             autoComplete="one-time-code"

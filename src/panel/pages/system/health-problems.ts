@@ -4,7 +4,7 @@ import type { NodeReport } from '../../api/types.ts';
  * What is not as it should be. A second or two of lateness is the poller's own rhythm; half a
  * minute is not.
  */
-export type Troubles = {
+export type HealthProblems = {
   nodes: boolean;
   versions: boolean;
   lateness: boolean;
@@ -19,7 +19,7 @@ const maxLatenessMs = 30_000;
 const maxWebhookSeconds = 600;
 const maxQueuedCalls = 10;
 
-export const systemHealth = (report: NodeReport): Troubles => ({
+export const findHealthProblems = (report: NodeReport): HealthProblems => ({
   nodes: report.nodes.some(({ alive }) => !alive),
   versions: new Set(report.nodes.filter(({ alive }) => alive).map(({ version }) => version)).size > 1,
   lateness: report.queue.latest_lateness_ms > maxLatenessMs,

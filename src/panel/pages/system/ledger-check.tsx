@@ -2,7 +2,7 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { NodeReport } from '../../api/types.ts';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 
@@ -24,9 +24,9 @@ export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
       ) : (
         <>
           <Text size="sm" component="div">
-            <StatusMark tone={ledger.ok ? 'good' : 'bad'}>
+            <StatusLabel tone={ledger.ok ? 'good' : 'bad'}>
               {t(ledger.ok ? 'system.ledgerGood' : 'system.ledgerBad')}
-            </StatusMark>
+            </StatusLabel>
           </Text>
           <Text size="xs" c="dimmed">
             {t('system.ledgerAt', { ago: format.ago(ledger.checked_at) })}

@@ -1,8 +1,8 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 
@@ -32,7 +32,7 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       heading: t('system.heartbeat'),
       render: ({ alive, heartbeat_at: at }) => (
         <div>
-          <StatusMark tone={alive ? 'good' : 'bad'}>{t(alive ? 'system.alive' : 'system.gone')}</StatusMark>
+          <StatusLabel tone={alive ? 'good' : 'bad'}>{t(alive ? 'system.alive' : 'system.gone')}</StatusLabel>
           <Text size="xs" c="dimmed">
             {format.ago(at)}
           </Text>
@@ -52,5 +52,5 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       render: ({ started_at: started, heartbeat_at: beat }) => format.duration(Math.max(0, beat - started)),
     },
   ];
-  return <Rows label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;
+  return <PlainTable label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;
 }

@@ -1,28 +1,28 @@
 import { useTranslation } from 'react-i18next';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import classes from './system.module.css';
 
-export type Figure = {
+export type SystemFigure = {
   label: string;
   value: string;
   /** What is normal, or what else there is to say. */
   note?: string;
-  isTrouble?: boolean;
+  isProblem?: boolean;
 };
 
 /** Figures side by side; one that is not as it should be says so in words. */
-export function Figures({ rows }: { rows: readonly Figure[] }) {
+export function SystemFigures({ rows }: { rows: readonly SystemFigure[] }) {
   const { t } = useTranslation();
   return (
     <dl className={classes.figures}>
-      {rows.map(({ label, value, note, isTrouble = false }) => (
-        <div key={`${label} ${value}`} data-trouble={isTrouble || undefined}>
+      {rows.map(({ label, value, note, isProblem = false }) => (
+        <div key={`${label} ${value}`} data-trouble={isProblem || undefined}>
           <dt>{label}</dt>
           <dd className={classes.value}>{value}</dd>
           {note !== undefined && <dd className={classes.note}>{note}</dd>}
-          {isTrouble && (
+          {isProblem && (
             <dd className={classes.note}>
-              <StatusMark tone="bad">{t('system.attention')}</StatusMark>
+              <StatusLabel tone="bad">{t('system.attention')}</StatusLabel>
             </dd>
           )}
         </div>

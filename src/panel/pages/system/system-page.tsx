@@ -1,61 +1,61 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { type Column, Rows } from '../../ui/display/data-table.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { useApiQuery } from '../../api/use-api.ts';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { Figures } from './system-figures.tsx';
+import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
-import { systemHealth, type Troubles } from './health-problems.ts';
+import { SystemFigures } from './system-figures.tsx';
 
 /** How the gateway is doing, and what is not as it should be. */
 export function SystemPage() {
   const { t } = useTranslation();
-  const report = useApi<NodeReport>('/api/node', { refreshMs: 5000 });
+  const report = useApiQuery<NodeReport>('/api/node', { refreshMs: 5000 });
   return (
     <Page heading={t('nav.system')} intro={t('system.intro')}>
-      <Answer query={report}>{(data) => <Report report={data} />}</Answer>
+      <QueryResult query={report}>{(data) => <Report report={data} />}</QueryResult>
     </Page>
   );
 }
 
 function Report({ report }: { report: NodeReport }) {
   const { t } = useTranslation();
-  const troubles = systemHealth(report);
-  const count = Object.values(troubles).filter((isTrouble) => isTrouble).length;
+  const problems = findHealthProblems(report);
+  const problemCount = Object.values(problems).filter((isProblem) => isProblem).length;
   return (
     <div className={classes.report}>
       <Text size="lg" role="status">
-        <StatusMark tone={count === 0 ? 'good' : 'bad'}>
-          {count === 0 ? t('system.allGood') : t('system.look', { count })}
-        </StatusMark>
+        <StatusLabel tone={problemCount === 0 ? 'good' : 'bad'}>
+          {problemCount === 0 ? t('system.allGood') : t('system.look', { count: problemCount })}
+        </StatusLabel>
       </Text>
-      <Section heading={t('system.nodes')} {...(troubles.versions ? { intro: t('system.versionsDiffer') } : {})}>
+      <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
         <NodeTable nodes={report.nodes} />
       </Section>
-      <Work report={report} troubles={troubles} />
-      <Sandbox report={report} troubles={troubles} />
+      <Work report={report} problems={problems} />
+      <Sandbox report={report} problems={problems} />
       <Data report={report} />
       <Limits limits={report.limits} />
     </div>
   );
 }
 
-type PartProps = { report: NodeReport; troubles: Troubles };
+type PartProps = { report: NodeReport; problems: HealthProblems };
 
-function Work({ report: { queue, polls, webhooks }, troubles }: PartProps) {
+function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const activity = { running: format.number(polls.running), waiting: format.number(polls.waiting) };
   return (
     <Section heading={t('system.work')}>
-      <Figures
+      <SystemFigures
         rows={[
           { label: t('system.unfinished'), value: format.number(queue.unfinished) },
           { label: t('system.due'), value: format.number(queue.due), note: t('system.dueHelp') },
@@ -63,7 +63,7 @@ function Work({ report: { queue, polls, webhooks }, troubles }: PartProps) {
             label: t('system.lateness'),
             value: format.duration(Math.max(0, queue.latest_lateness_ms) / 1000),
             note: t('system.latenessHelp'),
-            isTrouble: troubles.lateness,
+            isProblem: problems.lateness,
           },
           {
             label: t('system.polls'),
@@ -77,7 +77,7 @@ function Work({ report: { queue, polls, webhooks }, troubles }: PartProps) {
               webhooks.pending === 0
                 ? t('system.webhooksNone')
                 : t('system.webhooksHelp', { time: format.duration(webhooks.oldest_seconds) }),
-            isTrouble: troubles.webhooks,
+            isProblem: problems.webhooks,
           },
         ]}
       />
@@ -85,14 +85,14 @@ function Work({ report: { queue, polls, webhooks }, troubles }: PartProps) {
   );
 }
 
-function Sandbox({ report: { sandbox, plugins }, troubles }: PartProps) {
+function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const processes = { count: format.number(sandbox.processes), max: format.number(sandbox.max_processes) };
   const errors = Object.entries(plugins.errors);
   return (
     <Section heading={t('system.sandbox')}>
-      <Figures
+      <SystemFigures
         rows={[
           {
             label: t('system.generation'),
@@ -109,16 +109,16 @@ function Sandbox({ report: { sandbox, plugins }, troubles }: PartProps) {
             label: t('system.queued'),
             value: format.number(sandbox.queued),
             note: t('system.queuedHelp'),
-            isTrouble: troubles.queued,
+            isProblem: problems.queued,
           },
           { label: t('system.kills'), value: format.number(sandbox.kills), note: t('system.killsHelp') },
-          ...(troubles.suspended
+          ...(problems.suspended
             ? [
                 {
                   label: t('system.suspended'),
                   value: sandbox.suspended.join(', '),
                   note: t('system.suspendedHelp'),
-                  isTrouble: true,
+                  isProblem: true,
                 },
               ]
             : []),
@@ -126,7 +126,7 @@ function Sandbox({ report: { sandbox, plugins }, troubles }: PartProps) {
             label: t('system.pluginErrors'),
             value: key,
             note: error,
-            isTrouble: true,
+            isProblem: true,
           })),
         ]}
       />
@@ -139,7 +139,7 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
   const format = useFormat();
   return (
     <Section heading={t('system.data')}>
-      <Figures
+      <SystemFigures
         rows={[
           {
             label: t('system.database'),
@@ -163,7 +163,12 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
   ];
   return (
     <Section heading={t('system.limits')} intro={t('system.limitsHelp')}>
-      <Rows label={t('system.limits')} columns={columns} rows={Object.entries(limits)} rowKey={([name]) => name} />
+      <PlainTable
+        label={t('system.limits')}
+        columns={columns}
+        rows={Object.entries(limits)}
+        rowKey={([name]) => name}
+      />
     </Section>
   );
 }

@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useFormat } from '../../ui/display/use-format.ts';
 import { copyText } from '../../ui/display/copy-text.ts';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 
@@ -16,31 +16,31 @@ type ArtifactViewProps = { taskId: string; artifact: Artifact; onRenew(): Promis
 /** A file of a task, played or shown in place. `onRenew` asks for its links again. */
 export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
   const { t } = useTranslation();
-  const [trouble, setTrouble] = useState<TextKey | null>(null);
+  const [errorText, setErrorText] = useState<TextKey | null>(null);
   const [tries, setTries] = useState(0);
   const format = useFormat();
   const path = pathOf(artifact);
   const label = t('task.artifact', { key: artifact.key });
 
-  const onError = async (): Promise<void> => setTrouble(await diagnoseArtifact(path));
+  const onError = async (): Promise<void> => setErrorText(await diagnoseArtifact(path));
   const retry = async (): Promise<void> => {
     await onRenew();
-    setTrouble(null);
+    setErrorText(null);
     setTries((count) => count + 1);
   };
   const copyLink = async (): Promise<void> => {
-    if (await copyText(artifact.content_url)) notifyDone(t('task.linkCopied'));
-    else notifyDone(t('app.copyFailed'));
+    if (await copyText(artifact.content_url)) notifySuccess(t('task.linkCopied'));
+    else notifySuccess(t('app.copyFailed'));
   };
 
   return (
     <Stack gap="sm">
-      {trouble === null ? (
+      {errorText === null ? (
         <Media key={`${path} ${tries}`} artifact={artifact} path={path} label={label} onError={() => void onError()} />
       ) : (
         <Alert color="red" variant="light" role="alert">
           <Stack gap="sm" align="flex-start">
-            <Text size="sm">{t(trouble)}</Text>
+            <Text size="sm">{t(errorText)}</Text>
             <Button size="compact-sm" variant="default" onClick={() => void retry()}>
               {t('app.retry')}
             </Button>
@@ -51,7 +51,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
         <Button
           component="a"
           href={path}
-          download={`${taskId}-${artifact.key}${endingOf(artifact)}`}
+          download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
           size="compact-md"
           variant="default"
           leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
@@ -110,7 +110,7 @@ function pathOf({ content_url }: Artifact): string {
   return `${pathname}${search}`;
 }
 
-function endingOf({ mimeType }: Artifact): string {
+function fileExtension({ mimeType }: Artifact): string {
   const kind = mimeType
     ?.split(';')[0]
     ?.split('/')[1]

@@ -1,7 +1,7 @@
 import type { TextKey } from '../../i18n/texts.ts';
 
 /** By the codes that content answers with. */
-const meanings: Readonly<Record<string, TextKey>> = {
+const codeTexts: Readonly<Record<string, TextKey>> = {
   artifact_gone: 'task.artifact.gone',
   artifact_upstream_auth_failed: 'task.artifact.auth',
   artifact_upstream_busy: 'task.artifact.busy',
@@ -22,7 +22,7 @@ export async function diagnoseArtifact(path: string): Promise<TextKey> {
       return 'task.artifact.unplayable';
     }
     const answer = (await response.json()) as { error?: { code?: unknown } };
-    return meanings[String(answer.error?.code)] ?? 'task.artifact.failed';
+    return codeTexts[String(answer.error?.code)] ?? 'task.artifact.failed';
   } catch {
     return 'task.artifact.failed';
   }

@@ -1,2 +1,2 @@
 /** Nothing about the task changes any more. */
-export const hasEnded = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';
+export const isFinished = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';

@@ -1,18 +1,18 @@
-export type StreamEvent = { event: string; data: string };
+export type ServerSentEvent = { event: string; data: string };
 
 /**
  * The events of a server-sent event stream; comments, ids and broken tails are left out. Ends with
  * the stream.
  */
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent, void> {
+export async function* readServerSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
-  let rest = '';
+  let remainder = '';
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const frames = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
-      rest = frames.pop() ?? '';
+      const frames = (remainder + value).replaceAll('\r\n', '\n').split('\n\n');
+      remainder = frames.pop() ?? '';
       for (const frame of frames) {
         const event = readFrame(frame);
         if (event !== null) yield event;
@@ -23,7 +23,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-function readFrame(frame: string): StreamEvent | null {
+function readFrame(frame: string): ServerSentEvent | null {
   let event = 'message';
   const data: string[] = [];
   for (const line of frame.split('\n')) {

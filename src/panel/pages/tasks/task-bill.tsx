@@ -3,12 +3,12 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
+import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
-import { writeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
-import { useFactWords } from './use-usage-labels.ts';
+import { useUsageLabels } from './use-usage-labels.ts';
 
 type Bill = TaskDetail['bill'];
 /** What is read of a task; a row of the usage has as much. */
@@ -34,14 +34,14 @@ export function TaskBill({ task }: { task: BilledTask }) {
       </div>
       {bill.expression !== null && <Quantities task={task} />}
       {bill.expression !== null && (
-        <Fold label={t('task.bill.how')}>
-          <Working bill={bill} />
-        </Fold>
+        <Collapsible label={t('task.bill.how')}>
+          <PriceCalculation bill={bill} />
+        </Collapsible>
       )}
       {ledger.length > 0 && (
-        <Fold label={t('task.bill.ledger')}>
-          <Bookings ledger={ledger} />
-        </Fold>
+        <Collapsible label={t('task.bill.ledger')}>
+          <LedgerLines ledger={ledger} />
+        </Collapsible>
       )}
     </Section>
   );
@@ -61,31 +61,33 @@ function explain({ status, bill }: BilledTask, t: TFunction, format: Format): st
 /** Ordered beside delivered, where the vendor has told what it delivered. */
 function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   const { t } = useTranslation();
-  const words = useFactWords(platform, model);
-  const told = { ...bill.submission_facts, ...bill.completion_facts };
-  const isTold = Object.keys(told).length > 0;
-  const names = [...new Set([...Object.keys(bill.facts), ...Object.keys(told)])];
+  const labels = useUsageLabels(platform, model);
+  const delivered = { ...bill.submission_facts, ...bill.completion_facts };
+  const hasDelivered = Object.keys(delivered).length > 0;
+  const names = [...new Set([...Object.keys(bill.facts), ...Object.keys(delivered)])];
   if (names.length === 0) return null;
-  const write = (name: string, value: unknown): string => (value === undefined ? '–' : words.write(name, value));
+  const format = (name: string, value: unknown): string => (value === undefined ? '–' : labels.format(name, value));
   return (
     <table className={classes.quantities} aria-label={t('task.bill.quantities')}>
       <thead>
         <tr>
           <th scope="col">{t('task.bill.quantity')}</th>
           <th scope="col">{t('task.bill.ordered')}</th>
-          {isTold && <th scope="col">{t('task.bill.delivered')}</th>}
+          {hasDelivered && <th scope="col">{t('task.bill.delivered')}</th>}
         </tr>
       </thead>
       <tbody>
         {names.map((name) => (
           <tr key={name}>
-            <th scope="row" title={words.describe(name) || undefined}>
-              {writeFieldName(name)}
+            <th scope="row" title={labels.describe(name) || undefined}>
+              {humanizeFieldName(name)}
             </th>
-            <td>{write(name, bill.facts[name])}</td>
-            {isTold && (
-              <td data-changed={told[name] !== undefined && told[name] !== bill.facts[name] ? true : undefined}>
-                {write(name, told[name] ?? bill.facts[name])}
+            <td>{format(name, bill.facts[name])}</td>
+            {hasDelivered && (
+              <td
+                data-changed={delivered[name] !== undefined && delivered[name] !== bill.facts[name] ? true : undefined}
+              >
+                {format(name, delivered[name] ?? bill.facts[name])}
               </td>
             )}
           </tr>
@@ -95,7 +97,7 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   );
 }
 
-function Working({ bill }: { bill: Bill }) {
+function PriceCalculation({ bill }: { bill: Bill }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
@@ -124,14 +126,14 @@ function Working({ bill }: { bill: Bill }) {
 
 type LedgerLine = TaskDetail['ledger'][number];
 
-function wordOf({ kind, amount }: LedgerLine): TextKey {
+function ledgerLineText({ kind, amount }: LedgerLine): TextKey {
   if (kind === 'reserve') return 'task.ledger.reserve';
   if (kind === 'refund') return 'task.ledger.refund';
   if (kind === 'settle') return amount > 0 ? 'task.ledger.settleBack' : 'task.ledger.settleMore';
   return 'task.ledger.other';
 }
 
-function Bookings({ ledger }: { ledger: readonly LedgerLine[] }) {
+function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
@@ -139,7 +141,7 @@ function Bookings({ ledger }: { ledger: readonly LedgerLine[] }) {
       {ledger.map((line) => (
         <li key={`${line.kind} ${line.attempt} ${line.created_at}`}>
           <span>
-            {t(wordOf(line))}
+            {t(ledgerLineText(line))}
             <span className={classes.at}>{format.time(line.created_at)}</span>
           </span>
           <span className={classes.booked}>

@@ -2,10 +2,9 @@ import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import type { Filters } from '../../ui/form/use-filters.ts';
-import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
 import classes from './task-filters.module.css';
 import { useChannelNames, usePluginNames } from './use-display-names.ts';
 
@@ -27,7 +26,7 @@ export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNa
   const plugins = usePluginNames();
   const channels = useChannelNames();
   const { values, set } = filters;
-  const search = useTypedFilter(values.q, (text) => set('q', text));
+  const search = useDebouncedFilter(values.q, (text) => set('q', text));
   const options = (names: ReadonlyMap<string, string>, chosen: string) => {
     const known = [...names].map(([value, label]) => ({ value, label }));
     return chosen === '' || names.has(chosen) ? known : [...known, { value: chosen, label: chosen }];

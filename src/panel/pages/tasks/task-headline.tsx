@@ -1,10 +1,10 @@
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useNow } from '../../ui/display/use-now.ts';
-import { hasEnded } from './is-finished.ts';
+import { isFinished } from './is-finished.ts';
 import classes from './task-headline.module.css';
 import { TaskProgress } from './task-progress.tsx';
 
@@ -22,7 +22,7 @@ export function TaskHeadline({
 }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const ended = hasEnded(task);
+  const ended = isFinished(task);
   const now = useNow(!ended);
   const duration = format.duration(Math.max(0, Math.round((ended ? task.finish_time : now) - task.submit_time)));
   const state = running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' };
@@ -30,11 +30,11 @@ export function TaskHeadline({
     <div className={classes.headline}>
       <div className={classes.state}>
         {ended ? (
-          <StatusMark tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
+          <StatusLabel tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
             {t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
-          </StatusMark>
+          </StatusLabel>
         ) : (
-          <StatusMark tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusMark>
+          <StatusLabel tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusLabel>
         )}
       </div>
       {!ended && <TaskProgress task={task} wide />}

@@ -3,14 +3,14 @@ import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { hasEnded } from './is-finished.ts';
+import { isFinished } from './is-finished.ts';
 import { TaskBill } from './task-bill.tsx';
 import { TaskFacts } from './task-facts.tsx';
 import { TaskFailure } from './task-failure.tsx';
@@ -27,24 +27,28 @@ import { useTaskActions } from './use-task-actions.tsx';
 export function TaskPage() {
   const { id = '' } = useParams();
   // Another task is another page: nothing of the former one may be left on it.
-  return <OneTask key={id} id={id} />;
+  return <TaskById key={id} id={id} />;
 }
 
-function OneTask({ id }: { id: string }) {
+function TaskById({ id }: { id: string }) {
   const { t } = useTranslation();
   const task = useTask(id);
   const back = <BackLink to="/tasks">{t('task.back')}</BackLink>;
   if (task.data !== undefined) return <LoadedTask task={task.data} error={task.error} back={back} />;
   return (
     <Page heading={t('tasks.column.task')} back={back}>
-      <Answer
+      <QueryResult
         query={task}
-        missing={
-          <MissingThing heading={t('task.gone')} text={t('task.goneText')} list={{ to: '/tasks', name: 'task.back' }} />
+        notFound={
+          <ResourceNotFound
+            heading={t('task.gone')}
+            text={t('task.goneText')}
+            list={{ to: '/tasks', name: 'task.back' }}
+          />
         }
       >
         {() => null}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }
@@ -69,7 +73,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       back={back}
       actions={buttons}
     >
-      {error !== null && <FailureNotice error={error} />}
+      {error !== null && <ErrorNotice error={error} />}
       <div className={classes.columns}>
         <div className={classes.main}>
           <Section heading={t('task.result')}>
@@ -84,7 +88,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
             )}
           </Section>
           <TaskTimeline timeline={task.timeline} />
-          <TaskWebhooks taskId={task.id} isRunning={!hasEnded(task)} />
+          <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
           <TaskRaw task={task} />
         </div>
         <div className={classes.side}>

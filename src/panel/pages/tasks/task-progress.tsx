@@ -2,8 +2,8 @@ import { Progress } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { hasEnded } from './is-finished.ts';
-import { readPercent } from './parse-percent.ts';
+import { isFinished } from './is-finished.ts';
+import { parsePercent } from './parse-percent.ts';
 import classes from './task-progress.module.css';
 
 type TaskProgressProps = {
@@ -16,7 +16,7 @@ type TaskProgressProps = {
 export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const percent = hasEnded(task) ? null : readPercent(task.progress);
+  const percent = isFinished(task) ? null : parsePercent(task.progress);
   return (
     <div className={classes.progress} data-wide={wide || undefined}>
       {!wide && <TaskStatus status={task.status} />}

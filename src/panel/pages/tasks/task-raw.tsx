@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
@@ -13,13 +13,13 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
     <Section heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
       <Stack gap="sm">
         {request !== null && (
-          <Fold label={t('task.raw.request')}>
+          <Collapsible label={t('task.raw.request')}>
             <JsonView value={request.body} label={t('task.raw.request')} />
-          </Fold>
+          </Collapsible>
         )}
-        <Fold label={t('task.raw.task')}>
+        <Collapsible label={t('task.raw.task')}>
           <JsonView value={rest} label={t('task.raw.task')} />
-        </Fold>
+        </Collapsible>
       </Stack>
     </Section>
   );

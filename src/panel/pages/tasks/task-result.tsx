@@ -3,13 +3,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import { ArtifactView } from './artifact-view.tsx';
-import { hasEnded } from './is-finished.ts';
+import { isFinished } from './is-finished.ts';
 
 /** What came of a task: its files in place, or when they will be there. A failed one has none. */
 export function TaskResult({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const queries = useQueryClient();
-  if (!hasEnded(task)) return <Text c="dimmed">{t('task.resultPending')}</Text>;
+  if (!isFinished(task)) return <Text c="dimmed">{t('task.resultPending')}</Text>;
   if (task.artifacts.length === 0) return <Text c="dimmed">{t('task.resultNone')}</Text>;
   const renew = () => queries.refetchQueries({ queryKey: ['api', `/api/task/${encodeURIComponent(task.id)}`] });
   return (

@@ -39,7 +39,7 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
   const [isOpen, setOpen] = useState(false);
   const isLong = timeline.length > foldAbove;
   const hidden = isLong && !isOpen ? timeline.length - keptAtStart - keptAtEnd : 0;
-  const begun = timeline[0]?.at ?? 0;
+  const startedAt = timeline[0]?.at ?? 0;
   const entries = timeline.map((entry, index) => ({ entry, index }));
   const shown = hidden === 0 ? entries : [...entries.slice(0, keptAtStart), ...entries.slice(-keptAtEnd)];
   return (
@@ -49,7 +49,7 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
           <TimelineLine
             key={index}
             entry={entry}
-            begun={index === 0 ? null : begun}
+            startedAt={index === 0 ? null : startedAt}
             isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
           />
         ))}
@@ -72,11 +72,11 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
 
 function TimelineLine({
   entry,
-  begun,
+  startedAt,
   isAfterGap,
 }: {
   entry: TimelineEntry;
-  begun: number | null;
+  startedAt: number | null;
   isAfterGap: boolean;
 }) {
   const { t } = useTranslation();
@@ -87,10 +87,10 @@ function TimelineLine({
   return (
     <li className={classes.entry} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
       <time dateTime={new Date(entry.at * 1000).toISOString()} title={format.time(entry.at)} className={classes.at}>
-        {begun === null ? format.clock(entry.at) : `+${format.duration(entry.at - begun)}`}
+        {startedAt === null ? format.clock(entry.at) : `+${format.duration(entry.at - startedAt)}`}
       </time>
       <div className={classes.what}>
-        <span>{describe(entry, t, format)}</span>
+        <span>{timelineText(entry, t, format)}</span>
         {(meaning !== undefined || entry.http_status > 0) && (
           <span className={classes.signs}>
             {meaning !== undefined && <span className={classes.sign}>{t(meaning)}</span>}
@@ -106,7 +106,7 @@ function TimelineLine({
 }
 
 /** In an entry about money, `detail` is the amount in quota. */
-function describe({ kind, status, detail }: TimelineEntry, t: TFunction, format: Format): string {
+function timelineText({ kind, status, detail }: TimelineEntry, t: TFunction, format: Format): string {
   const quota = Number(detail);
   switch (kind) {
     case 'created':

@@ -1,15 +1,15 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { TaskNotice } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import type { TaskWebhook } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import type { PagedRows } from '../../ui/display/data-table.tsx';
-import { Fold } from '../../ui/display/collapsible.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
-import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-webhooks.module.css';
 
@@ -26,45 +26,45 @@ const refreshMs = 5000;
 export function TaskWebhooks({ taskId, isRunning }: { taskId: string; isRunning: boolean }) {
   const { t } = useTranslation();
   const path = `/api/task/${encodeURIComponent(taskId)}/webhooks`;
-  const notices = useApi<PagedRows<TaskNotice>>(`${path}?page_size=50`, {
+  const webhooks = useApiQuery<PagedRows<TaskWebhook>>(`${path}?page_size=50`, {
     refreshMs: (data) =>
       isRunning || data?.items.some(({ status }) => status === 'pending') === true ? refreshMs : false,
   });
-  if (notices.data === undefined || notices.data.total === 0) return null;
+  if (webhooks.data === undefined || webhooks.data.total === 0) return null;
   return (
     <Section heading={t('task.webhooks')} intro={t('task.webhooks.intro')}>
       <ul className={classes.notices}>
-        {notices.data.items.map((notice) => (
-          <Notice key={notice.id} notice={notice} path={path} />
+        {webhooks.data.items.map((webhook) => (
+          <WebhookItem key={webhook.id} webhook={webhook} path={path} />
         ))}
       </ul>
     </Section>
   );
 }
 
-function Notice({ notice, path }: { notice: TaskNotice; path: string }) {
+function WebhookItem({ webhook, path }: { webhook: TaskWebhook; path: string }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const redeliver = useChange({
-    request: () => ({ method: 'POST', path: `${path}/${encodeURIComponent(notice.id)}/redeliver` }),
-    stale: [path],
-    onSuccess: () => notifyDone(t('task.webhooks.redelivered')),
+  const redeliver = useApiMutation({
+    request: () => ({ method: 'POST', path: `${path}/${encodeURIComponent(webhook.id)}/redeliver` }),
+    invalidates: [path],
+    onSuccess: () => notifySuccess(t('task.webhooks.redelivered')),
   });
-  const state = statuses[notice.status] ?? { text: 'task.webhooks.status.pending', tone: 'quiet' };
+  const state = statuses[webhook.status] ?? { text: 'task.webhooks.status.pending', tone: 'quiet' };
   return (
     <li className={classes.notice}>
       <Group justify="space-between" gap="sm" align="flex-start">
         <Stack gap={4} className={classes.words}>
           <Group gap="sm">
-            <StatusMark tone={state.tone}>{t(state.text)}</StatusMark>
-            <code className={classes.event}>{notice.event}</code>
+            <StatusLabel tone={state.tone}>{t(state.text)}</StatusLabel>
+            <code className={classes.event}>{webhook.event}</code>
           </Group>
           <Text size="sm" c="dimmed" className={classes.address}>
-            {notice.url}
+            {webhook.url}
           </Text>
-          {notice.next_attempt_at !== null && (
+          {webhook.next_attempt_at !== null && (
             <Text size="sm" c="dimmed">
-              {t('task.webhooks.next', { ago: format.ago(notice.next_attempt_at) })}
+              {t('task.webhooks.next', { ago: format.ago(webhook.next_attempt_at) })}
             </Text>
           )}
         </Stack>
@@ -72,19 +72,19 @@ function Notice({ notice, path }: { notice: TaskNotice; path: string }) {
           size="compact-sm"
           variant="default"
           loading={redeliver.isPending}
-          aria-label={`${t('task.webhooks.redeliver')}: ${notice.event}`}
+          aria-label={`${t('task.webhooks.redeliver')}: ${webhook.event}`}
           onClick={() => redeliver.mutate(undefined)}
         >
           {t('task.webhooks.redeliver')}
         </Button>
       </Group>
-      {redeliver.isError && <FailureNotice error={redeliver.error} />}
-      <Fold label={t('task.webhooks.attempts')} note={format.number(notice.attempts)}>
-        {notice.deliveries.length === 0 ? (
+      {redeliver.isError && <ErrorNotice error={redeliver.error} />}
+      <Collapsible label={t('task.webhooks.attempts')} note={format.number(webhook.attempts)}>
+        {webhook.deliveries.length === 0 ? (
           <Text size="sm">{t('task.webhooks.noAttempt')}</Text>
         ) : (
           <ul className={classes.attempts}>
-            {notice.deliveries.map(({ at, http_status, duration_ms, error }) => (
+            {webhook.deliveries.map(({ at, http_status, duration_ms, error }) => (
               <li key={`${at} ${duration_ms} ${http_status}`}>
                 {error
                   ? t('task.webhooks.attemptFailed', { time: format.time(at), error, ms: duration_ms })
@@ -93,10 +93,10 @@ function Notice({ notice, path }: { notice: TaskNotice; path: string }) {
             ))}
           </ul>
         )}
-      </Fold>
-      <Fold label={t('task.webhooks.payload')}>
-        <JsonView value={notice.payload} label={t('task.webhooks.payload')} />
-      </Fold>
+      </Collapsible>
+      <Collapsible label={t('task.webhooks.payload')}>
+        <JsonView value={webhook.payload} label={t('task.webhooks.payload')} />
+      </Collapsible>
     </li>
   );
 }

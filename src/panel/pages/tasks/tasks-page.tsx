@@ -2,14 +2,13 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { DataTable, type PagedRows } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { hasEnded } from './is-finished.ts';
+import { isFinished } from './is-finished.ts';
 import { TaskFilters, taskFilterNames } from './task-filters.tsx';
 import { useTaskColumns } from './use-task-columns.tsx';
 
@@ -23,7 +22,7 @@ export function TasksPage() {
   const filters = useFilters(taskFilterNames);
   const { values, page, setPage } = filters;
   const all = isAdmin && values.scope === 'all';
-  const tasks = useApi<PagedRows<TaskSummary>>(
+  const tasks = useApiQuery<PagedRows<TaskSummary>>(
     withQuery('/api/task', {
       page,
       page_size: 20,
@@ -33,7 +32,7 @@ export function TasksPage() {
       channel_id: isAdmin ? values.channel : null,
       q: values.q,
     }),
-    { refreshMs: (data) => (data?.items.every(hasEnded) === false ? runningRefreshMs : idleRefreshMs) },
+    { refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs) },
   );
   const columns = useTaskColumns({ all });
 

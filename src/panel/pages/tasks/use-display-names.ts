@@ -1,25 +1,24 @@
 import { useMemo } from 'react';
 import type { AccountPage, CallableModel, ChannelPage } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
 
 /** Names of the plugins that one may use, by key. */
 export function usePluginNames(): ReadonlyMap<string, string> {
-  const { data } = useApi<CallableModel[]>('/api/model');
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
   return useMemo(() => new Map(data?.map(({ plugin_key, plugin_name }) => [plugin_key, plugin_name])), [data]);
 }
 
 /** Names of the channels by id, for administrators; empty for others. */
 export function useChannelNames(): ReadonlyMap<string, string> {
   const enabled = useRole() >= roles.admin;
-  const { data } = useApi<ChannelPage>('/api/channel?page_size=100', { enabled });
+  const { data } = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled });
   return useMemo(() => new Map(data?.items.map(({ id, name }) => [String(id), name])), [data]);
 }
 
 /** Names of the users by id, for administrators: of the first hundred. */
 export function useUserNames(wanted: boolean): ReadonlyMap<string, string> {
   const enabled = useRole() >= roles.admin && wanted;
-  const { data } = useApi<AccountPage>('/api/user?page_size=100', { enabled });
+  const { data } = useApiQuery<AccountPage>('/api/user?page_size=100', { enabled });
   return useMemo(() => new Map(data?.items.map(({ id, username }) => [String(id), username])), [data]);
 }

@@ -3,17 +3,17 @@ import { IconRefresh } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { TaskDetail } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
-import { notifyDone } from '../../ui/display/notify.ts';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
-import { hasEnded } from './is-finished.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { isFinished } from './is-finished.ts';
 
 /** Longer than a vendor may take to accept a task. */
-const patienceMs = 150_000;
+const retryTimeoutMs = 150_000;
 
 type TaskActions = {
   /** For the page's heading. */
@@ -25,40 +25,40 @@ type TaskActions = {
 /** What the owner can do with a task: once more, changed, or call it off while nobody has it. */
 export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const confirm = useConfirm();
   // The same press repeated after a lost answer buys once; after an answer it is another one.
-  const key = useRef(createIdempotencyKey());
+  const idempotencyKey = useRef(createIdempotencyKey());
   const path = `/api/task/${encodeURIComponent(task.id)}`;
-  const retry = useChange<void, TaskDetail>({
+  const retry = useApiMutation<void, TaskDetail>({
     request: () => ({
       method: 'POST',
       path: `${path}/retry`,
-      headers: { 'idempotency-key': key.current },
-      patienceMs,
+      headers: { 'idempotency-key': idempotencyKey.current },
+      timeoutMs: retryTimeoutMs,
     }),
-    stale: ['/api/task?', '/api/user/self'],
+    invalidates: ['/api/task?', '/api/user/self'],
     onSuccess: ({ id }) => {
-      key.current = createIdempotencyKey();
-      notifyDone(t('task.againDone'));
+      idempotencyKey.current = createIdempotencyKey();
+      notifySuccess(t('task.againDone'));
       navigate(`/tasks/${encodeURIComponent(id)}`);
     },
     onError: (error) => {
-      if (isDecided(error)) key.current = createIdempotencyKey();
+      if (isOutcomeKnown(error)) idempotencyKey.current = createIdempotencyKey();
     },
   });
-  const cancel = useChange<void, TaskDetail>({
+  const cancel = useApiMutation<void, TaskDetail>({
     request: () => ({ method: 'POST', path: `${path}/cancel` }),
-    stale: [path, '/api/task?'],
-    onSuccess: () => notifyDone(t('task.cancelled')),
+    invalidates: [path, '/api/task?'],
+    onSuccess: () => notifySuccess(t('task.cancelled')),
   });
-  const askToCancel = async (): Promise<void> => {
+  const confirmAndCancel = async (): Promise<void> => {
     const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
     if (await confirm(question)) cancel.mutate();
   };
 
   if (!isOwn) return { buttons: null, notice: null };
-  const ended = hasEnded(task);
+  const ended = isFinished(task);
   const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
   return {
     buttons: (
@@ -83,16 +83,16 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
           </Button>
         )}
         {!ended && !isWithVendor && (
-          <Button variant="default" loading={cancel.isPending} onClick={() => void askToCancel()}>
+          <Button variant="default" loading={cancel.isPending} onClick={() => void confirmAndCancel()}>
             {t('task.cancel')}
           </Button>
         )}
       </>
     ),
     notice: retry.isError ? (
-      <FailureNotice error={retry.error} />
+      <ErrorNotice error={retry.error} />
     ) : cancel.isError ? (
-      <FailureNotice error={cancel.error} meanings={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
+      <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
     ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
       <Text size="sm" c="dimmed">
         {t(ended ? 'task.notKept' : 'task.cannotCancel')}

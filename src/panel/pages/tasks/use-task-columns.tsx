@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
 import type { Column } from '../../ui/display/data-table.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { hasEnded } from './is-finished.ts';
+import { isFinished } from './is-finished.ts';
 import classes from './task-columns.module.css';
 import { TaskProgress } from './task-progress.tsx';
 import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
@@ -17,7 +17,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
   const channels = useChannelNames();
   const users = useUserNames(all);
   return useMemo((): Column<TaskSummary>[] => {
-    const whose: Column<TaskSummary>[] = [
+    const ownerColumns: Column<TaskSummary>[] = [
       {
         key: 'user',
         heading: t('tasks.column.user'),
@@ -48,7 +48,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         ),
       },
       { key: 'status', heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
-      ...(all ? whose : []),
+      ...(all ? ownerColumns : []),
       {
         key: 'cost',
         heading: t('tasks.column.cost'),
@@ -61,7 +61,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         heading: t('tasks.column.took'),
         numeric: true,
         render: (task) =>
-          hasEnded(task) && task.finish_time > 0 ? format.duration(task.finish_time - task.submit_time) : '–',
+          isFinished(task) && task.finish_time > 0 ? format.duration(task.finish_time - task.submit_time) : '–',
       },
       {
         key: 'when',

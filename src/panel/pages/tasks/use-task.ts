@@ -1,15 +1,15 @@
 import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { TaskDetail } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { hasEnded } from './is-finished.ts';
-import { readEvents } from './server-sent-events.ts';
+import { isFinished } from './is-finished.ts';
+import { readServerSentEvents } from './server-sent-events.ts';
 
 /** Between two questions while no stream tells of changes, and while one does. */
 const pollMs = 2500;
-const calmPollMs = 20_000;
+const streamingPollMs = 20_000;
 /** Until a stream that ended or was refused is opened again. */
 const reopenMs = 8000;
 
@@ -20,46 +20,46 @@ const reopenMs = 8000;
 export function useTask(id: string): UseQueryResult<TaskDetail> {
   const session = useSession();
   const queries = useQueryClient();
-  const [isTold, setTold] = useState(false);
+  const [isStreaming, setStreaming] = useState(false);
   const path = `/api/task/${encodeURIComponent(id)}`;
-  const task = useApi<TaskDetail>(path, {
-    refreshMs: (data) => (data === undefined || hasEnded(data) ? false : isTold ? calmPollMs : pollMs),
+  const task = useApiQuery<TaskDetail>(path, {
+    refreshMs: (data) => (data === undefined || isFinished(data) ? false : isStreaming ? streamingPollMs : pollMs),
   });
-  const isRunning = task.data !== undefined && !hasEnded(task.data);
+  const isRunning = task.data !== undefined && !isFinished(task.data);
 
   useEffect(() => {
     if (!isRunning) return;
-    const leave = new AbortController();
-    void keepFollowing({ session, queries, path, signal: leave.signal, onTold: setTold });
+    const abort = new AbortController();
+    void followWithRetry({ session, queries, path, signal: abort.signal, onStreaming: setStreaming });
     return () => {
-      leave.abort();
-      setTold(false);
+      abort.abort();
+      setStreaming(false);
     };
   }, [isRunning, path, session, queries]);
 
   return task;
 }
 
-type Following = {
+type EventSubscription = {
   session: Session;
   queries: QueryClient;
   path: string;
   signal: AbortSignal;
-  onTold(isTold: boolean): void;
+  onStreaming(isStreaming: boolean): void;
 };
 
-async function keepFollowing(following: Following): Promise<void> {
-  const { signal, onTold } = following;
+async function followWithRetry(subscription: EventSubscription): Promise<void> {
+  const { signal, onStreaming } = subscription;
   while (!signal.aborted) {
     // Trouble of the stream costs nothing: until it is back, the task is asked for.
-    await follow(following).catch(() => {});
+    await followEvents(subscription).catch(() => {});
     if (signal.aborted) return;
-    onTold(false);
+    onStreaming(false);
     await new Promise((resolve) => setTimeout(resolve, reopenMs));
   }
 }
 
-async function follow({ session, queries, path, signal, onTold }: Following): Promise<void> {
+async function followEvents({ session, queries, path, signal, onStreaming }: EventSubscription): Promise<void> {
   const token = session.read().bundle?.access_token ?? '';
   const response = await fetch(`${path}/events`, {
     headers: { authorization: `Bearer ${token}` },
@@ -68,20 +68,20 @@ async function follow({ session, queries, path, signal, onTold }: Following): Pr
     signal,
   });
   if (!response.ok || response.body === null) return;
-  onTold(true);
-  for await (const { event, data } of readEvents(response.body)) {
+  onStreaming(true);
+  for await (const { event, data } of readServerSentEvents(response.body)) {
     if (event === 'task.finished') {
-      await finish(queries);
+      await invalidateFinished(queries);
       return;
     }
     if (event !== 'task.updated') continue;
-    const told = JSON.parse(data) as Pick<TaskDetail, 'status' | 'progress'>;
-    queries.setQueryData<TaskDetail>(['api', path], (before) => before && { ...before, ...told });
+    const update = JSON.parse(data) as Pick<TaskDetail, 'status' | 'progress'>;
+    queries.setQueryData<TaskDetail>(['api', path], (before) => before && { ...before, ...update });
   }
 }
 
 /** With its end come the result, the bill and another balance. */
-const finish = (queries: QueryClient): Promise<void> =>
+const invalidateFinished = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({
     predicate: ({ queryKey: [kind, path] }) =>
       kind === 'self' || (kind === 'api' && /^\/api\/(task|user\/self|stats)\b/.test(String(path))),

@@ -1,25 +1,25 @@
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 
-export type FactWords = {
+export type UsageLabels = {
   /** What the plugin says of a billed quantity; empty where it says nothing. */
   describe(name: string): string;
   /** The value with its unit. */
-  write(name: string, value: unknown): string;
+  format(name: string, value: unknown): string;
 };
 
 /** Billed quantities in the words of the plugin, as long as one may use its model. */
-export function useFactWords(pluginKey: string, model: string): FactWords {
+export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const { data } = useApi<CallableModel[]>('/api/model');
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
   const fields = data?.find((offer) => offer.plugin_key === pluginKey && offer.model === model)?.schema.properties;
   return {
     describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
-    write: (name, value) => {
+    format: (name, value) => {
       if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
       if (typeof value === 'number') {
         return fields?.[name]?.['x-unit'] === 'second' ? format.duration(value) : format.number(value);

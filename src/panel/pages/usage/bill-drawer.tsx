@@ -20,12 +20,12 @@ export function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
       title={row?.model}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      {row !== null && <Explanation row={row} keyName={keyName} />}
+      {row !== null && <BillDetails row={row} keyName={keyName} />}
     </Drawer>
   );
 }
 
-function Explanation({ row, keyName }: { row: UsageRow; keyName: string | null }) {
+function BillDetails({ row, keyName }: { row: UsageRow; keyName: string | null }) {
   const { t } = useTranslation();
   const format = useFormat();
   const status = row.kind === 'refund' ? ('FAILURE' as const) : ('SUCCESS' as const);

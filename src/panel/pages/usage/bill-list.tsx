@@ -1,14 +1,14 @@
 import { Anchor, Button, Select, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { ApiKey, ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import type { ApiKey, ApiKeyPage, UsagePage, UsageRow, UsageStats } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { StatusMark } from '../../ui/display/status-label.tsx';
-import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import classes from './bill-list.module.css';
 
@@ -22,7 +22,7 @@ export function BillList() {
   const [opened, setOpened] = useState<UsageRow | null>(null);
   const { values, isFiltered } = filters;
   const keys = useKeyNames(values.key);
-  const query = useApi<UsagePage>(
+  const query = useApiQuery<UsagePage>(
     withQuery('/api/log', {
       scope: 'own',
       api_key: values.key,
@@ -66,11 +66,12 @@ type KeyNames = ReadonlyMap<number, string>;
 
 /** Of the first hundred keys, and of the chosen one. */
 function useKeyNames(chosen: string): KeyNames {
-  const { data } = useApi<ApiKeyPage>('/api/token?page_size=100');
-  const isFar = data !== undefined && /^\d+$/.test(chosen) && !data.items.some(({ id }) => id === Number(chosen));
-  const far = useApi<ApiKey>(`/api/token/${chosen}`, { enabled: isFar, keep: false });
+  const { data } = useApiQuery<ApiKeyPage>('/api/token?page_size=100');
+  const isBeyondFirstPage =
+    data !== undefined && /^\d+$/.test(chosen) && !data.items.some(({ id }) => id === Number(chosen));
+  const selected = useApiQuery<ApiKey>(`/api/token/${chosen}`, { enabled: isBeyondFirstPage, keepPrevious: false });
   const names = new Map(data?.items.map(({ id, name }) => [id, name]));
-  return isFar ? names.set(Number(chosen), far.data?.name ?? `#${chosen}`) : names;
+  return isBeyondFirstPage ? names.set(Number(chosen), selected.data?.name ?? `#${chosen}`) : names;
 }
 
 const keyNameOf = (keys: KeyNames, row: UsageRow | null): string | null =>
@@ -88,9 +89,9 @@ function useColumns(keys: KeyNames, open: (row: UsageRow) => void): readonly Col
       heading: t('usage.result'),
       render: ({ kind }) =>
         kind === 'refund' ? (
-          <StatusMark tone="bad">{t('usage.givenBack')}</StatusMark>
+          <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>
         ) : (
-          <StatusMark tone="good">{t('task.status.SUCCESS')}</StatusMark>
+          <StatusLabel tone="good">{t('task.status.SUCCESS')}</StatusLabel>
         ),
     },
     {
@@ -119,10 +120,10 @@ type BarProps = { filters: BillFilters; keys: KeyNames };
 
 function BillFilterBar({ filters: { values, set, isFiltered, clear }, keys }: BarProps) {
   const { t } = useTranslation();
-  const known = useApi<UsageFigures>('/api/stats?days=90');
-  const from = useTypedFilter(values.from, (day) => set('from', day));
-  const to = useTypedFilter(values.to, (day) => set('to', day));
-  const models = [...new Set([...(known.data?.models.map(({ model }) => model) ?? []), ...optional(values.model)])];
+  const stats = useApiQuery<UsageStats>('/api/stats?days=90');
+  const from = useDebouncedFilter(values.from, (day) => set('from', day));
+  const to = useDebouncedFilter(values.to, (day) => set('to', day));
+  const models = [...new Set([...(stats.data?.models.map(({ model }) => model) ?? []), ...optional(values.model)])];
   return (
     <search className={classes.bar}>
       <Select

@@ -1,34 +1,34 @@
 import { Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { UsageFigures } from '../../api/types.ts';
+import type { UsageStats } from '../../api/types.ts';
 import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
-import { Rows } from '../../ui/display/data-table.tsx';
+import { PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
 /** Spend by day as a chart or a table, and by model. */
-export function Spend({ figures }: { figures: UsageFigures }) {
+export function Spend({ figures }: { figures: UsageStats }) {
   const { t } = useTranslation();
   if (figures.models.length === 0) {
     return <EmptyState heading={t('usage.empty.heading')} text={t('usage.empty.text')} />;
   }
   return (
     <>
-      <ByDay days={figures.by_day} />
-      <ByModel models={figures.models} />
+      <SpendByDay days={figures.by_day} />
+      <SpendByModel models={figures.models} />
     </>
   );
 }
 
-function ByDay({ days }: { days: UsageFigures['by_day'] }) {
+function SpendByDay({ days }: { days: UsageStats['by_day'] }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   // The API counts days as UTC does.
-  const axis = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-  const whole = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
-  const at = (day: number): Date => new Date(day * 1000);
-  const most = days.reduce((best, day) => (day.spend > best.spend ? day : best), days[0] ?? { day: 0, spend: 0 });
+  const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const toDate = (day: number): Date => new Date(day * 1000);
+  const peak = days.reduce((best, day) => (day.spend > best.spend ? day : best), days[0] ?? { day: 0, spend: 0 });
   const total = days.reduce((sum, { spend }) => sum + spend, 0);
   const used = days.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
   return (
@@ -40,21 +40,21 @@ function ByDay({ days }: { days: UsageFigures['by_day'] }) {
           label={t('usage.byDay.label', {
             total: format.money(total),
             days: days.length,
-            most: format.money(most.spend),
-            day: whole.format(at(most.day)),
+            most: format.money(peak.spend),
+            day: fullDate.format(toDate(peak.day)),
           })}
           series={[{ key: 'value', name: t('usage.spent') }]}
-          days={days.map(({ day, spend }) => ({ day: axis.format(at(day)), value: spend }))}
+          days={days.map(({ day, spend }) => ({ day: axisDate.format(toDate(day)), value: spend }))}
           format={format.money}
         />
       }
       table={
-        <Rows
+        <PlainTable
           label={t('usage.byDay')}
           rows={[...used].reverse()}
           rowKey={({ day }) => day}
           columns={[
-            { key: 'day', heading: t('usage.day'), render: ({ day }) => whole.format(at(day)) },
+            { key: 'day', heading: t('usage.day'), render: ({ day }) => fullDate.format(toDate(day)) },
             { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
             { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
             { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => format.money(spend) },
@@ -65,19 +65,19 @@ function ByDay({ days }: { days: UsageFigures['by_day'] }) {
   );
 }
 
-function ByModel({ models }: { models: UsageFigures['models'] }) {
+function SpendByModel({ models }: { models: UsageStats['models'] }) {
   const { t } = useTranslation();
   const format = useFormat();
   const total = models.reduce((sum, { spend }) => sum + spend, 0);
-  const dearest = [...models].sort((a, b) => b.spend - a.spend);
+  const byCost = [...models].sort((a, b) => b.spend - a.spend);
   return (
     <section aria-labelledby="by-model">
       <Title order={2} fz={18} id="by-model" mb={14}>
         {t('usage.byModel')}
       </Title>
-      <Rows
+      <PlainTable
         label={t('usage.byModel')}
-        rows={dearest}
+        rows={byCost}
         rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}
         columns={[
           { key: 'model', heading: t('usage.model'), render: ({ model }) => model },

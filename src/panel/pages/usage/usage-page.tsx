@@ -1,25 +1,25 @@
 import { SegmentedControl } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { UsageFigures, User } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import type { UsageStats, User } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { Figures } from '../../ui/display/figures.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { BillList } from './bill-list.tsx';
 import { Spend } from './spend.tsx';
 
 const periods = ['7', '30', '90'] as const;
-const usualPeriod = '30';
+const defaultPeriod = '30';
 
 /** What the account spends: by day and model, and bill by bill. */
 export function UsagePage() {
   const { t } = useTranslation();
   const filters = useFilters(['days']);
-  const days = periods.find((period) => period === filters.values.days) ?? usualPeriod;
-  const figures = useApi<UsageFigures>(`/api/stats?days=${days}`);
-  const self = useApi<User>('/api/user/self');
+  const days = periods.find((period) => period === filters.values.days) ?? defaultPeriod;
+  const figures = useApiQuery<UsageStats>(`/api/stats?days=${days}`);
+  const self = useApiQuery<User>('/api/user/self');
   return (
     <Page
       heading={t('nav.usage')}
@@ -28,25 +28,25 @@ export function UsagePage() {
         <SegmentedControl
           aria-label={t('usage.period')}
           value={days}
-          onChange={(value) => filters.set('days', value === usualPeriod ? '' : value)}
+          onChange={(value) => filters.set('days', value === defaultPeriod ? '' : value)}
           data={periods.map((value) => ({ value, label: t('usage.days', { days: value }) }))}
         />
       }
     >
-      <Answer query={figures}>
+      <QueryResult query={figures}>
         {(read) => (
           <>
             <Totals figures={read} user={self.data} />
             <Spend figures={read} />
           </>
         )}
-      </Answer>
+      </QueryResult>
       <BillList />
     </Page>
   );
 }
 
-function Totals({ figures: { totals }, user }: { figures: UsageFigures; user: User | undefined }) {
+function Totals({ figures: { totals }, user }: { figures: UsageStats; user: User | undefined }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (

@@ -1,17 +1,18 @@
 import { ActionIcon, Button, Group, Menu } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconDots, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { accountStatus } from '../../api/record-status.ts';
 import type { Account } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import type { Rights } from './account-rules.ts';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
 
-const told: Record<Action, TextKey> = {
+const doneTexts: Record<Action, TextKey> = {
   enable: 'users.enable.done',
   disable: 'users.disable.done',
   promote: 'users.promote.done',
@@ -33,10 +34,10 @@ const texts: Record<Action, { title: TextKey; text: TextKey; action: TextKey }> 
 export function AccountActions({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const change = useChange<Action>({
+  const change = useApiMutation<Action>({
     request: (action) => ({ method: 'POST', path: '/api/user/manage', body: { id: account.id, action } }),
-    stale: ['/api/user'],
-    onSuccess: (_, action) => notifyDone(t(told[action], { name: account.username })),
+    invalidates: ['/api/user'],
+    onSuccess: (_, action) => notifySuccess(t(doneTexts[action], { name: account.username })),
   });
   const ask = async (action: Action): Promise<void> => {
     const { title, text, action: verb } = texts[action];
@@ -49,7 +50,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
     };
     if (await confirm(question)) change.mutate(action);
   };
-  const rank: Action | null = rights.promote ? 'promote' : rights.demote ? 'demote' : null;
+  const roleChange: Action | null = rights.promote ? 'promote' : rights.demote ? 'demote' : null;
   const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
   return (
     <div>
@@ -58,12 +59,12 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
           <Button
             variant="default"
             loading={change.isPending}
-            onClick={() => void ask(account.status === 1 ? 'disable' : 'enable')}
+            onClick={() => void ask(account.status === accountStatus.enabled ? 'disable' : 'enable')}
           >
-            {t(account.status === 1 ? 'users.disable' : 'users.enable')}
+            {t(account.status === accountStatus.enabled ? 'users.disable' : 'users.enable')}
           </Button>
         )}
-        {(rank !== null || rights.delete) && (
+        {(roleChange !== null || rights.delete) && (
           <Menu position="bottom-end" width={240}>
             <Menu.Target>
               <ActionIcon variant="default" size={36} aria-label={t('app.more')}>
@@ -71,12 +72,12 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
               </ActionIcon>
             </Menu.Target>
             <Menu.Dropdown>
-              {rank !== null && (
+              {roleChange !== null && (
                 <Menu.Item
-                  leftSection={rank === 'promote' ? <IconArrowUp {...icon} /> : <IconArrowDown {...icon} />}
-                  onClick={() => void ask(rank)}
+                  leftSection={roleChange === 'promote' ? <IconArrowUp {...icon} /> : <IconArrowDown {...icon} />}
+                  onClick={() => void ask(roleChange)}
                 >
-                  {t(texts[rank].action)}
+                  {t(texts[roleChange].action)}
                 </Menu.Item>
               )}
               {rights.delete && (
@@ -88,7 +89,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
           </Menu>
         )}
       </Group>
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
     </div>
   );
 }

@@ -2,11 +2,11 @@ import { Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PasswordDialog } from './password-dialog.tsx';
 import classes from './users.module.css';
@@ -19,11 +19,11 @@ export function AccountFactors({ account }: { account: Account }) {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
-  const [isSetting, setSetting] = useState(false);
-  const change = useChange<string>({
+  const [isSettingPassword, setSettingPassword] = useState(false);
+  const change = useApiMutation<string>({
     request: (path) => ({ method: 'DELETE', path }),
-    stale: ['/api/user'],
-    onSuccess: () => notifyDone(t('users.factors.done')),
+    invalidates: ['/api/user'],
+    onSuccess: () => notifySuccess(t('users.factors.done')),
   });
   const own = `/api/user/${account.id}`;
   const remove = async (path: string, question: Question): Promise<void> => {
@@ -32,15 +32,15 @@ export function AccountFactors({ account }: { account: Account }) {
   const name = account.username;
   return (
     <Section heading={t('users.factors')} intro={t('users.factorsHelp')}>
-      {change.isError && <FailureNotice error={change.error} />}
+      {change.isError && <ErrorNotice error={change.error} />}
       <ul className={classes.lines}>
-        <Line
+        <CredentialRow
           title={t('setup.password')}
           text={t(account.has_password ? 'users.hasPassword' : 'users.noPassword')}
           action={t('users.setPassword')}
-          onAction={() => setSetting(true)}
+          onAction={() => setSettingPassword(true)}
         />
-        <Line
+        <CredentialRow
           title={t('users.twoFactor')}
           text={t(account.two_factor ? 'users.twoFactorOn' : 'users.twoFactorOff')}
           {...(account.two_factor && {
@@ -53,7 +53,7 @@ export function AccountFactors({ account }: { account: Account }) {
               }),
           })}
         />
-        <Line
+        <CredentialRow
           title={t('users.passkeys')}
           text={
             account.passkeys === 0
@@ -71,7 +71,7 @@ export function AccountFactors({ account }: { account: Account }) {
           })}
         />
         {account.bindings.map(({ provider, subject }) => (
-          <Line
+          <CredentialRow
             key={provider}
             title={provider}
             text={subject}
@@ -87,7 +87,7 @@ export function AccountFactors({ account }: { account: Account }) {
           />
         ))}
         {account.has_access_token && (
-          <Line
+          <CredentialRow
             title={t('users.accessToken')}
             text={t('users.accessTokenHelp')}
             action={t('users.accessTokenRevoke')}
@@ -101,14 +101,14 @@ export function AccountFactors({ account }: { account: Account }) {
           />
         )}
       </ul>
-      <PasswordDialog account={account} isOpen={isSetting} onClose={() => setSetting(false)} />
+      <PasswordDialog account={account} isOpen={isSettingPassword} onClose={() => setSettingPassword(false)} />
     </Section>
   );
 }
 
-type LineProps = { title: string; text: string; action?: string; label?: string; onAction?(): void };
+type CredentialRowProps = { title: string; text: string; action?: string; label?: string; onAction?(): void };
 
-function Line({ title, text, action, label, onAction }: LineProps) {
+function CredentialRow({ title, text, action, label, onAction }: CredentialRowProps) {
   return (
     <li className={classes.line}>
       <div>

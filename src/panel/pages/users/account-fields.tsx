@@ -1,13 +1,13 @@
 import { Button, Group, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { usernameError } from './account-rules.ts';
 import { GroupSelect } from './group-select.tsx';
-import { nameFault } from './account-rules.ts';
 import classes from './users.module.css';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
@@ -23,23 +23,23 @@ const valuesOf = (account: AccountRow): FieldValues => ({
 /** Name, address, group and remark of an account; only what is another now is sent. */
 export function AccountFields({ account }: { account: Account }) {
   const { t } = useTranslation();
-  const choices = useApi<ChannelChoices>('/api/channel/choices');
-  const change = useChange<Partial<FieldValues>, AccountRow>({
+  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const change = useApiMutation<Partial<FieldValues>, AccountRow>({
     request: (fields) => ({
       method: 'PUT',
       path: '/api/user',
       body: { id: account.id, ...fields, ...(fields.email === '' ? { email: null } : {}) },
     }),
-    stale: ['/api/user'],
+    invalidates: ['/api/user'],
     onSuccess: (saved) => {
-      notifyDone(t('app.saved'));
-      form.restart(valuesOf(saved));
+      notifySuccess(t('app.saved'));
+      form.reset(valuesOf(saved));
     },
   });
   const form = useForm<FieldValues, Partial<FieldValues>>({
     initial: valuesOf(account),
-    check: ({ username }) => ({ username: nameFault(t, username.trim()) }),
-    read: (values, before) => {
+    validate: ({ username }) => ({ username: usernameError(t, username.trim()) }),
+    toVariables: (values, before) => {
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
       return Object.fromEntries(trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]));
     },
@@ -48,7 +48,7 @@ export function AccountFields({ account }: { account: Account }) {
   return (
     <Section heading={t('users.details')}>
       <form onSubmit={form.submit} noValidate>
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <div className={classes.pair}>
           <TextInput
             label={t('setup.username')}
@@ -73,7 +73,7 @@ export function AccountFields({ account }: { account: Account }) {
         />
         <Group justify="flex-end" gap="sm" mt="lg">
           {form.isDirty && (
-            <Button variant="default" disabled={form.isPending} onClick={() => form.restart(valuesOf(account))}>
+            <Button variant="default" disabled={form.isPending} onClick={() => form.reset(valuesOf(account))}>
               {t('users.discard')}
             </Button>
           )}

@@ -1,19 +1,20 @@
 import { useTranslation } from 'react-i18next';
+import { accountStatus } from '../../api/record-status.ts';
 import type { AccountRow } from '../../api/types.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { StatusMark } from '../../ui/display/status-label.tsx';
+import { roleTextKey } from '../../session/roles.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 
 export function RoleName({ role }: { role: number }) {
   const { t } = useTranslation();
-  return t(role >= roles.root ? 'role.root' : role >= roles.admin ? 'role.admin' : 'role.user');
+  return t(roleTextKey(role));
 }
 
 export function AccountStatus({ account }: { account: Pick<AccountRow, 'status' | 'deleted_at'> }) {
   const { t } = useTranslation();
-  if (account.deleted_at !== 0) return <StatusMark tone="quiet">{t('users.deleted')}</StatusMark>;
-  return account.status === 1 ? (
-    <StatusMark tone="good">{t('users.enabled')}</StatusMark>
+  if (account.deleted_at !== 0) return <StatusLabel tone="quiet">{t('users.deleted')}</StatusLabel>;
+  return account.status === accountStatus.enabled ? (
+    <StatusLabel tone="good">{t('users.enabled')}</StatusLabel>
   ) : (
-    <StatusMark tone="bad">{t('users.disabled')}</StatusMark>
+    <StatusLabel tone="bad">{t('users.disabled')}</StatusLabel>
   );
 }

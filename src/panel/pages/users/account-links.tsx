@@ -1,20 +1,20 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 
 /** The links to an account's results that were given out, and their end. */
 export function AccountLinks({ account }: { account: Account }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const revoke = useChange<void>({
+  const revoke = useApiMutation<void>({
     request: () => ({ method: 'POST', path: `/api/user/${account.id}/links/revoke` }),
-    stale: ['/api/task'],
-    onSuccess: () => notifyDone(t('links.revoked')),
+    invalidates: ['/api/task'],
+    onSuccess: () => notifySuccess(t('links.revoked')),
   });
   const ask = async (): Promise<void> => {
     const title = t('users.linksAsk', { name: account.username });
@@ -30,7 +30,7 @@ export function AccountLinks({ account }: { account: Account }) {
         </Button>
       }
     >
-      {revoke.isError && <FailureNotice error={revoke.error} />}
+      {revoke.isError && <ErrorNotice error={revoke.error} />}
     </Section>
   );
 }

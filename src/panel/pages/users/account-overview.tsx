@@ -3,12 +3,12 @@ import { IconCoin } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { Facts } from '../../ui/display/description-list.tsx';
+import { DescriptionList } from '../../ui/display/description-list.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { AccountStatus, RoleName } from './account-labels.tsx';
-import { BalanceDialog } from './balance-dialog.tsx';
 import type { Rights } from './account-rules.ts';
+import { BalanceDialog } from './balance-dialog.tsx';
 import classes from './users.module.css';
 
 /** What the account has and has used, and who it is here. */
@@ -42,7 +42,7 @@ export function AccountOverview({ account, rights }: { account: Account; rights:
       }
     >
       <div className={classes.figure}>{format.money(account.quota)}</div>
-      <Facts facts={facts} />
+      <DescriptionList entries={facts} />
       <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
     </Section>
   );

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { roles } from '../../shell/navigation-sections.ts';
+import { roles } from '../../session/roles.ts';
 import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
 /** What an administrator may do to an account; the API refuses the rest. */
@@ -16,7 +16,7 @@ export type Rights = {
 
 type Person = { id: number; role: number };
 
-const none: Rights = {
+const noRights: Rights = {
   edit: false,
   balance: false,
   switch: false,
@@ -32,10 +32,10 @@ const none: Rights = {
  * above him.
  */
 export function rightsOver(operator: Person, target: Person & { deleted_at: number }): Rights {
-  if (target.deleted_at !== 0) return none;
+  if (target.deleted_at !== 0) return noRights;
   const isRoot = operator.role >= roles.root;
-  if (operator.id === target.id) return { ...none, balance: isRoot };
-  if (!isRoot && target.role >= operator.role) return none;
+  if (operator.id === target.id) return { ...noRights, balance: isRoot };
+  if (!isRoot && target.role >= operator.role) return noRights;
   const isBelow = target.role < roles.root;
   return {
     edit: true,
@@ -49,17 +49,17 @@ export function rightsOver(operator: Person, target: Person & { deleted_at: numb
 }
 
 /** The rules of the account pages, as far as the panel can tell them before it asks. */
-export const nameFault = (t: TFunction, name: string): string | null =>
+export const usernameError = (t: TFunction, name: string): string | null =>
   /^[A-Za-z0-9._-]{1,32}$/.test(name) ? null : t('users.nameInvalid');
 
-export function secretFault(t: TFunction, secret: string): string | null {
+export function passwordError(t: TFunction, secret: string): string | null {
   const { length } = [...secret];
   if (length < 8) return t('setup.passwordTooShort');
   return length > 128 ? t('setup.passwordTooLong') : null;
 }
 
 /** Dollars as typed to quota; null for what is no amount. */
-export function readDollars(text: number | string): number | null {
+export function dollarsToQuota(text: number | string): number | null {
   const dollars = Number(text);
   if (text === '' || !Number.isFinite(dollars) || dollars < 0) return null;
   return Math.round(dollars * quotaPerUsd);

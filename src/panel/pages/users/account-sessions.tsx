@@ -1,13 +1,13 @@
 import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountSession } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { describeDevice } from '../../session/parse-user-agent.ts';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { parseUserAgent } from '../../session/parse-user-agent.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './users.module.css';
 
@@ -16,19 +16,19 @@ export function AccountSessions({ account }: { account: Account }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const path = `/api/user/${account.id}/sessions`;
-  const sessions = useApi<AccountSession[]>(path);
-  const change = useChange<string>({
+  const sessions = useApiQuery<AccountSession[]>(path);
+  const change = useApiMutation<string>({
     request: (target) => ({ method: 'DELETE', path: target }),
-    stale: ['/api/user'],
-    onSuccess: () => notifyDone(t('users.sessions.ended')),
+    invalidates: ['/api/user'],
+    onSuccess: () => notifySuccess(t('users.sessions.ended')),
   });
   const endAll = async (): Promise<void> => {
-    const isAgreed = await confirm({
+    const isConfirmed = await confirm({
       title: t('users.sessions.endAllAsk', { name: account.username }),
       text: t('users.sessions.endAllText'),
       action: t('users.sessions.endAll'),
     });
-    if (isAgreed) change.mutate(path);
+    if (isConfirmed) change.mutate(path);
   };
   return (
     <Section
@@ -48,8 +48,8 @@ export function AccountSessions({ account }: { account: Account }) {
         )
       }
     >
-      {change.isError && <FailureNotice error={change.error} />}
-      <Answer query={sessions}>
+      {change.isError && <ErrorNotice error={change.error} />}
+      <QueryResult query={sessions}>
         {(all) =>
           all.length === 0 ? (
             <Text size="sm" c="dimmed">
@@ -72,7 +72,7 @@ export function AccountSessions({ account }: { account: Account }) {
             </ul>
           )
         }
-      </Answer>
+      </QueryResult>
     </Section>
   );
 }
@@ -82,7 +82,7 @@ type SessionLineProps = { session: AccountSession; isEnding: boolean; isBlocked:
 function SessionLine({ session, isEnding, isBlocked, onEnd }: SessionLineProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const known = describeDevice(session.user_agent);
+  const known = parseUserAgent(session.user_agent);
   const device = known === null ? t('home.device.unknown') : t('home.device', known);
   return (
     <li className={classes.line}>

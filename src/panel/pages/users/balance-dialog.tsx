@@ -2,15 +2,15 @@ import { NumberInput, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { Account } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { readDollars } from './account-rules.ts';
+import { dollarsToQuota } from './account-rules.ts';
 
 type Mode = 'add' | 'subtract' | 'override';
 type BalanceValues = { mode: Mode; value: number | string };
@@ -42,22 +42,22 @@ export function BalanceDialog({ account, isOpen, onClose }: BalanceDialogProps) 
 function useBalanceChange(account: Account, onDone: () => void) {
   const { t } = useTranslation();
   const queries = useQueryClient();
-  const [decided, setDecided] = useState(0);
-  const key = useMemo(createIdempotencyKey, [account.quota, decided]);
-  return useChange<{ mode: Mode; value: number | null }>({
+  const [settledCount, setSettledCount] = useState(0);
+  const key = useMemo(createIdempotencyKey, [account.quota, settledCount]);
+  return useApiMutation<{ mode: Mode; value: number | null }>({
     request: ({ mode, value }) => ({
       method: 'POST',
       path: '/api/user/manage',
       body: { id: account.id, action: 'add_quota', mode, value, idempotency_key: `${key}-${mode}-${value}` },
     }),
-    stale: ['/api/user'],
-    onAnswer: () => setDecided((count) => count + 1),
+    invalidates: ['/api/user'],
+    onResponse: () => setSettledCount((count) => count + 1),
     onSuccess: () => {
-      notifyDone(t('users.balanceChanged', { name: account.username }));
+      notifySuccess(t('users.balanceChanged', { name: account.username }));
       onDone();
     },
     onError: (error) => {
-      if (isDecided(error)) setDecided((count) => count + 1);
+      if (isOutcomeKnown(error)) setSettledCount((count) => count + 1);
       else void queries.invalidateQueries({ queryKey: ['api', `/api/user/${account.id}`] });
     },
   });
@@ -71,17 +71,17 @@ function BalanceForm({ account, change }: BalanceFormProps) {
   const format = useFormat();
   const form = useForm<BalanceValues, { mode: Mode; value: number | null }>({
     initial: { mode: 'add', value: '' },
-    check: ({ value }) => ({ value: readDollars(value) === null ? t('users.amountInvalid') : null }),
-    read: ({ mode, value }) => ({ mode, value: readDollars(value) }),
+    validate: ({ value }) => ({ value: dollarsToQuota(value) === null ? t('users.amountInvalid') : null }),
+    toVariables: ({ mode, value }) => ({ mode, value: dollarsToQuota(value) }),
     change,
   });
   const { mode, value } = form.values;
-  const amount = readDollars(value) ?? 0;
+  const amount = dollarsToQuota(value) ?? 0;
   const after = { add: account.quota + amount, subtract: account.quota - amount, override: amount }[mode];
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <SegmentedControl
           aria-label={t('users.balanceHow')}
           value={mode}

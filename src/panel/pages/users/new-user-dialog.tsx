@@ -1,16 +1,15 @@
 import { NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
-import { useRole } from '../../session/roles.ts';
-import { roles } from '../../shell/navigation-sections.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { dollarsToQuota, passwordError, usernameError } from './account-rules.ts';
 import { GroupSelect } from './group-select.tsx';
-import { nameFault, readDollars, secretFault } from './account-rules.ts';
 import classes from './users.module.css';
 
 type NewUserValues = {
@@ -24,12 +23,12 @@ type NewUserValues = {
   remark: string;
 };
 
-const blank: NewUserValues = {
+const emptyValues: NewUserValues = {
   username: '',
   password: '',
   display_name: '',
   email: '',
-  role: '1',
+  role: String(roles.user),
   group: 'default',
   quota: '',
   remark: '',
@@ -46,33 +45,33 @@ export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose():
 
 function NewUserForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
-  const navigate = useNavigateHere();
+  const navigate = useScopedNavigate();
   const role = useRole();
-  const choices = useApi<ChannelChoices>('/api/channel/choices');
-  const change = useChange<Record<string, unknown>, AccountRow>({
+  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const change = useApiMutation<Record<string, unknown>, AccountRow>({
     request: (body) => ({ method: 'POST', path: '/api/user', body }),
-    stale: ['/api/user'],
+    invalidates: ['/api/user'],
     onSuccess: ({ id, username }) => {
-      notifyDone(t('users.made', { name: username }));
+      notifySuccess(t('users.made', { name: username }));
       onClose();
       navigate(`/users/${id}`);
     },
   });
   const form = useForm<NewUserValues, Record<string, unknown>>({
-    initial: blank,
-    check: ({ username, password, quota }) => ({
-      username: nameFault(t, username.trim()),
-      password: secretFault(t, password),
-      quota: quota === '' || readDollars(quota) !== null ? null : t('users.amountInvalid'),
+    initial: emptyValues,
+    validate: ({ username, password, quota }) => ({
+      username: usernameError(t, username.trim()),
+      password: passwordError(t, password),
+      quota: quota === '' || dollarsToQuota(quota) !== null ? null : t('users.amountInvalid'),
     }),
-    read: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({
+    toVariables: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({
       username: username.trim(),
       password,
       role: Number(wanted),
       group,
       ...(shown.trim() === '' ? {} : { display_name: shown.trim() }),
       ...(email.trim() === '' ? {} : { email: email.trim() }),
-      ...(quota === '' ? {} : { quota: readDollars(quota) }),
+      ...(quota === '' ? {} : { quota: dollarsToQuota(quota) }),
       ...(remark.trim() === '' ? {} : { remark: remark.trim() }),
     }),
     change,
@@ -80,7 +79,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <div className={classes.pair}>
           <TextInput
             label={t('setup.username')}
@@ -113,11 +112,11 @@ function NewUserForm({ onClose }: { onClose(): void }) {
               label={t('users.role')}
               allowDeselect={false}
               data={[
-                { value: '1', label: t('role.user') },
-                { value: '10', label: t('role.admin') },
+                { value: String(roles.user), label: t('role.user') },
+                { value: String(roles.admin), label: t('role.admin') },
               ]}
               value={form.values.role}
-              onChange={(value) => form.set('role', value ?? '1')}
+              onChange={(value) => form.set('role', value ?? String(roles.user))}
             />
           )}
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />

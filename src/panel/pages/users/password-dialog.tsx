@@ -1,11 +1,11 @@
 import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/display/error-notice.tsx';
-import { notifyDone } from '../../ui/display/notify.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { secretFault } from './account-rules.ts';
+import { passwordError } from './account-rules.ts';
 
 type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 
@@ -25,24 +25,24 @@ export function PasswordDialog({ account, isOpen, onClose }: PasswordDialogProps
 
 function PasswordForm({ account, onClose }: Omit<PasswordDialogProps, 'isOpen'>) {
   const { t } = useTranslation();
-  const change = useChange<string>({
+  const change = useApiMutation<string>({
     request: (password) => ({ method: 'PUT', path: '/api/user', body: { id: account.id, password } }),
-    stale: ['/api/user'],
+    invalidates: ['/api/user'],
     onSuccess: () => {
-      notifyDone(t('users.passwordSet', { name: account.username }));
+      notifySuccess(t('users.passwordSet', { name: account.username }));
       onClose();
     },
   });
   const form = useForm({
     initial: { password: '' },
-    check: ({ password }) => ({ password: secretFault(t, password) }),
-    read: ({ password }) => password,
+    validate: ({ password }) => ({ password: passwordError(t, password) }),
+    toVariables: ({ password }) => password,
     change,
   });
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
-        {form.error !== null && <FailureNotice error={form.error} />}
+        {form.error !== null && <ErrorNotice error={form.error} />}
         <Text size="sm">{t('users.passwordText')}</Text>
         <PasswordInput
           label={t('reset.password')}

@@ -2,43 +2,43 @@ import { Alert, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { Account } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/display/query-result.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
-import { AccountLinks } from './account-links.tsx';
 import { AccountStatus } from './account-labels.tsx';
+import { AccountLinks } from './account-links.tsx';
 import { AccountOverview } from './account-overview.tsx';
-import { AccountSessions } from './account-sessions.tsx';
 import { rightsOver } from './account-rules.ts';
+import { AccountSessions } from './account-sessions.tsx';
 
 /** One account, and what one's own rank allows to do to it. */
 export function UserPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const account = useApi<Account>(`/api/user/${encodeURIComponent(id)}`, { keep: false });
+  const account = useApiQuery<Account>(`/api/user/${encodeURIComponent(id)}`, { keepPrevious: false });
   if (account.data !== undefined) return <AccountPage key={account.data.id} account={account.data} />;
   return (
     <Page heading={t('users.one')} back={<BackToUsers />} narrow>
-      <Answer
+      <QueryResult
         query={account}
-        missing={
-          <MissingThing
+        notFound={
+          <ResourceNotFound
             heading={t('users.missing')}
             text={t('users.missingText')}
             list={{ to: '/users', name: 'users.all' }}
           />
         }
-        meanings={{ AUTH_INSUFFICIENT_PRIVILEGE: 'users.notYours' }}
+        codeTexts={{ AUTH_INSUFFICIENT_PRIVILEGE: 'users.notYours' }}
       >
         {() => null}
-      </Answer>
+      </QueryResult>
     </Page>
   );
 }

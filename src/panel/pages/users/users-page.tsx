@@ -3,19 +3,23 @@ import { IconSearch, IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { accountStatus } from '../../api/record-status.ts';
 import type { AccountPage, AccountRow } from '../../api/types.ts';
-import { useApi, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { roles } from '../../session/roles.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { AccountStatus, RoleName } from './account-labels.tsx';
 import { NewUserDialog } from './new-user-dialog.tsx';
 import classes from './users.module.css';
 
 const filterNames = ['keyword', 'role', 'status', 'group', 'sort'] as const;
+/** The API's value of the `status` filter for deleted accounts. */
+const deletedFilter = '-1';
 type FilterName = (typeof filterNames)[number];
 
 /** Everybody who has an account here. */
@@ -25,7 +29,7 @@ export function UsersPage() {
   const filters = useFilters(filterNames);
   const { keyword, role, status, group, sort } = filters.values;
   const [sortBy, order] = sort.split('.');
-  const query = useApi<AccountPage>(
+  const query = useApiQuery<AccountPage>(
     withQuery('/api/user', {
       page: filters.page,
       keyword,
@@ -78,7 +82,7 @@ export function UsersPage() {
 
 function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
-  const search = useTypedFilter(filters.values.keyword, (text) => filters.set('keyword', text));
+  const search = useDebouncedFilter(filters.values.keyword, (text) => filters.set('keyword', text));
   const pick = (name: FilterName) => ({
     value: filters.values[name],
     onChange: (value: string | null) => filters.set(name, value ?? ''),
@@ -97,9 +101,9 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
         label={t('users.role')}
         data={[
           { value: '', label: t('app.all') },
-          { value: '1', label: t('role.user') },
-          { value: '10', label: t('role.admin') },
-          { value: '100', label: t('role.root') },
+          { value: String(roles.user), label: t('role.user') },
+          { value: String(roles.admin), label: t('role.admin') },
+          { value: String(roles.root), label: t('role.root') },
         ]}
         {...pick('role')}
       />
@@ -107,9 +111,9 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
         label={t('users.status')}
         data={[
           { value: '', label: t('app.all') },
-          { value: '1', label: t('users.enabled') },
-          { value: '2', label: t('users.disabled') },
-          { value: '-1', label: t('users.deleted') },
+          { value: String(accountStatus.enabled), label: t('users.enabled') },
+          { value: String(accountStatus.disabled), label: t('users.disabled') },
+          { value: deletedFilter, label: t('users.deleted') },
         ]}
         {...pick('status')}
       />

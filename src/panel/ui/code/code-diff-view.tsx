@@ -19,17 +19,17 @@ const collapseUnchanged = { margin: 3, minSize: 6 };
 
 export function CodeDiffView({ before, after, language, height = 560 }: CodeDiffProps) {
   const { t } = useTranslation();
-  const folded = t('code.unchanged');
-  const place = useRef<HTMLDivElement>(null);
+  const foldedText = t('code.unchanged');
+  const container = useRef<HTMLDivElement>(null);
   const isWide = useMediaQuery('(min-width: 900px)', true, { getInitialValueInEffect: false });
 
   useEffect(() => {
-    const parent = place.current;
+    const parent = container.current;
     if (parent === null) return;
     const setup = (label: string) => [
       lineNumbers(),
       codeSetup({ language, label, editable: false }),
-      EditorState.phrases.of({ '$ unchanged lines': folded }),
+      EditorState.phrases.of({ '$ unchanged lines': foldedText }),
     ];
     if (isWide) {
       const view = new MergeView({
@@ -52,7 +52,7 @@ export function CodeDiffView({ before, after, language, height = 560 }: CodeDiff
       }),
     });
     return () => view.destroy();
-  }, [before.text, before.label, after.text, after.label, language, isWide, folded]);
+  }, [before.text, before.label, after.text, after.label, language, isWide, foldedText]);
 
   return (
     <div>
@@ -62,7 +62,7 @@ export function CodeDiffView({ before, after, language, height = 560 }: CodeDiff
           <span>{after.label}</span>
         </div>
       )}
-      <div ref={place} className={classes.editor} style={{ maxHeight: height }} />
+      <div ref={container} className={classes.editor} style={{ maxHeight: height }} />
     </div>
   );
 }

@@ -17,17 +17,17 @@ export type CodeEditorProps = {
 };
 
 export function CodeEditorView({ label, value, language, onChange, height = 420 }: CodeEditorProps) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const changed = useRef(onChange);
-  changed.current = onChange;
+  const latestOnChange = useRef(onChange);
+  latestOnChange.current = onChange;
   const editable = onChange !== undefined;
 
   // Later values go into the living editor, below.
   useEffect(() => {
-    if (place.current === null) return;
-    const made = new EditorView({
-      parent: place.current,
+    if (container.current === null) return;
+    const editor = new EditorView({
+      parent: container.current,
       state: EditorState.create({
         doc: value,
         extensions: [
@@ -35,20 +35,20 @@ export function CodeEditorView({ label, value, language, onChange, height = 420 
           lineNumbers(),
           codeSetup({ language, label, editable }),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) changed.current?.(update.state.doc.toString());
+            if (update.docChanged) latestOnChange.current?.(update.state.doc.toString());
           }),
         ],
       }),
     });
-    view.current = made;
-    return () => made.destroy();
+    view.current = editor;
+    return () => editor.destroy();
   }, [language, label, editable]);
 
   useEffect(() => {
-    const living = view.current;
-    if (living === null || living.state.doc.toString() === value) return;
-    living.dispatch({ changes: { from: 0, to: living.state.doc.length, insert: value } });
+    const editor = view.current;
+    if (editor === null || editor.state.doc.toString() === value) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
   }, [value]);
 
-  return <div ref={place} className={classes.editor} style={{ maxHeight: height }} />;
+  return <div ref={container} className={classes.editor} style={{ maxHeight: height }} />;
 }

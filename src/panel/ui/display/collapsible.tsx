@@ -3,24 +3,24 @@ import { IconChevronRight } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import classes from './collapsible.module.css';
 
-type FoldProps = {
+type CollapsibleProps = {
   label: string;
   /** Beside the label: what is inside, in a few words. */
   note?: string;
   /** Opens it when something inside needs a look. */
-  isForced?: boolean;
+  forceOpen?: boolean;
   children: ReactNode;
 };
 
 /** What few people need, behind one button. */
-export function Fold({ label, note, isForced = false, children }: FoldProps) {
+export function Collapsible({ label, note, forceOpen = false, children }: CollapsibleProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const isShown = isOpen || isForced;
+  const isShown = isOpen || forceOpen;
   // It stays open when that need is gone: somebody is at work inside.
   useEffect(() => {
-    if (isForced) setOpen(true);
-  }, [isForced]);
+    if (forceOpen) setOpen(true);
+  }, [forceOpen]);
   return (
     <div>
       <UnstyledButton

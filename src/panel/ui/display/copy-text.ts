@@ -13,16 +13,16 @@ export async function copyText(text: string): Promise<boolean> {
       // Refused by a permission: the old way may still work.
     }
   }
-  const field = document.createElement('textarea');
+  const textarea = document.createElement('textarea');
   const focused = document.activeElement;
-  field.value = text;
-  field.readOnly = true;
-  field.style.position = 'fixed';
-  field.style.opacity = '0';
-  document.body.append(field);
-  field.select();
+  textarea.value = text;
+  textarea.readOnly = true;
+  textarea.style.position = 'fixed';
+  textarea.style.opacity = '0';
+  document.body.append(textarea);
+  textarea.select();
   const copied = document.execCommand('copy');
-  field.remove();
+  textarea.remove();
   if (focused instanceof HTMLElement) focused.focus();
   return copied;
 }

@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useEffectEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import classes from './data-table.module.css';
-import { Answer } from './query-result.tsx';
+import { QueryResult } from './query-result.tsx';
 import { useFormat } from './use-format.ts';
 
 export type Column<Row> = {
@@ -20,7 +20,7 @@ export type Column<Row> = {
 
 export type PagedRows<Row> = { page: number; page_size: number; total: number; items: readonly Row[] };
 
-type RowsProps<Row> = {
+type PlainTableProps<Row> = {
   /** What the table shows, for screen readers. */
   label: string;
   columns: readonly Column<Row>[];
@@ -31,7 +31,7 @@ type RowsProps<Row> = {
 };
 
 /** Rows of a list; on a phone each becomes a card whose values carry their headings. */
-export function Rows<Row>({ label, columns, rows, rowKey, isStale = false }: RowsProps<Row>) {
+export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false }: PlainTableProps<Row>) {
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
       {/* Displayed as blocks on a phone, a table keeps its meaning by roles alone. */}
@@ -70,7 +70,7 @@ export function Rows<Row>({ label, columns, rows, rowKey, isStale = false }: Row
   );
 }
 
-type DataTableProps<Row> = Omit<RowsProps<Row>, 'rows' | 'isStale'> & {
+type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale'> & {
   query: UseQueryResult<PagedRows<Row>>;
   /** Instead of an empty table. */
   empty: ReactNode;
@@ -87,18 +87,18 @@ export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps
     if (lastPage !== null) goBack(lastPage);
   }, [lastPage]);
   return (
-    <Answer query={query} pending={<TableSkeleton />}>
+    <QueryResult query={query} pending={<TableSkeleton />}>
       {(data) =>
         data.total === 0 ? (
           empty
         ) : (
           <div>
-            <Rows {...rows} rows={data.items} isStale={query.isPlaceholderData} />
+            <PlainTable {...rows} rows={data.items} isStale={query.isPlaceholderData} />
             <Pages data={data} onPage={onPage} />
           </div>
         )
       }
-    </Answer>
+    </QueryResult>
   );
 }
 

@@ -1,6 +1,6 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { DayBarsProps } from './day-bars.tsx';
+import type { DayBarsProps } from './day-bars-types.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 

@@ -2,7 +2,7 @@ import { Fragment } from 'react';
 import classes from './dot-separated.module.css';
 
 /** A few short facts in a line, parted by dots. */
-export function Dotted({ parts }: { parts: readonly string[] }) {
+export function DotSeparated({ parts }: { parts: readonly string[] }) {
   return parts.map((part, index) => (
     <Fragment key={part}>
       {index > 0 && (

@@ -1,5 +1,5 @@
 /** Hands a text to the browser's downloads. */
-export function saveText(name: string, text: string): void {
+export function downloadText(name: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
   const link = document.createElement('a');
   link.href = address;

@@ -1,28 +1,28 @@
 import { Alert, Code, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { describeError } from '../../api/error-message.ts';
+import { errorMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { IconAlert } from '../icons.tsx';
 
-type FailureNoticeProps = {
+type ErrorNoticeProps = {
   error: unknown;
   /** What codes of the API mean on this page, where it is not what they mean elsewhere. */
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 /**
  * What a refused or failed call means, read out at once. Unexplained failures carry the request's
  * id for the log.
  */
-export function FailureNotice({ error, meanings = {} }: FailureNoticeProps) {
+export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
   const { t, i18n } = useTranslation();
   const requestId = error instanceof ApiError && (error.status === 0 || error.status >= 500) ? error.requestId : null;
-  const meaning = error instanceof ApiError ? meanings[error.code] : undefined;
+  const codeText = error instanceof ApiError ? codeTexts[error.code] : undefined;
   return (
     <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
       <Text size="sm" inherit>
-        {meaning === undefined ? describeError(error, t, i18n.language) : t(meaning)}
+        {codeText === undefined ? errorMessage(error, t, i18n.language) : t(codeText)}
       </Text>
       {requestId !== null && (
         <Text size="xs" c="dimmed" mt={4}>

@@ -1,10 +1,10 @@
 import { ActionIcon, Text } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { copyText } from './copy-text.ts';
-import { notifyDone } from './notify.ts';
 import { IconCopy } from '../icons.tsx';
+import { copyText } from './copy-text.ts';
 import classes from './json-view.module.css';
+import { notifySuccess } from './notify.ts';
 
 /** A string, then whether it is a name; or a number or word of JSON. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
@@ -13,17 +13,17 @@ const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const { t } = useTranslation();
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'null', [value]);
-  const [isRefused, setRefused] = useState(false);
+  const [hasFailed, setFailed] = useState(false);
   const copy = async (): Promise<void> => {
     const isCopied = await copyText(text);
-    setRefused(!isCopied);
-    if (isCopied) notifyDone(t('app.copied'));
+    setFailed(!isCopied);
+    if (isCopied) notifySuccess(t('app.copied'));
   };
   return (
     <div className={classes.frame}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
       <section className={classes.scroll} tabIndex={0} aria-label={label}>
-        <pre className={classes.text}>{useMemo(() => colour(text), [text])}</pre>
+        <pre className={classes.text}>{useMemo(() => highlight(text), [text])}</pre>
       </section>
       <ActionIcon
         className={classes.copy}
@@ -34,7 +34,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
       >
         <IconCopy />
       </ActionIcon>
-      {isRefused && (
+      {hasFailed && (
         <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">
           {t('app.copyFailed')}
         </Text>
@@ -43,20 +43,20 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-function colour(text: string): ReactNode[] {
+function highlight(text: string): ReactNode[] {
   const parts: ReactNode[] = [];
   let end = 0;
-  for (const found of text.matchAll(token)) {
-    const [whole, string, colon] = found;
-    parts.push(text.slice(end, found.index));
+  for (const match of text.matchAll(token)) {
+    const [whole, string, colon] = match;
+    parts.push(text.slice(end, match.index));
     const kind = string === undefined ? classes.plain : colon === undefined ? classes.string : classes.name;
     parts.push(
-      <span key={found.index} className={kind}>
+      <span key={match.index} className={kind}>
         {string ?? whole}
       </span>,
       colon ?? '',
     );
-    end = found.index + whole.length;
+    end = match.index + whole.length;
   }
   return [...parts, text.slice(end)];
 }

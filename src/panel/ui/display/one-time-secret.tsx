@@ -2,7 +2,7 @@ import { Alert, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { CopyField } from './copy-field.tsx';
 
-type ShownOnceProps = {
+type OneTimeSecretProps = {
   /** What it is, in bold. */
   heading: string;
   /** That it is not shown again, and what to do with it. */
@@ -13,7 +13,7 @@ type ShownOnceProps = {
 };
 
 /** A secret that the server gives once. It takes the place of the form that made it. */
-export function ShownOnce({ heading, text, secret, children }: ShownOnceProps) {
+export function OneTimeSecret({ heading, text, secret, children }: OneTimeSecretProps) {
   return (
     <Alert color="gate" variant="light" title={heading} role="status">
       <Stack gap="sm">

@@ -46,10 +46,10 @@ function usePicture(path: string | undefined): string | null {
   });
   useEffect(() => {
     if (data === undefined) return;
-    const made = URL.createObjectURL(data);
-    setAddress(made);
+    const objectUrl = URL.createObjectURL(data);
+    setAddress(objectUrl);
     return () => {
-      URL.revokeObjectURL(made);
+      URL.revokeObjectURL(objectUrl);
       setAddress(null);
     };
   }, [data]);

@@ -4,16 +4,16 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { FailureNotice } from './error-notice.tsx';
+import { ErrorNotice } from './error-notice.tsx';
 
-type AnswerProps<T> = {
+type QueryResultProps<T> = {
   query: UseQueryResult<T>;
   /** Stands in while the first answer is on its way; a few grey lines by default. */
   pending?: ReactNode;
   /** Instead of a refusal, where what was asked for is not there. */
-  missing?: ReactNode;
+  notFound?: ReactNode;
   /** What codes of the API mean here, see `FailureNotice`. */
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
   children(data: T): ReactNode;
 };
 
@@ -21,23 +21,23 @@ type AnswerProps<T> = {
  * What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder.
  * Old data stays in view.
  */
-export function Answer<T>({ query, pending, missing, meanings = {}, children }: AnswerProps<T>) {
+export function QueryResult<T>({ query, pending, notFound, codeTexts = {}, children }: QueryResultProps<T>) {
   const { t } = useTranslation();
   if (query.data !== undefined) {
     return (
       <>
-        {query.isError && <FailureNotice error={query.error} meanings={meanings} />}
+        {query.isError && <ErrorNotice error={query.error} codeTexts={codeTexts} />}
         {children(query.data)}
       </>
     );
   }
-  if (missing !== undefined && query.error instanceof ApiError && query.error.isMissing) {
-    return <div role="alert">{missing}</div>;
+  if (notFound !== undefined && query.error instanceof ApiError && query.error.isNotFound) {
+    return <div role="alert">{notFound}</div>;
   }
   if (query.isError) {
     return (
       <Stack gap="sm" align="flex-start">
-        <FailureNotice error={query.error} meanings={meanings} />
+        <ErrorNotice error={query.error} codeTexts={codeTexts} />
         <Button variant="default" onClick={() => void query.refetch()} loading={query.isFetching}>
           {t('app.retry')}
         </Button>

@@ -14,7 +14,7 @@ const taskStatuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 };
 
 /** A state in a word, with a coloured dot that repeats it. */
-export function StatusMark({ tone, children }: { tone: Tone; children: string }) {
+export function StatusLabel({ tone, children }: { tone: Tone; children: string }) {
   return (
     <span className={classes.mark} data-tone={tone}>
       {children}
@@ -25,5 +25,5 @@ export function StatusMark({ tone, children }: { tone: Tone; children: string })
 export function TaskStatus({ status }: { status: string }) {
   const { t } = useTranslation();
   const known = taskStatuses[status];
-  return <StatusMark tone={known?.tone ?? 'quiet'}>{known === undefined ? status : t(known.text)}</StatusMark>;
+  return <StatusLabel tone={known?.tone ?? 'quiet'}>{known === undefined ? status : t(known.text)}</StatusLabel>;
 }

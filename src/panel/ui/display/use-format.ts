@@ -23,7 +23,7 @@ export type Format = {
   bytes(count: number): string;
 };
 
-const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
   ['day', 86_400],
@@ -66,7 +66,7 @@ export function createFormat(language: string): Format {
     clock: (seconds) => clock.format(new Date(seconds * 1000)),
     ago: (seconds, now = Date.now() / 1000) => {
       const distance = seconds - now;
-      const [name, size] = steps.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
+      const [name, size] = relativeUnits.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
       return relative.format(Math.trunc(distance / size), name);
     },
     duration: (seconds) => {

@@ -2,7 +2,7 @@ import { Button, Group, Modal } from '@mantine/core';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-const DialogContext = createContext({ close: () => {}, hold: (_isPending: boolean) => {} });
+const DialogContext = createContext({ close: () => {}, setPending: (_isPending: boolean) => {} });
 
 type FormDialogProps = {
   isOpen: boolean;
@@ -19,7 +19,7 @@ type FormDialogProps = {
  */
 export function FormDialog({ isOpen, onClose, title, size, children }: FormDialogProps) {
   const { t } = useTranslation();
-  const [isPending, hold] = useState(false);
+  const [isPending, setPending] = useState(false);
   const close = (): void => {
     if (!isPending) onClose();
   };
@@ -31,7 +31,7 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
       title={title}
       closeButtonProps={{ 'aria-label': t('app.close'), disabled: isPending }}
     >
-      <DialogContext value={{ close, hold }}>{children}</DialogContext>
+      <DialogContext value={{ close, setPending }}>{children}</DialogContext>
     </Modal>
   );
 }
@@ -39,11 +39,11 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
 /** The way out of a `FormDialog` and the one that sends its form. */
 export function FormDialogButtons({ action, isPending }: { action: string; isPending: boolean }) {
   const { t } = useTranslation();
-  const { close, hold } = useContext(DialogContext);
+  const { close, setPending } = useContext(DialogContext);
   useEffect(() => {
-    hold(isPending);
-    return () => hold(false);
-  }, [isPending, hold]);
+    setPending(isPending);
+    return () => setPending(false);
+  }, [isPending, setPending]);
   return (
     <Group justify="flex-end" gap="sm">
       <Button variant="default" disabled={isPending} onClick={close}>

@@ -2,7 +2,7 @@ import { Button, Group, Stack } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { FailureNotice } from '../display/error-notice.tsx';
+import { ErrorNotice } from '../display/error-notice.tsx';
 import type { Form } from './use-form.ts';
 
 type InlineFormProps = {
@@ -13,7 +13,7 @@ type InlineFormProps = {
   /** The way back, where it is not to cancel. */
   cancel?: string;
   /** What codes of the API mean here, where it is not what they mean elsewhere. */
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
   children: ReactNode;
 };
 
@@ -33,12 +33,12 @@ export function useInlineForm() {
 }
 
 /** A short form that takes the place of the button which opened it. */
-export function InlineForm({ form, action, onCancel, cancel, meanings = {}, children }: InlineFormProps) {
+export function InlineForm({ form, action, onCancel, cancel, codeTexts = {}, children }: InlineFormProps) {
   const { t } = useTranslation();
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap={16} maw={420}>
-        {form.error !== null && <FailureNotice error={form.error} meanings={meanings} />}
+        {form.error !== null && <ErrorNotice error={form.error} codeTexts={codeTexts} />}
         {children}
         <Group>
           <Button type="submit" loading={form.isPending}>

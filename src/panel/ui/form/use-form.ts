@@ -2,7 +2,7 @@ import type { UseMutationResult } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { explainCode } from '../../api/error-message.ts';
+import { codeMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
 type FormOptions<Values, Variables> = {
@@ -11,17 +11,17 @@ type FormOptions<Values, Variables> = {
    * What is wrong with the values, in the reader's language, by field; asked for after the first
    * try to send.
    */
-  check?(values: Values): Partial<Record<keyof Values & string, string | null>>;
+  validate?(values: Values): Partial<Record<keyof Values & string, string | null>>;
   /**
    * What is sent. Who sends changes alone compares with how the form began: what it was made from
    * may have been read anew since.
    */
-  read(values: Values, begun: Values): Variables;
+  toVariables(values: Values, original: Values): Variables;
   change: Pick<UseMutationResult<unknown, Error, Variables>, 'isPending' | 'error' | 'isError' | 'reset'> & {
     mutate(variables: Variables): void;
   };
   /** What codes of the API mean in this form, where it is not what they mean elsewhere. */
-  meanings?: Readonly<Record<string, TextKey>>;
+  codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 type Focusable = { focus(): void };
@@ -35,9 +35,9 @@ export type Form<Values> = {
   error: Error | null;
   set<Field extends keyof Values & string>(field: Field, value: Values[Field]): void;
   /** Begins anew with other values. What was typed while the answer was on its way stays. */
-  restart(values: Values): void;
+  reset(values: Values): void;
   /** What is wrong with a field, by the form's own rules or by the server's answer. */
-  tell(field: keyof Values & string): string | null;
+  errorOf(field: keyof Values & string): string | null;
   /** For text inputs: value, handler, fault, and where the focus goes when the field is wrong. */
   bind(field: keyof Values & string): {
     value: string;
@@ -71,82 +71,82 @@ export type Form<Values> = {
  */
 export function useForm<Values extends Record<string, unknown>, Variables = Values>({
   initial,
-  check,
-  read,
+  validate,
+  toVariables,
   change,
-  meanings,
+  codeTexts,
 }: FormOptions<Values, Variables>): Form<Values> {
   type Field = keyof Values & string;
   const { t, i18n } = useTranslation();
   const [values, setValues] = useState(initial);
-  const [begun, setBegun] = useState(initial);
-  const [isChecked, setChecked] = useState(false);
+  const [original, setOriginal] = useState(initial);
+  const [isSubmitted, setSubmitted] = useState(false);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const inputs = useRef(new Map<string, Focusable>());
   /** The values that the change on its way was made of. */
   const sent = useRef<Values | null>(null);
 
-  const faults = change.error instanceof ApiError ? change.error.faults : new Map<string, string>();
-  const explain = (fault: string): string =>
+  const fieldErrors = change.error instanceof ApiError ? change.error.fieldErrors : new Map<string, string>();
+  const toText = (fieldError: string): string =>
     change.error instanceof ApiError && change.error.code !== 'VALIDATION_FAILED'
-      ? (explainCode(change.error, t, i18n.language, meanings) ?? fault)
-      : fault;
+      ? (codeMessage({ error: change.error, t, language: i18n.language, overrides: codeTexts }) ?? fieldError)
+      : fieldError;
   const fields = Object.keys(initial) as Field[];
-  const isTold = fields.some((field) => faults.has(field));
-  const objections: Partial<Record<Field, string | null>> = check?.(values) ?? {};
+  const hasFieldError = fields.some((field) => fieldErrors.has(field));
+  const validationErrors: Partial<Record<Field, string | null>> = validate?.(values) ?? {};
 
   const set: Form<Values>['set'] = (field, value) => {
     setValues((before) => ({ ...before, [field]: value }));
     setTouched((before) => new Set(before).add(field));
   };
-  const tell = (field: Field): string | null => {
-    if (isChecked && objections[field]) return objections[field];
-    const fault = faults.get(field);
-    return fault === undefined || touched.has(field) ? null : explain(fault);
+  const errorOf = (field: Field): string | null => {
+    if (isSubmitted && validationErrors[field]) return validationErrors[field];
+    const fieldError = fieldErrors.get(field);
+    return fieldError === undefined || touched.has(field) ? null : toText(fieldError);
   };
 
-  const keepInput = (field: Field) => (element: Focusable | null) => {
+  const registerInput = (field: Field) => (element: Focusable | null) => {
     if (element === null) inputs.current.delete(field);
     else inputs.current.set(field, element);
   };
 
-  const focusRefused = useEffectEvent(() => {
-    const refused = fields.find((field) => faults.has(field));
+  const focusFirstRefused = useEffectEvent(() => {
+    const refused = fields.find((field) => fieldErrors.has(field));
     if (refused !== undefined) inputs.current.get(refused)?.focus();
   });
   useEffect(() => {
     if (change.error === null) return;
     sent.current = null;
-    focusRefused();
+    focusFirstRefused();
   }, [change.error]);
 
   return {
     values,
-    isDirty: fields.some((field) => JSON.stringify(values[field]) !== JSON.stringify(begun[field])),
+    isDirty: fields.some((field) => JSON.stringify(values[field]) !== JSON.stringify(original[field])),
     isPending: change.isPending,
-    error: change.isError && !isTold ? change.error : null,
+    error: change.isError && !hasFieldError ? change.error : null,
     set,
-    restart: (next) => {
-      const answered = sent.current;
+    reset: (next) => {
+      const sentValues = sent.current;
       sent.current = null;
-      setValues((now) => (answered === null ? next : keepTyped(next, now, answered)));
-      setBegun(next);
-      setChecked(false);
+      setValues((now) => (sentValues === null ? next : mergeTyped(next, now, sentValues)));
+      setOriginal(next);
+      setSubmitted(false);
       setTouched(new Set());
       change.reset();
     },
-    tell,
+    errorOf,
     bind: (field) => ({
       value: String(values[field] ?? ''),
       onChange: (event) => set(field, event.currentTarget.value as Values[typeof field]),
-      error: tell(field),
-      ref: keepInput(field),
+      error: errorOf(field),
+      ref: registerInput(field),
     }),
     bindValue: (field) => ({
       value: values[field],
       onChange: (value) => set(field, value),
-      error: tell(field),
-      ref: keepInput(field),
+      error: errorOf(field),
+      ref: registerInput(field),
     }),
     bindChecked: (field) => ({
       checked: values[field] === true,
@@ -154,22 +154,22 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     }),
     submit: (event) => {
       event?.preventDefault();
-      setChecked(true);
-      const wrong = fields.find((field) => objections[field]);
-      if (wrong !== undefined) {
-        inputs.current.get(wrong)?.focus();
+      setSubmitted(true);
+      const firstInvalid = fields.find((field) => validationErrors[field]);
+      if (firstInvalid !== undefined) {
+        inputs.current.get(firstInvalid)?.focus();
         return;
       }
       if (change.isPending) return;
       setTouched(new Set());
       sent.current = values;
-      change.mutate(read(values, begun));
+      change.mutate(toVariables(values, original));
     },
   };
 }
 
 /** `next`, but for the fields that are other `now` than when they were `sent`. */
-function keepTyped<Values extends Record<string, unknown>>(next: Values, now: Values, sent: Values): Values {
+function mergeTyped<Values extends Record<string, unknown>>(next: Values, now: Values, sent: Values): Values {
   const typed = Object.entries(now).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(sent[field]));
   return { ...next, ...Object.fromEntries(typed) };
 }

@@ -1,12 +1,12 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { Choice } from './page-controls.tsx';
+import type { MenuChoice } from './menu-choice.ts';
 
 type ChoiceMenuProps = {
   label: string;
   icon: ReactNode;
   value: string;
-  choices: readonly Choice[];
+  choices: readonly MenuChoice[];
   onChoose(value: string): void;
 };
 

@@ -6,7 +6,7 @@ import { FullPageMessage } from './full-page.tsx';
  * Catches what a page throws while it renders, a chunk that cannot be loaded included. `within`:
  * the frame around it stands.
  */
-export class CrashBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
+export class ErrorBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
   override state = { crashed: false };
 
   static getDerivedStateFromError(): { crashed: boolean } {
@@ -14,11 +14,11 @@ export class CrashBoundary extends Component<{ children: ReactNode; within?: boo
   }
 
   override render(): ReactNode {
-    return this.state.crashed ? <CrashPage within={this.props.within ?? false} /> : this.props.children;
+    return this.state.crashed ? <ErrorPage within={this.props.within ?? false} /> : this.props.children;
   }
 }
 
-function CrashPage({ within }: { within: boolean }) {
+function ErrorPage({ within }: { within: boolean }) {
   const { t } = useTranslation();
   return (
     <FullPageMessage

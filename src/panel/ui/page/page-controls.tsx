@@ -5,6 +5,7 @@ import { changeLanguage } from '../../i18n/create-i18n.ts';
 import { languages } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { IconContrast, IconGlobe } from '../icons.tsx';
+import type { MenuChoice } from './menu-choice.ts';
 
 /** Menus are a tenth of what the sign-in page would load: they come with the first click. */
 const ChoiceMenu = lazy(async () => ({ default: (await import('./choice-menu.tsx')).ChoiceMenu }));
@@ -39,13 +40,11 @@ export function PageControls() {
   );
 }
 
-export type Choice = { value: string; text: string; lang?: string };
-
 type ControlProps = {
   label: string;
   icon: ReactNode;
   value: string;
-  choices: readonly Choice[];
+  choices: readonly MenuChoice[];
   onChoose(value: string): void;
 };
 

@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
 import { EmptyState } from '../display/empty-state.tsx';
 
-type MissingThingProps = {
+type ResourceNotFoundProps = {
   heading: string;
   /** What may have become of it, and what to do. */
   text: string;
@@ -13,7 +13,7 @@ type MissingThingProps = {
 };
 
 /** Instead of a page's content when what the address names is not there. */
-export function MissingThing({ heading, text, list }: MissingThingProps) {
+export function ResourceNotFound({ heading, text, list }: ResourceNotFoundProps) {
   const { t } = useTranslation();
   return (
     <EmptyState

@@ -2,9 +2,9 @@ import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import classes from './task-board.module.css';
 
-type Lane = { id: string; model: string; state: 'queued' | 'running' | 'delivered' };
+type Row = { id: string; model: string; state: 'queued' | 'running' | 'delivered' };
 
-const lanes: readonly Lane[] = [
+const rows: readonly Row[] = [
   { id: '7f3c', model: 'video', state: 'delivered' },
   { id: '91ab', model: 'music', state: 'running' },
   { id: 'c02e', model: 'image', state: 'delivered' },
@@ -16,7 +16,7 @@ const stateTexts = {
   queued: 'board.queued',
   running: 'board.running',
   delivered: 'board.delivered',
-} as const satisfies Record<Lane['state'], TextKey>;
+} as const satisfies Record<Row['state'], TextKey>;
 
 /**
  * A picture of what the gateway does: tasks of a vendor wait, run, and come out on the owner's side
@@ -31,17 +31,17 @@ export function TaskBoard() {
         <span>{t('board.yours')}</span>
       </div>
       <div className={classes.lanes} aria-hidden="true">
-        {lanes.map((lane) => (
-          <div key={lane.id} className={classes.lane} data-state={lane.state}>
+        {rows.map((row) => (
+          <div key={row.id} className={classes.lane} data-state={row.state}>
             <span className={classes.name}>
-              {lane.model}
-              <span className={classes.id}>_{lane.id}</span>
+              {row.model}
+              <span className={classes.id}>_{row.id}</span>
             </span>
             <span className={classes.track}>
               <span className={classes.trail} />
               <span className={classes.task} />
             </span>
-            <span className={classes.state}>{t(stateTexts[lane.state])}</span>
+            <span className={classes.state}>{t(stateTexts[row.state])}</span>
           </div>
         ))}
         <span className={classes.gate} />

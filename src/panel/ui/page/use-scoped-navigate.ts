@@ -4,7 +4,7 @@ import { type NavigateOptions, type To, useLocation, useNavigate } from 'react-r
  * Leads on from the page where something was begun, and does nothing once the person is on another
  * page: an answer that comes late takes nobody away from where he has gone meanwhile.
  */
-export function useNavigateHere(): (to: To, options?: NavigateOptions) => void {
+export function useScopedNavigate(): (to: To, options?: NavigateOptions) => void {
   const navigate = useNavigate();
   const { pathname } = useLocation();
   return (to, options) => {

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { BrandMark } from './brand-mark.tsx';
 import { PageControls } from './page-controls.tsx';
 import { TaskBoard } from './task-board.tsx';
-import { BrandMark } from './brand-mark.tsx';
 import classes from './welcome-layout.module.css';
 
 /** The frame of the pages before sign-in: the brand at the side, one form in the middle. */

@@ -1,0 +1,12 @@
+import type { ReactNode } from 'react';
+import type { Option } from '../../api/types.ts';
+
+export type OptionInputProps = {
+  option: Option;
+  value: string;
+  label: ReactNode;
+  help: string;
+  error: string | null;
+  /** undefined: as it is stored. */
+  onChange(value: string | undefined): void;
+};
