@@ -76,13 +76,17 @@ export type Billing = {
    * Swaps a reservation of another amount for `amount` (a submission that moved to a channel with
    * another price).
    */
-  reserveAgain(tx: Repositories, task: ReservedTask, reserved: number, attempt: number): Promise<void>;
+  replaceReservation(
+    tx: Repositories,
+    task: ReservedTask,
+    previous: { reserved: number; attempt: number },
+  ): Promise<void>;
   /**
    * The settle line, the used-quota counters and the usage row, inside the terminal transition's
    * transaction. `task.quota` is what is reserved.
    */
   settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
-  refund(tx: Repositories, task: BillableTask, bill: FinalBill, reason: string): Promise<void>;
+  refund(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
 };
 
 /** What an administrator sets while the gateway runs; asked anew at every use. */
@@ -203,7 +207,7 @@ export function createBilling(deps: {
 
     reserve,
 
-    async reserveAgain(tx, task, reserved, attempt) {
+    async replaceReservation(tx, task, { reserved, attempt }) {
       if (task.quota === reserved) return;
       if (reserved > 0) {
         await tx.ledger.post({
@@ -229,17 +233,19 @@ export function createBilling(deps: {
         channelId: task.channelId,
         quota: bill.quota,
       });
-      await tx.logs.addUsage(usageRow(task, 'settle', bill.quota, explain(task, 'SUCCESS', bill), at));
+      await tx.logs.addUsage(
+        usageRow(task, { kind: 'settle', quota: bill.quota, detail: explain(task, 'SUCCESS', bill), createdAt: at }),
+      );
     },
 
-    async refund(tx, task, bill, reason) {
+    async refund(tx, task, { bill, reason }) {
       const at = clock.unix();
       // Attempt 0 is the final refund; a moved reservation's refunds carry its attempt number.
       if (task.quota !== 0) {
         await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
       }
       const detail = { ...explain(task, 'FAILURE', bill), reason };
-      await tx.logs.addUsage(usageRow(task, 'refund', task.quota, detail, at));
+      await tx.logs.addUsage(usageRow(task, { kind: 'refund', quota: task.quota, detail, createdAt: at }));
     },
   };
 }
@@ -256,22 +262,15 @@ const owner = (task: { taskId: string; userId: number; apiKeyId: number | null }
   apiKeyId: task.apiKeyId,
 });
 
-const usageRow = (
-  task: BillableTask,
-  kind: 'settle' | 'refund',
-  quota: number,
-  detail: JsonObject,
-  createdAt: number,
-) => ({
+type UsageEntry = { kind: 'settle' | 'refund'; quota: number; detail: JsonObject; createdAt: number };
+
+const usageRow = (task: BillableTask, entry: UsageEntry) => ({
   ...owner(task),
+  ...entry,
   channelId: task.channelId,
   pluginKey: task.platform,
   model: task.properties.originModelName,
-  kind,
-  quota,
-  detail,
-  createdAt,
-  seconds: task.createdAt === undefined ? -1 : Math.max(0, createdAt - task.createdAt),
+  seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - task.createdAt),
 });
 
 /** An expression that nobody has saved. Throws `billing.price_invalid` when it is none. */

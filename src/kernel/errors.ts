@@ -46,8 +46,8 @@ export class AppError extends Error {
   readonly doNotRetry: boolean;
   readonly replayed: boolean;
 
-  constructor(code: string, kind: ErrorKind, message: string, options: ErrorOptions = {}) {
-    super(options.message ?? message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: string, kind: ErrorKind, options: ErrorOptions & { message: string }) {
+    super(options.message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
     this.kind = kind;
@@ -72,7 +72,8 @@ export function defineErrors<C extends Catalogue>(
 ): { readonly [K in keyof C]: (options?: ErrorOptions) => AppError } {
   const factories: Record<string, (options?: ErrorOptions) => AppError> = {};
   for (const [reason, [kind, message]] of Object.entries(catalogue)) {
-    factories[reason] = (options) => new AppError(`${room}.${reason}`, kind, message, options);
+    factories[reason] = (options) =>
+      new AppError(`${room}.${reason}`, kind, { ...options, message: options?.message ?? message });
   }
   return factories as { readonly [K in keyof C]: (options?: ErrorOptions) => AppError };
 }

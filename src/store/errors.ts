@@ -57,6 +57,10 @@ const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG
  */
 const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
 
+type Dialect = { ourFault: RegExp; advice: Advice };
+const SQLITE: Dialect = { ourFault: SQLITE_OUR_FAULT, advice: SQLITE_ADVICE };
+const POSTGRES: Dialect = { ourFault: POSTGRES_OUR_FAULT, advice: POSTGRES_ADVICE };
+
 /**
  * The store's error for what a driver threw; anything else passes unchanged. Its message never
  * holds SQL or data, and the cause is cut down to codes and names, since drivers put statements,
@@ -65,10 +69,10 @@ const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
 export function toStoreError(thrown: unknown): unknown {
   const error = driverError(thrown);
   const code = textField(error, 'code');
-  if (code.startsWith('SQLITE_')) return translate(code, [], SQLITE_OUR_FAULT, SQLITE_ADVICE);
+  if (code.startsWith('SQLITE_')) return translate(SQLITE, code);
   if (code.startsWith('ERR_POSTGRES')) {
     const names = [textField(error, 'table'), textField(error, 'constraint')];
-    return translate(textField(error, 'errno') || code, names, POSTGRES_OUR_FAULT, POSTGRES_ADVICE);
+    return translate(POSTGRES, textField(error, 'errno') || code, names);
   }
   return error;
 }
@@ -85,7 +89,7 @@ export function writeFaultOf(thrown: unknown): string | undefined {
     : undefined;
 }
 
-function translate(code: string, names: string[], ourFault: RegExp, advice: Advice): Error {
+function translate({ ourFault, advice }: Dialect, code: string, names: readonly string[] = []): Error {
   const known = names.filter((name) => name !== '');
   const cause = new Error(known.length > 0 ? `${code} (${known.join(', ')})` : code);
   if (ourFault.test(code)) return storeErrors.broken_invariant({ cause });

@@ -43,7 +43,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     else await migrate(options);
 
     const tables = tablesOf(dialect);
-    const bind: BindRepositories = (run, claims) => createRepositories(dialect, tables, options.clock, run, claims);
+    const { clock } = options;
+    const bind: BindRepositories = (run, claims) => createRepositories({ dialect, tables, clock, run }, claims);
     const driver =
       dialect === 'sqlite' ? openSqlite({ ...options, bind, release }) : await openPostgres({ ...options, bind });
     return assemble(dialect, driver);

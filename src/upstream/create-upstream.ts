@@ -54,12 +54,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         logger.debug({ host: canonicalHost(step.url), method: step.method, kind, hops }, 'outbound request failed');
         return err({ kind, notSent: notSent && hops === 0, message });
       }
-      const response = readResponse(deadlines, sent.value, step.url, asked);
+      const response = readResponse(deadlines, sent.value, { ...asked, url: step.url });
       const location = response.headers.location?.[0];
       if (asked.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
       if (hops >= asked.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
-      const next = followRedirect(step, response.status, location, asked);
+      const next = followRedirect(step, { status: response.status, location }, asked);
       if (!next.ok) return next;
       step = next.value;
     }

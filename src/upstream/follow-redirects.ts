@@ -22,8 +22,7 @@ export const isRedirect = (status: number, location: string | undefined): locati
  */
 export function followRedirect(
   step: Step,
-  status: number,
-  location: string,
+  { status, location }: { status: number; location: string },
   { allowRedirect, headersForEveryOrigin = [] }: RedirectRules,
 ): Result<Step, UpstreamFailure> {
   const no = (message: string) => err({ ...refused(message), notSent: false });

@@ -24,8 +24,7 @@ const utf8 = new TextDecoder();
 export function readResponse(
   deadlines: Deadlines,
   { incoming, request }: Answer,
-  url: URL,
-  limits: ReadLimits,
+  { url, ...limits }: ReadLimits & { url: URL },
 ): UpstreamResponse {
   const headers = groupHeaders(incoming.rawHeaders);
   let taken = false;

@@ -294,7 +294,7 @@ describe('mails to the owner of an account', () => {
       expect(chrome?.text).toContain('Device: Chrome (Windows)');
       expect(elsewhere?.text).toContain('Address: 198.51.100.2');
       // Ended sessions count too, for as long as their rows are there.
-      await store.sessions.revokeAll(user.id, null, 'logout', clock.unix());
+      await store.sessions.revokeAll({ userId: user.id, exceptSid: null, reason: 'logout', now: clock.unix() });
       await signIn(auth, user, { ...HOME, userAgent: CHROME });
       expect(await settled()).toBe(2);
     });

@@ -186,7 +186,12 @@ for (const dialect of RULE_DATABASES) {
       expect(await speaker(token)).toEqual(['pat', user.id]);
       const { authVersion } = (await auth.authenticatePanel(token)).user;
       expect(await store.users.moveAuthVersion(user.id, authVersion)).toBe(true);
-      await store.sessions.revokeAll(user.id, null, 'test', Math.floor(Date.now() / 1000));
+      await store.sessions.revokeAll({
+        userId: user.id,
+        exceptSid: null,
+        reason: 'test',
+        now: Math.floor(Date.now() / 1000),
+      });
       expect(await speaker(token)).toEqual(['pat', user.id]);
     });
 

@@ -151,7 +151,7 @@ for (const dialect of RULE_DATABASES) {
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
         await signIn(limited, user);
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion + 1);
-        await store.sessions.revokeAll(user.id, null, 'test', clock.unix());
+        await store.sessions.revokeAll({ userId: user.id, exceptSid: null, reason: 'test', now: clock.unix() });
         await refusal(signIn(limited, user), 'auth.session_issuance_limit');
       });
 

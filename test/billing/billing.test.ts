@@ -267,7 +267,7 @@ describeEachStore(
             await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
             const outcome = { reserved: task.quota, settled: quota ?? 0, usd: null };
             const bill = { quota: quota ?? 0, billing: { ...task.billing, outcome } };
-            if (quota === null) await billing.refund(tx, task, bill, 'failed');
+            if (quota === null) await billing.refund(tx, task, { bill, reason: 'failed' });
             else await billing.settle(tx, task, bill);
           });
         return { user, key, task, left, end };
@@ -313,7 +313,7 @@ describeEachStore(
         const { task, left, end } = await submit(1000, 300);
         await store.transaction(async (tx) => {
           await tx.tasks.amend(leaseOf(task), { quota: 800 });
-          await billing.reserveAgain(tx, { ...task, quota: 800 }, 300, 2);
+          await billing.replaceReservation(tx, { ...task, quota: 800 }, { reserved: 300, attempt: 2 });
         });
         task.quota = 800;
         expect(await left()).toEqual({ key: 200, used: 0, user: 9200 });

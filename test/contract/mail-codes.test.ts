@@ -24,9 +24,15 @@ describeEachStore('mail codes', (opened) => {
     await store.flows.putCode(code);
     return code;
   }
-  const count = (code: NewCode, now = 1500) => opened().store.flows.countTry(code.tokenHash, code.purpose, LIMIT, now);
+  const count = (code: NewCode, now = 1500) =>
+    opened().store.flows.countTry({ tokenHash: code.tokenHash, purpose: code.purpose, limit: LIMIT, now });
   const take = (code: NewCode, now = 1500) =>
-    opened().store.flows.takeCode(code.tokenHash, code.purpose, [code.secretHash], now);
+    opened().store.flows.takeCode({
+      tokenHash: code.tokenHash,
+      purpose: code.purpose,
+      secretHashes: [code.secretHash],
+      now,
+    });
 
   test('a code is used once, and its flow comes back as stored', async () => {
     const { store } = opened();
@@ -41,14 +47,22 @@ describeEachStore('mail codes', (opened) => {
   test('a right code is found without being used up, and only while it could be used', async () => {
     const { store } = opened();
     const code = await send(store);
-    const find = (secrets: string[], now = 1500) => store.flows.findCode(code.tokenHash, code.purpose, secrets, now);
+    const find = (secrets: string[], now = 1500) =>
+      store.flows.findCode({ tokenHash: code.tokenHash, purpose: code.purpose, secretHashes: secrets, now });
     const { secretHash, ...flow } = code;
     expect(await find(['wrong', secretHash])).toEqual({ ...flow, consumedAt: null });
     expect(await find([secretHash])).toBeDefined();
     expect(await find(['wrong', ''])).toBeUndefined();
     expect(await find([])).toBeUndefined();
     expect(await find([secretHash], code.expiresAt)).toBeUndefined();
-    expect(await store.flows.findCode(code.tokenHash, 'email_bind', [secretHash], 1500)).toBeUndefined();
+    expect(
+      await store.flows.findCode({
+        tokenHash: code.tokenHash,
+        purpose: 'email_bind',
+        secretHashes: [secretHash],
+        now: 1500,
+      }),
+    ).toBeUndefined();
     await take(code);
     expect(await find([secretHash])).toBeUndefined();
   });
@@ -60,7 +74,12 @@ describeEachStore('mail codes', (opened) => {
     const uses = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         (i % 2 ? store : another).transaction((tx) =>
-          tx.flows.takeCode(code.tokenHash, code.purpose, [code.secretHash], 1500),
+          tx.flows.takeCode({
+            tokenHash: code.tokenHash,
+            purpose: code.purpose,
+            secretHashes: [code.secretHash],
+            now: 1500,
+          }),
         ),
       ),
     );
@@ -73,7 +92,12 @@ describeEachStore('mail codes', (opened) => {
     const code = await send(store);
     const tries = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        (i % 2 ? store : another).flows.countTry(code.tokenHash, code.purpose, LIMIT, 1500),
+        (i % 2 ? store : another).flows.countTry({
+          tokenHash: code.tokenHash,
+          purpose: code.purpose,
+          limit: LIMIT,
+          now: 1500,
+        }),
       ),
     );
     expect(tries.filter((tried) => tried !== undefined).sort()).toEqual([1, 2, 3, 4, 5]);
@@ -93,7 +117,9 @@ describeEachStore('mail codes', (opened) => {
     const { store } = opened();
     const code = await send(store);
     const tryWith = (candidates: string[]) =>
-      store.flows.takeCode(code.tokenHash, code.purpose, candidates, 1500).then((flow) => flow !== undefined);
+      store.flows
+        .takeCode({ tokenHash: code.tokenHash, purpose: code.purpose, secretHashes: candidates, now: 1500 })
+        .then((flow) => flow !== undefined);
     expect(await tryWith([])).toBe(false);
     expect(await tryWith([''])).toBe(false);
     expect(await tryWith([newCode().secretHash, ''])).toBe(false);
@@ -141,7 +167,14 @@ describeEachStore('mail codes', (opened) => {
     const code = await send(store);
     expect(await count(code)).toBe(1);
     const attempt = store.transaction(async (tx) => {
-      expect(await tx.flows.takeCode(code.tokenHash, code.purpose, [code.secretHash], 1500)).toBeDefined();
+      expect(
+        await tx.flows.takeCode({
+          tokenHash: code.tokenHash,
+          purpose: code.purpose,
+          secretHashes: [code.secretHash],
+          now: 1500,
+        }),
+      ).toBeDefined();
       throw new Error('later');
     });
     await expect(attempt).rejects.toThrow('later');
@@ -156,8 +189,12 @@ describeEachStore('mail codes', (opened) => {
     expect(await store.flows.consume(code.tokenHash, { purpose: code.purpose }, 1500)).toBeUndefined();
     const { secretHash: _, ...plain } = newCode();
     await store.flows.insert({ ...plain, consumedAt: null });
-    expect(await store.flows.countTry(plain.tokenHash, plain.purpose, LIMIT, 1500)).toBeUndefined();
-    expect(await store.flows.takeCode(plain.tokenHash, plain.purpose, [''], 1500)).toBeUndefined();
+    expect(
+      await store.flows.countTry({ tokenHash: plain.tokenHash, purpose: plain.purpose, limit: LIMIT, now: 1500 }),
+    ).toBeUndefined();
+    expect(
+      await store.flows.takeCode({ tokenHash: plain.tokenHash, purpose: plain.purpose, secretHashes: [''], now: 1500 }),
+    ).toBeUndefined();
     expect(await store.flows.find(plain.tokenHash, { purpose: plain.purpose }, 1500)).toBeDefined();
     await expect(send(store, { secretHash: '' })).rejects.toMatchObject({ code: 'store.misused' });
   });

@@ -124,8 +124,12 @@ describeEachStore('sessions', (opened) => {
       revokedAt: 3000,
       revokedReason: 'logout',
     });
-    expect(await store.sessions.revokeAll(user.id, kept, 'password', 3002)).toEqual([third]);
-    expect(await store.sessions.revokeAll(user.id, null, 'password', 3003)).toEqual([kept]);
+    expect(await store.sessions.revokeAll({ userId: user.id, exceptSid: kept, reason: 'password', now: 3002 })).toEqual(
+      [third],
+    );
+    expect(await store.sessions.revokeAll({ userId: user.id, exceptSid: null, reason: 'password', now: 3003 })).toEqual(
+      [kept],
+    );
     expect((await store.sessions.bySid(stranger.sid))?.status).toBe('active');
   });
 
@@ -144,9 +148,9 @@ describeEachStore('sessions', (opened) => {
     expect(await store.sessions.countActive(id, 2000)).toBe(3);
     expect(await store.sessions.countIssued(id, 499)).toBe(5);
     expect(await store.sessions.countIssued(id, 500)).toBe(4);
-    const listed = await store.sessions.list(id, 1, 2000, 100);
+    const listed = await store.sessions.list({ userId: id, authVersion: 1, now: 2000, limit: 100 });
     expect(listed.map(({ sid }) => sid)).toEqual([`${id}-b`, `${id}-a`]);
-    expect(await store.sessions.list(id, 1, 2000, 1)).toHaveLength(1);
+    expect(await store.sessions.list({ userId: id, authVersion: 1, now: 2000, limit: 1 })).toHaveLength(1);
     const active = await store.sessions.active(id, 2000);
     expect(active.sort((a, b) => a.sid.localeCompare(b.sid))).toEqual(
       ['a', 'b', 'older-auth'].map((name) => ({ sid: `${id}-${name}`, expiresAt: 5000 })),

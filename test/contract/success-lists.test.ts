@@ -46,7 +46,8 @@ for (const [name, open] of [
     test('the newest comes first, and what was never pushed is not there', async () => {
       const key = newKey();
       expect(await lists.at(key, 0)).toBeUndefined();
-      for (const minute of [0, 1, 2]) await lists.push(key, NOON + minute * 60_000, 10, 600);
+      for (const minute of [0, 1, 2])
+        await lists.push(key, { atMs: NOON + minute * 60_000, keep: 10, ttlSeconds: 600 });
       expect(await Promise.all([0, 1, 2, 3].map((index) => lists.at(key, index)))).toEqual([
         NOON + 120_000,
         NOON + 60_000,
@@ -57,10 +58,10 @@ for (const [name, open] of [
 
     test('the newest of a list are kept, also when fewer are asked for than before', async () => {
       const key = newKey();
-      for (let i = 0; i < 6; i += 1) await lists.push(key, NOON + i, 5, 600);
+      for (let i = 0; i < 6; i += 1) await lists.push(key, { atMs: NOON + i, keep: 5, ttlSeconds: 600 });
       expect(await lists.at(key, 4)).toBe(NOON + 1);
       expect(await lists.at(key, 5)).toBeUndefined();
-      await lists.push(key, NOON + 6, 2, 600);
+      await lists.push(key, { atMs: NOON + 6, keep: 2, ttlSeconds: 600 });
       expect(await Promise.all([0, 1, 2].map((index) => lists.at(key, index)))).toEqual([
         NOON + 6,
         NOON + 5,
@@ -70,16 +71,16 @@ for (const [name, open] of [
 
     test('keys do not touch each other', async () => {
       const [one, other] = [newKey(), newKey()];
-      await lists.push(one, NOON, 5, 600);
+      await lists.push(one, { atMs: NOON, keep: 5, ttlSeconds: 600 });
       expect(await lists.at(other, 0)).toBeUndefined();
     });
 
     test('a list goes when nothing was pushed for its time', async () => {
       const [key, kept] = [newKey(), newKey()];
-      await lists.push(key, NOON, 5, 1);
-      await lists.push(kept, NOON, 5, 600);
+      await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 1 });
+      await lists.push(kept, { atMs: NOON, keep: 5, ttlSeconds: 600 });
       await until(async () => (await lists.at(key, 0)) === undefined);
-      await lists.push(key, NOON + 1, 5, 600);
+      await lists.push(key, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
       expect(await lists.at(key, 0)).toBe(NOON + 1);
       expect(await lists.at(key, 1)).toBeUndefined();
       expect(await lists.at(kept, 0)).toBe(NOON);
@@ -87,7 +88,9 @@ for (const [name, open] of [
 
     test('a hundred pushes at once are all kept', async () => {
       const key = newKey();
-      await Promise.all(Array.from({ length: 100 }, (_, i) => lists.push(key, NOON + i, 100, 600)));
+      await Promise.all(
+        Array.from({ length: 100 }, (_, i) => lists.push(key, { atMs: NOON + i, keep: 100, ttlSeconds: 600 })),
+      );
       expect(await lists.at(key, 99)).toBeNumber();
       expect(await lists.at(key, 100)).toBeUndefined();
     });
@@ -98,7 +101,7 @@ describe('success lists in redis as other nodes see them', () => {
   test('the key, the layout of the times and the time to live are those of the reference implementation', async () => {
     const redis = await connected();
     const key = newKey();
-    await createRedisSuccessLists(redis, systemClock).push(key, NOON, 5, 600);
+    await createRedisSuccessLists(redis, systemClock).push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
     expect(await redis.lrange(listOf(key), 0, -1)).toEqual(['2026-11-21T12:00:00.250Z']);
     expect(await redis.ttl(listOf(key))).toBeWithin(560, 601);
   });
@@ -111,7 +114,7 @@ describe('success lists in redis as other nodes see them', () => {
     // The first may be the local time of a place eight hours ahead: nothing tells.
     expect(await lists.at(key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
     expect(await lists.at(key, 1)).toBe(NOON - 251);
-    await lists.push(key, NOON, 5, 60);
+    await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 60 });
     expect(await redis.lrange(listOf(key), 0, -1)).toEqual([
       '2026-11-21T12:00:00.250Z',
       '2026-11-21T20:00:01.000Z',
@@ -135,8 +138,8 @@ describe('success lists in redis as other nodes see them', () => {
       createRedisSuccessLists(await connected(), systemClock),
     ];
     const key = newKey();
-    await a.push(key, NOON, 5, 600);
-    await b.push(key, NOON + 1, 5, 600);
+    await a.push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
+    await b.push(key, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
     expect([await a.at(key, 0), await b.at(key, 1)]).toEqual([NOON + 1, NOON]);
   });
 
@@ -145,16 +148,16 @@ describe('success lists in redis as other nodes see them', () => {
     const redis = await connected(relay.url);
     const lists = createRedisSuccessLists(redis, systemClock);
     const [key, taken] = [newKey(), newKey()];
-    await lists.push(key, NOON, 5, 600);
+    await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
 
     await redis.set(listOf(taken), 'no list');
-    await lists.push(taken, NOON + 1, 5, 600);
+    await lists.push(taken, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
     expect(await lists.at(taken, 0)).toBe(NOON + 1);
 
     await relay.cut();
     const lived = startLivedTime();
     expect(await lists.at(key, 0)).toBeUndefined();
-    await lists.push(key, NOON + 2, 5, 600);
+    await lists.push(key, { atMs: NOON + 2, keep: 5, ttlSeconds: 600 });
     expect(await lists.at(key, 0)).toBe(NOON + 2);
     expect(lived.stop()).toBeLessThan(1_600);
 

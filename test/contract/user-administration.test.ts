@@ -98,7 +98,7 @@ describeEachStore('administered users', (opened) => {
         passkeys: await tx.passkeys.deleteAll(userId),
         factors: await tx.twoFactor.delete(userId),
         flows: await tx.flows.deleteOfUser(userId),
-        sessions: (await tx.sessions.revokeAll(userId, null, 'user_deleted', 900)).length,
+        sessions: (await tx.sessions.revokeAll({ userId, exceptSid: null, reason: 'user_deleted', now: 900 })).length,
       };
     });
 

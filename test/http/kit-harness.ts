@@ -115,12 +115,13 @@ export function openKit(options: KitOptions = {}) {
       auth: options.auth ?? {
         async authenticatePanel(authorization) {
           const principal = PANEL[authorization ?? ''];
-          if (!principal) throw new AppError('auth.unauthorized', 'unauthenticated', 'Sign in to continue.');
+          if (!principal)
+            throw new AppError('auth.unauthorized', 'unauthenticated', { message: 'Sign in to continue.' });
           return principal;
         },
         async authenticateApiKey(authorization, use) {
           if (authorization !== 'Bearer sk-good' || use.ip === undefined) {
-            throw new AppError('auth.api_key_invalid', 'unauthenticated', 'The API key is not valid.');
+            throw new AppError('auth.api_key_invalid', 'unauthenticated', { message: 'The API key is not valid.' });
           }
           return { kind: 'api_key', user: user(4, 1), key: { id: 9 }, group: 'default' } as ApiPrincipal;
         },
@@ -173,7 +174,8 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     .get(
       '/api/busy',
       () => {
-        throw new AppError('tasks.vendor_busy', 'rate_limited', 'Busy.', {
+        throw new AppError('tasks.vendor_busy', 'rate_limited', {
+          message: 'Busy.',
           retryAfterSeconds: 6.2,
           doNotRetry: true,
           cause: SECRET_CAUSE,
@@ -193,7 +195,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
       '/api/cookies/refuse',
       ({ cookie }) => {
         cookies.clear(cookie);
-        throw new AppError('auth.session_revoked', 'unauthenticated', 'Ended.');
+        throw new AppError('auth.session_revoked', 'unauthenticated', { message: 'Ended.' });
       },
       { public: true, critical: true },
     )

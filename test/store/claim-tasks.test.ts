@@ -20,11 +20,15 @@ test('a claim that fails for one channel hands over what it has of the others', 
     release: () => {},
     clock: systemClock,
     bind: (run) =>
-      createRepositories('sqlite', tablesOf('sqlite'), systemClock, (text, params) =>
-        /^update/i.test(text) && params.some((value) => broken.has(Number(value)))
-          ? Promise.reject(storeErrors.unavailable())
-          : run(text, params),
-      ),
+      createRepositories({
+        dialect: 'sqlite',
+        tables: tablesOf('sqlite'),
+        clock: systemClock,
+        run: (text, params) =>
+          /^update/i.test(text) && params.some((value) => broken.has(Number(value)))
+            ? Promise.reject(storeErrors.unavailable())
+            : run(text, params),
+      }),
   });
   const store = { ...driver.root, transaction: driver.transaction } as unknown as Parameters<typeof addRunningTask>[0];
   const here = await addRunningTask(store, { channelId: 910_001 });

@@ -95,7 +95,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await store.users.adminById(1)).toMatchObject({ hasAccessToken: true });
     expect(await store.sessions.bySid('s1')).toMatchObject({ status: 'active', refreshHash: 'r' });
     expect(await store.twoFactor.byUser(1)).toMatchObject({ secretSealed: 'sealed' });
-    expect(await store.flows.countTry('t', 'oauth', 5, 5)).toBeUndefined();
+    expect(await store.flows.countTry({ tokenHash: 't', purpose: 'oauth', limit: 5, now: 5 })).toBeUndefined();
     expect(await store.flows.consume('t', { purpose: 'oauth' }, 5)).toMatchObject({ payload: {} });
     await store.close();
   });

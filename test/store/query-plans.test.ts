@@ -145,8 +145,18 @@ const accounts: Query[] = [
   ['deleteDone', ({ flows }) => flows.deleteDone(100, 10), 'auth_flows', /auth_flows_expiry.*auth_flows_consumed/s],
   ['consume', ({ flows }) => flows.consume('t', { purpose: 'oauth' }, 5), 'auth_flows', 'auth_flows_token'],
   ['deleteOfUser', ({ flows }) => flows.deleteOfUser(7), 'auth_flows', 'auth_flows_user'],
-  ['countTry', ({ flows }) => flows.countTry('t', 'email_bind', 5, 5), 'auth_flows', 'auth_flows_token'],
-  ['takeCode', ({ flows }) => flows.takeCode('t', 'email_bind', ['s'], 5), 'auth_flows', 'auth_flows_token'],
+  [
+    'countTry',
+    ({ flows }) => flows.countTry({ tokenHash: 't', purpose: 'email_bind', limit: 5, now: 5 }),
+    'auth_flows',
+    'auth_flows_token',
+  ],
+  [
+    'takeCode',
+    ({ flows }) => flows.takeCode({ tokenHash: 't', purpose: 'email_bind', secretHashes: ['s'], now: 5 }),
+    'auth_flows',
+    'auth_flows_token',
+  ],
   ['owner', ({ identities }) => identities.owner('github', 's7'), CLAIMS, 'external_identity_claims_subject'],
   [
     'claim',
@@ -214,13 +224,14 @@ async function explained(
 ): Promise<string> {
   const plan: string[] = [];
   let rows = found;
-  const store = createRepositories(dialect, tablesOf(dialect), systemClock, async (text, params) => {
+  const explain: RunStatement = async (text, params) => {
     const prefix = dialect === 'sqlite' ? 'explain query plan ' : 'explain ';
     plan.push(...(await run(prefix + text, params)).map((row) => String(row.at(-1))));
     const answer = rows ?? [];
     rows = [];
     return answer as unknown[][];
-  });
+  };
+  const store = createRepositories({ dialect, tables: tablesOf(dialect), clock: systemClock, run: explain });
   await ask(store);
   return plan.join('\n');
 }

@@ -356,7 +356,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
       await store.transaction(async (tx) => {
         expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
-        await engine.billing.refund(tx, task, engine.billing.noBill(task), 'given up');
+        await engine.billing.refund(tx, task, { bill: engine.billing.noBill(task), reason: 'given up' });
       });
       held.letGo();
       const late = await until('the note', async () =>

@@ -158,7 +158,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
 
 /** The refusals that this file reads are conflicts. */
 function asConflict(error: unknown): never {
-  if (error instanceof AppError) throw new AppError(error.code, 'conflict', error.message);
+  if (error instanceof AppError) throw new AppError(error.code, 'conflict', { message: error.message });
   throw error;
 }
 

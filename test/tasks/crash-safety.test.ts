@@ -178,7 +178,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
         async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
           const value = await store.transaction(work);
           commits += 1;
-          if (commits === lost) throw new AppError('store.unavailable', 'unavailable', 'lost');
+          if (commits === lost) throw new AppError('store.unavailable', 'unavailable', { message: 'lost' });
           return value;
         },
       };
@@ -260,7 +260,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       tasks: {
         ...store.tasks,
         async byTaskId(taskId) {
-          if (fail) throw new AppError('store.unavailable', 'unavailable', 'lost');
+          if (fail) throw new AppError('store.unavailable', 'unavailable', { message: 'lost' });
           return store.tasks.byTaskId(taskId);
         },
       },

@@ -210,7 +210,7 @@ const describeKeys = (opened: () => OpenedStore) => {
   test('the lost answer of the commit that opens a task: the request goes on with it, and is sent once', async () => {
     const caller = await addCaller(store);
     let trouble: 'lost' | 'failed' | undefined;
-    const unknown = () => new AppError('store.outcome_unknown', 'unavailable', 'nobody knows');
+    const unknown = () => new AppError('store.outcome_unknown', 'unavailable', { message: 'nobody knows' });
     const node = await startEngine(
       {
         ...store,

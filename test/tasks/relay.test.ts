@@ -722,7 +722,7 @@ const describeRelay = (opened: () => OpenedStore) => {
         const now = trouble.shift();
         if (now === 'failed') throw new Error('the store fails');
         const value = await store.transaction(work);
-        if (now === 'lost') throw new AppError('store.outcome_unknown', 'unavailable', 'nobody knows');
+        if (now === 'lost') throw new AppError('store.outcome_unknown', 'unavailable', { message: 'nobody knows' });
         return value;
       },
     };

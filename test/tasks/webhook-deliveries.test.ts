@@ -393,7 +393,7 @@ describe('who waits for whom', () => {
     const settle: Store['webhooks']['settle'] = async (...ending) => {
       if (away === 0) return node.store.webhooks.settle(...ending);
       away -= 1;
-      throw new AppError('store.unavailable', 'unavailable', 'away');
+      throw new AppError('store.unavailable', 'unavailable', { message: 'away' });
     };
     node.startWorker({ ...node.store, webhooks: { ...node.store.webhooks, settle } });
     const seen = await after(node.store, await notify(node));

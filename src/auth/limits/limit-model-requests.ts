@@ -40,6 +40,6 @@ export function createModelRequestLimit(deps: {
 
     // As long as the longest limit needs: a user's keys may be of several groups.
     const keep = Math.max(everyone.success, ...[...groups.values()].map((own) => own.success));
-    return () => successLists.push(list, clock.nowMs(), keep, windowSeconds);
+    return () => successLists.push(list, { atMs: clock.nowMs(), keep, ttlSeconds: windowSeconds });
   };
 }

@@ -78,16 +78,22 @@ export function createMailCodes(deps: { store: Store; clock: Clock; keys: Purpos
       for (const key of keys) {
         const token = holderDigest(key, holder);
         if (!isLink(holder)) {
-          const tries = await store.flows.countTry(token, purpose, MAX_TRIES, clock.unix());
+          const tries = await store.flows.countTry({ tokenHash: token, purpose, limit: MAX_TRIES, now: clock.unix() });
           if (tries === undefined) continue;
         }
         const secrets = [codeDigest(key, holder, code)];
-        const flow = await store.flows.findCode(token, purpose, secrets, clock.unix());
+        const flow = await store.flows.findCode({
+          tokenHash: token,
+          purpose,
+          secretHashes: secrets,
+          now: clock.unix(),
+        });
         if (!flow) continue;
         return {
           flow,
           async take(tx) {
-            if (!(await tx.flows.takeCode(token, purpose, secrets, clock.unix()))) throw wrong();
+            if (!(await tx.flows.takeCode({ tokenHash: token, purpose, secretHashes: secrets, now: clock.unix() })))
+              throw wrong();
           },
         };
       }

@@ -18,7 +18,12 @@ export function createListSessions(deps: {
   const { store, clock } = deps;
   return async (principal) => {
     const { user, sid } = requireSession(principal);
-    const latest = await store.sessions.list(user.id, user.authVersion, clock.unix(), LISTED_SESSIONS);
+    const latest = await store.sessions.list({
+      userId: user.id,
+      authVersion: user.authVersion,
+      now: clock.unix(),
+      limit: LISTED_SESSIONS,
+    });
     const current = latest.find((session) => session.sid === sid) ?? (await store.sessions.bySid(sid));
     const others = latest.filter((session) => session.sid !== sid);
     return [...(current ? [current] : []), ...others]

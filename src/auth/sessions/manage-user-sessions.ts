@@ -44,7 +44,12 @@ export function createUserSessionManagement(deps: {
     async list(principal, userId) {
       const caller = requireSession(principal);
       const user = await find(userId);
-      const live = await store.sessions.list(user.id, user.authVersion, clock.unix(), LISTED_SESSIONS);
+      const live = await store.sessions.list({
+        userId: user.id,
+        authVersion: user.authVersion,
+        now: clock.unix(),
+        limit: LISTED_SESSIONS,
+      });
       return live.map((session) => describeSession(session, caller.sid));
     },
 

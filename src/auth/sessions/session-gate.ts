@@ -101,7 +101,7 @@ export function createSessionGate(deps: {
 
       let ended: string[] = [];
       const result = await change(async (tx) => {
-        ended = await tx.sessions.revokeAll(userId, exceptSid, reason, now);
+        ended = await tx.sessions.revokeAll({ userId, exceptSid, reason, now });
         return ended.length;
       });
 

@@ -15,12 +15,10 @@ export function describeCodes(): PublishedCode[] {
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // The database's own trouble reaches callers through every room.
   errors.push(
-    new AppError('store.unavailable', 'unavailable', 'The database does not answer. Try again shortly.'),
-    new AppError(
-      'store.outcome_unknown',
-      'unavailable',
-      'The database was lost while it was saving: look whether the change was made before you repeat it.',
-    ),
+    new AppError('store.unavailable', 'unavailable', { message: 'The database does not answer. Try again shortly.' }),
+    new AppError('store.outcome_unknown', 'unavailable', {
+      message: 'The database was lost while it was saving: look whether the change was made before you repeat it.',
+    }),
   );
   const codes = new Map<string, PublishedCode>();
   for (const error of errors) {

@@ -50,7 +50,9 @@ export async function sendContent(
     return contentResponse(await tasks.contentByLink(link, client), 'link');
   }
   if (api) return byKey(api, client);
-  throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
+  throw new AppError('auth.api_key_missing', 'unauthenticated', {
+    message: 'An API key or a signed artifact link is needed.',
+  });
 }
 
 /** How long a client may take for one chunk: as long as the listener lets connections idle. */

@@ -54,6 +54,6 @@ async function requireServable(ctx: ServiceContext, found: FoundSource): Promise
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
     const message = `Version ${nameOf(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;
-    throw new AppError(error.code, error.kind, message, { details: error.details });
+    throw new AppError(error.code, error.kind, { message, details: error.details });
   }
 }

@@ -140,7 +140,7 @@ export async function openPostgres(options: {
     if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
   }
 
-  async function inTime<T>(answer: Promise<T>): Promise<T> {
+  async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
     const late = clock
       .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
@@ -193,12 +193,12 @@ export async function openPostgres(options: {
     async exclusively(name, work) {
       guard.requireOutside();
       if (stopping.signal.aborted) throw storeErrors.unavailable({ message: 'The database has been closed.' });
-      return runExclusively(connectPostgres(options.databaseUrl, 1), inTime, name, work);
+      return runExclusively({ connection: connectPostgres(options.databaseUrl, 1), withinDeadline, name }, work);
     },
 
     async ping() {
       try {
-        await inTime(call((sql) => rows(sql, 'select 1', [])));
+        await withinDeadline(call((sql) => rows(sql, 'select 1', [])));
       } catch (error) {
         throw toStoreError(error);
       }
@@ -206,7 +206,7 @@ export async function openPostgres(options: {
 
     async close() {
       stopping.abort();
-      await inTime(listening.unlisten()).catch(() => undefined);
+      await withinDeadline(listening.unlisten()).catch(() => undefined);
       await Promise.all([listener.close({ timeout: 0 }), pool.sql.close({ timeout: CONNECT_TIMEOUT_S })]);
     },
   };

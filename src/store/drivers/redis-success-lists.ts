@@ -27,7 +27,7 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?:
         return own.at(key, index);
       }
     },
-    async push(key, atMs, keep, ttlSeconds) {
+    async push(key, { atMs, keep, ttlSeconds }) {
       try {
         const list = PREFIX + key;
         const results = await redis
@@ -39,7 +39,7 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?:
         const failed = results?.find(([error]) => error !== null);
         if (!results || failed) throw failed?.[0] ?? new Error('the transaction was not run');
       } catch {
-        await own.push(key, atMs, keep, ttlSeconds);
+        await own.push(key, { atMs, keep, ttlSeconds });
       }
     },
   };
@@ -77,7 +77,7 @@ export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache):
     async at(key, index) {
       return living(key)?.times.at(-1 - index);
     },
-    async push(key, atMs, keep, ttlSeconds) {
+    async push(key, { atMs, keep, ttlSeconds }) {
       const times = living(key)?.times ?? [];
       times.push(atMs);
       if (times.length > keep) times.splice(0, times.length - keep);

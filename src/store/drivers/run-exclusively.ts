@@ -1,23 +1,28 @@
 import type { SQL } from 'bun';
 import { toStoreError } from '../errors.ts';
 
-/** Away from the names that transactions lock. */
+/** The prefix keeps these names apart from those that transactions lock. */
 const KEY = `hashtextextended('exclusively ' || $1, 0)`;
 
+export type ExclusiveLock = {
+  /** Used for this lock only. It is closed at the end. */
+  connection: SQL;
+  /** Rejects when the answer is late: a connection may be cut without notice. */
+  withinDeadline: <R>(answer: Promise<R>) => Promise<R>;
+  name: string;
+};
+
 /**
- * Runs `work` while `connection`, which is its own and is closed at the end, holds the advisory
- * lock of `name`; `undefined` when another session of the database holds it. Should the connection
- * break during the work, the server frees the lock early and the work goes on. `inTime` rejects
- * what is not answered soon: a connection may be cut without a word.
+ * Runs `work` while `connection` holds the advisory lock of `name`. Resolves with `undefined` when
+ * another session of the database holds it. If the connection breaks during the work, the server
+ * frees the lock early and the work continues.
  */
 export async function runExclusively<T>(
-  connection: SQL,
-  inTime: <R>(answer: Promise<R>) => Promise<R>,
-  name: string,
+  { connection, withinDeadline, name }: ExclusiveLock,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
   const ask = async (question: string): Promise<boolean> => {
-    const rows: unknown[][] = await inTime(connection.unsafe(`select ${question}(${KEY})`, [name]).values());
+    const rows: unknown[][] = await withinDeadline(connection.unsafe(`select ${question}(${KEY})`, [name]).values());
     return rows[0]?.[0] === true;
   };
   try {

@@ -4,7 +4,6 @@
  */
 import type {
   ApiKeyRecord,
-  FlowPurpose,
   FlowRecord,
   FormerSecret,
   PasskeyRecord,
@@ -52,9 +51,9 @@ export interface SessionStore {
   /** False when it was not active. */
   revoke(sid: string, reason: string, now: number): Promise<boolean>;
   /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */
-  revokeAll(userId: number, exceptSid: string | null, reason: string, now: number): Promise<string[]>;
+  revokeAll(sessions: { userId: number; exceptSid: string | null; reason: string; now: number }): Promise<string[]>;
   /** Active, unexpired, of this auth version; the latest active first; at most `limit`. */
-  list(userId: number, authVersion: number, now: number, limit: number): Promise<SessionRecord[]>;
+  list(sessions: { userId: number; authVersion: number; now: number; limit: number }): Promise<SessionRecord[]>;
   /**
    * A user's sessions of an address key, and those without one, whatever became of them; the newest
    * first; at most `limit`.
@@ -138,6 +137,11 @@ export type NewCode = Omit<FlowRecord, 'consumedAt'> & {
   secretHash: string;
 };
 
+/** Which flow is asked for. */
+export type FlowToken = Pick<FlowRecord, 'tokenHash' | 'purpose'>;
+/** The hashes that the sent code may have, one for each secret in use. */
+export type CodeCandidates = { secretHashes: readonly string[]; now: number };
+
 export interface FlowStore {
   /** False when this token is known: a signed assertion that was seen before. */
   insert(flow: FlowRecord): Promise<boolean>;
@@ -155,28 +159,18 @@ export interface FlowStore {
    * `undefined` when the flow is unknown, expired, used, or was tried `limit` times. It must be
    * committed before `takeCode`, so never in the same transaction.
    */
-  countTry(tokenHash: string, purpose: FlowPurpose, limit: number, now: number): Promise<number | undefined>;
+  countTry(flow: FlowToken & { limit: number; now: number }): Promise<number | undefined>;
   /**
    * An unused, unexpired flow with a code, if its secret is among these candidates (one a key).
    * Uses nothing up.
    */
-  findCode(
-    tokenHash: string,
-    purpose: FlowPurpose,
-    secretHashes: readonly string[],
-    now: number,
-  ): Promise<FlowRecord | undefined>;
+  findCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
   /**
    * Uses a flow with a code up in one statement, if its secret is among these candidates (one a
    * key): among concurrent callers one gets it. Tries are not looked at: `countTry` let the caller
    * through.
    */
-  takeCode(
-    tokenHash: string,
-    purpose: FlowPurpose,
-    secretHashes: readonly string[],
-    now: number,
-  ): Promise<FlowRecord | undefined>;
+  takeCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
   /** Deletes all flows that are bound to a user; gives their number. */
   deleteOfUser(userId: number): Promise<number>;
   /**

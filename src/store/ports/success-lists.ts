@@ -12,5 +12,5 @@ export interface SuccessLists {
    * Puts `atMs` in front and keeps the newest `keep`; the list goes after `ttlSeconds` without
    * another.
    */
-  push(key: string, atMs: number, keep: number, ttlSeconds: number): Promise<void>;
+  push(key: string, entry: { atMs: number; keep: number; ttlSeconds: number }): Promise<void>;
 }

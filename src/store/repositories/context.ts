@@ -54,7 +54,10 @@ export type Context = {
   lock: (name: string) => Promise<void>;
 };
 
-export function createContext(dialect: Store['dialect'], tables: Tables, clock: Clock, runRaw: RunStatement): Context {
+/** What a context is made from. `run` gets text and parameters as the builder made them. */
+export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
+
+export function createContext({ dialect, tables, clock, run: runRaw }: ContextDeps): Context {
   const run: RunStatement = (text, params) => runRaw(text, params.map(storable));
   const db = bindDatabase(dialect, run);
   const writer = dialect === 'sqlite' ? new SQLiteAsyncDialect() : new PgDialect();

@@ -76,7 +76,7 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
       await db.insert(flows).values(row).onConflictDoUpdate({ target: flows.tokenHash, set: row });
     },
 
-    async countTry(tokenHash, purpose, limit, now) {
+    async countTry({ tokenHash, purpose, limit, now }) {
       const [counted] = await db
         .update(flows)
         .set({ tries: sql`${flows.tries} + 1` })
@@ -85,7 +85,7 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
       return counted?.tries;
     },
 
-    async findCode(tokenHash, purpose, secretHashes, now) {
+    async findCode({ tokenHash, purpose, secretHashes, now }) {
       const [row] = await db
         .select(columns)
         .from(flows)
@@ -93,7 +93,7 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
       return row && toRecord(row);
     },
 
-    async takeCode(tokenHash, purpose, secretHashes, now) {
+    async takeCode({ tokenHash, purpose, secretHashes, now }) {
       const [row] = await db
         .update(flows)
         .set({ consumedAt: now })

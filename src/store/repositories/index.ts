@@ -1,12 +1,9 @@
-import type { Clock } from '../../kernel/index.ts';
-import type { RunStatement } from '../drivers/connection.ts';
 import type { TaskClaims } from '../drivers/memory-leases.ts';
 import { toStoreError } from '../errors.ts';
-import type { Repositories, Store } from '../ports/index.ts';
-import type { Tables } from '../schema/index.ts';
+import type { Repositories } from '../ports/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createChannelStore } from './channels.ts';
-import { createContext } from './context.ts';
+import { type ContextDeps, createContext } from './context.ts';
 import { createFigureStore } from './figures.ts';
 import { createFlowStore } from './flows.ts';
 import { createIdempotencyStore } from './idempotency.ts';
@@ -28,14 +25,8 @@ import { createWebhookStore } from './webhooks.ts';
  * All repositories over one way to run statements. What a driver throws leaves them as an error of
  * the store.
  */
-export function createRepositories(
-  dialect: Store['dialect'],
-  tables: Tables,
-  clock: Clock,
-  run: RunStatement,
-  claims?: TaskClaims,
-): Repositories {
-  const context = createContext(dialect, tables, clock, run);
+export function createRepositories(deps: ContextDeps, claims?: TaskClaims): Repositories {
+  const context = createContext(deps);
   return {
     users: withStoreErrors(createUserStore(context)),
     sessions: withStoreErrors(createSessionStore(context)),

@@ -136,7 +136,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       return revoked.length === 1;
     },
 
-    async revokeAll(userId, exceptSid, reason, now) {
+    async revokeAll({ userId, exceptSid, reason, now }) {
       const revoked = await db
         .update(sessions)
         .set({ status: 'revoked', revokedAt: now, revokedReason: reason })
@@ -145,7 +145,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       return revoked.map(({ sid }) => sid);
     },
 
-    async list(userId, authVersion, now, limit) {
+    async list({ userId, authVersion, now, limit }) {
       const rows = await db
         .select()
         .from(sessions)

@@ -92,12 +92,8 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
       .prepare();
   const writes = new Map<string, ReturnType<typeof prepareWrite>>();
 
-  async function write(
-    lease: Lease,
-    change: TaskChange,
-    extra: Record<string, SQL>,
-    nextPollInMs = 0,
-  ): Promise<boolean> {
+  type LeaseWrite = { extra: Record<string, SQL>; nextPollInMs?: number };
+  async function write(lease: Lease, change: TaskChange, { extra, nextPollInMs = 0 }: LeaseWrite): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
     const { runOut = false, reserved } = lease;
     const fence = held && !runOut ? held.book.fenceOf(lease) : lease;
@@ -181,9 +177,9 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
     },
 
     advance: (lease, change, nextPollInMs) =>
-      nextPollInMs === null ? write(lease, change, spend) : write(lease, change, dueAgain, nextPollInMs),
+      write(lease, change, nextPollInMs === null ? { extra: spend } : { extra: dueAgain, nextPollInMs }),
 
-    amend: (lease, change) => write(lease, change, {}),
+    amend: (lease, change) => write(lease, change, { extra: {} }),
 
     async pullForwardDueTimes(maxAheadMs) {
       const pulledForward = await db

@@ -75,7 +75,7 @@ export async function moveRelay(
   const held = await deps.store.transaction(async (tx) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;
-    await deps.billing.reserveAgain(tx, { ...asTask(relay), quota }, relay.quota, attempt);
+    await deps.billing.replaceReservation(tx, { ...asTask(relay), quota }, { reserved: relay.quota, attempt });
     return true;
   });
   if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });
@@ -151,7 +151,7 @@ export async function refundRelay(
       // What came to nothing may be asked for again. What nobody knows may not: the vendor would be
       // asked, and bill, twice.
       if (!mayBeDone) await tx.idempotency.free(stored.userId, stored.relayId);
-      await billing.refund(tx, asTask(stored), bill, reason);
+      await billing.refund(tx, asTask(stored), { bill, reason });
       return true;
     });
   } catch (error) {

@@ -64,7 +64,7 @@ export async function finishTask(
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
     if (succeeded) await billing.settle(tx, task, bill);
-    else await billing.refund(tx, task, bill, reason);
+    else await billing.refund(tx, task, { bill, reason });
     return true;
   });
   if (ended) {

@@ -20,4 +20,4 @@ export function toStoredFailure(error: unknown): StoredFailure {
 }
 
 export const fromStoredFailure = ({ code, kind, message, ...rest }: StoredFailure): AppError =>
-  new AppError(code, kind, message, { ...rest, replayed: true });
+  new AppError(code, kind, { message, ...rest, replayed: true });

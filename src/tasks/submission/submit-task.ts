@@ -175,7 +175,7 @@ async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, at
     if (!(await tx.tasks.amend(leaseOf(task), change))) return false;
     // Preparing this channel's request took its time, and nothing renewed the lease meanwhile.
     await tx.tasks.renew(leaseOf(task), SUBMIT_LEASE_MS);
-    await deps.billing.reserveAgain(tx, { ...task, quota }, task.quota, attempt);
+    await deps.billing.replaceReservation(tx, { ...task, quota }, { reserved: task.quota, attempt });
     return true;
   });
   if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });

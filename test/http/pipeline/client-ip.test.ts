@@ -145,7 +145,7 @@ describe('the address that decides, while TRUSTED_PROXIES is unset', () => {
         authenticatePanel: () => Promise.reject(new Error('not asked')),
         async authenticateApiKey(_authorization, { ip }) {
           asked.push(`key ${ip}`);
-          throw new AppError('auth.api_key_ip_not_allowed', 'forbidden', 'Not from there.');
+          throw new AppError('auth.api_key_ip_not_allowed', 'forbidden', { message: 'Not from there.' });
         },
       },
     });

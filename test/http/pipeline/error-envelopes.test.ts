@@ -48,7 +48,7 @@ describe('published codes', () => {
     ['upstream_timeout', 504, 'server_error'],
   ];
   test.each(kinds)('%s: %d, %s', async (kind, status, type) => {
-    const error = new AppError('tasks.some_reason', kind, 'Said.', { param: 'model' });
+    const error = new AppError('tasks.some_reason', kind, { message: 'Said.', param: 'model' });
     expect(statusOf(error)).toBe(status);
     const response = errorResponse(error, 'openai', 'r');
     expect([response.status, await response.json()]).toEqual([

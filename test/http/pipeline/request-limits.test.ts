@@ -7,7 +7,7 @@ import { createMemoryCounters } from '../../../src/store/index.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 const tooMany = (retryAfterSeconds: number) =>
-  new AppError('auth.rate_limited', 'rate_limited', 'Too many.', { retryAfterSeconds });
+  new AppError('auth.rate_limited', 'rate_limited', { message: 'Too many.', retryAfterSeconds });
 
 describe('the Critical limit per address', () => {
   test('counts before anything else is looked at', async () => {

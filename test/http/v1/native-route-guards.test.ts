@@ -59,7 +59,7 @@ const app = openKit({
     limits: { modelRequests },
     auth: {
       async authenticateApiKey() {
-        throw new AppError('auth.api_key_exhausted', 'unauthenticated', 'The budget is used up.');
+        throw new AppError('auth.api_key_exhausted', 'unauthenticated', { message: 'The budget is used up.' });
       },
     },
   }),
@@ -140,7 +140,7 @@ test('flood without a key: two refusals at once go to plugins, the others are an
     new Set(['401,authentication_error']),
   );
   answer = async () => {
-    throw new AppError('tasks.x', 'invalid', 'No.');
+    throw new AppError('tasks.x', 'invalid', { message: 'No.' });
   };
   const caller = post('/acme/x');
   gate.resolve();
@@ -192,7 +192,7 @@ describe('the limit of model requests', () => {
     answer = async () => ({ body: null, replayed: true });
     expect((await post('/acme/x')).headers.get('idempotent-replayed')).toBe('true');
     answer = async () => {
-      throw new AppError('tasks.x', 'invalid', 'No.');
+      throw new AppError('tasks.x', 'invalid', { message: 'No.' });
     };
     await post('/acme/x');
     expect(counted).toEqual(['begun', 'begun']);
