@@ -35,7 +35,7 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
     pattern: /own-identity|guard-move|pass-?challenge|speak-?oauth/i,
     use: 'find-or-create-user, check-, verify-captcha',
   },
-  { pattern: /\bLetter\b|\bletters\b(?! (and|or|of|in)\b)|allowLetter/, use: 'mail' },
+  { pattern: /\bLetter\b|[a-z]Letters?\b|limit-letters/, use: 'mail' },
   { pattern: /sound-?parts/i, use: 'valid-parts' },
   { pattern: /\bjudges?\b|\bjudged\b|\bjudge[A-Z-]/, use: 'check' },
   { pattern: /stop-?list/i, use: 'shutdown' },
