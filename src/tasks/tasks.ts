@@ -208,7 +208,11 @@ export function createTasks(services: TaskServices): Tasks {
         if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
         const model = task.properties.originModelName;
         const context = protocolContext(plugin.manifest, 'proto_video', request, { operation: 'retrieve', model });
-        const rendered = await renderVideo(plugin, context, taskView(task), { owner: userOwner(task.userId) });
+        const rendered = await renderVideo(
+          plugin,
+          { ctx: context, task: taskView(task) },
+          { owner: userOwner(task.userId) },
+        );
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: a plugin that renders badly costs its additions, not the answer.
         deps.logger.warn(

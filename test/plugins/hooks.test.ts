@@ -214,7 +214,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   ['a model with a line end', { url, rewriteModel: 'a\nb' }, bad('rewriteModel must not contain control characters')],
   ['a relative url', { url: '/jobs' }, bad('the request URL must be an absolute http or https URL')],
   ['an unknown method', { url, method: 'TRACE' }, bad('method must be one of GET, POST, PUT, PATCH, DELETE')],
-  ['a host header', { url, headers: { Host: 'x' } }, bad('header "Host" is set by the host alone')],
+  ['a host header', { url, headers: { Host: 'x' } }, bad('header "Host" is set only by the host')],
   ['header smuggling', { url, headers: { a: 'x\r\nb: y' } }, bad('header "a" has no valid value')],
   ['a bad header name', { url, headers: { 'a b': 'x' } }, bad('header name "a b" is not valid')],
   ['a header that is no text', { url, headers: { a: 1 } }, bad('header "a" must be a string')],
@@ -382,7 +382,7 @@ const urls: [name: string, url: string, base: string, credentialless: boolean, e
 
 describe('request URLs', () => {
   test.each(urls)('%s', (_name, text, base, credentialless, error) => {
-    const checked = checkRequestUrl(echo.manifest, base, text, credentialless);
+    const checked = checkRequestUrl(echo.manifest, { channelBaseUrl: base, url: text, credentialless });
     expect(checked.ok ? null : checked.error).toBe(error);
   });
 });
@@ -448,10 +448,14 @@ describe('queries', () => {
     ['a text', 'SUCCESS', 'invalid_result: the plugin returned no task result'],
   ];
   test.each(results)('parseTaskResult: %s', async (_name, returned, parsed) => {
-    const outcome = await parseTaskResult(echo, polled(), returned as null, response, {
-      owner: 'user:1',
-      secrets: ['key-12345'],
-    });
+    const outcome = await parseTaskResult(
+      echo,
+      { ctx: polled(), body: returned as null, response },
+      {
+        owner: 'user:1',
+        secrets: ['key-12345'],
+      },
+    );
     expect(brief(outcome)).toEqual(parsed);
   });
 
@@ -464,12 +468,12 @@ describe('queries', () => {
       'x',
       { taskId: 'b', status: 'ODD', reason: 'r' },
     ];
-    const outcome = await parseBatchResult(echo, ctx, items, response, { owner: 'user:1' });
+    const outcome = await parseBatchResult(echo, { ctx, body: items, response }, { owner: 'user:1' });
     if (!outcome.ok) throw new Error(outcome.error.message);
     expect([...outcome.value.keys()]).toEqual(['a', 'b']);
     expect(outcome.value.get('a')).toMatchObject({ status: 'SUCCESS', data: { x: 1 }, finishTime: 5 });
     expect(outcome.value.get('b')).toMatchObject({ status: 'UNKNOWN', reason: 'r' });
-    expect(brief(await parseBatchResult(echo, ctx, { items }, response, { owner: 'user:1' }))).toBe(
+    expect(brief(await parseBatchResult(echo, { ctx, body: { items }, response }, { owner: 'user:1' }))).toBe(
       'invalid_result: the plugin returned no list of task results',
     );
   });
@@ -477,7 +481,11 @@ describe('queries', () => {
 
 describe('parseSubmitResponse', () => {
   const answered = (body: unknown) =>
-    parseSubmitResponse(echo, driver(null), { statusCode: 200, headers: {}, body: body as null }, { owner: 'user:1' });
+    parseSubmitResponse(
+      echo,
+      { ctx: driver(null), response: { statusCode: 200, headers: {}, body: body as null } },
+      { owner: 'user:1' },
+    );
   test('gives id, data, immediate result and state', async () => {
     expect(await answered({ taskId: 'up', taskData: [1], immediate: { status: 'SUCCESS' }, state: 1 })).toEqual({
       ok: true,
@@ -526,12 +534,20 @@ describe('usage', () => {
   test('completion may count tokens, and a plugin without the hook reports nothing', async () => {
     const done = { status: 'SUCCESS' };
     expect(
-      brief(await extractUsageOnComplete(echo, polled(), done, { completionTokens: 90_000 }, { owner: 'user:1' })),
+      brief(
+        await extractUsageOnComplete(
+          echo,
+          { ctx: polled(), result: done, body: { completionTokens: 90_000 } },
+          { owner: 'user:1' },
+        ),
+      ),
     ).toEqual({
       completionTokens: 90_000,
     });
     const plain = await load(pluginSource());
-    expect(brief(await extractUsageOnComplete(plain, polled(), done, {}, { owner: 'user:1' }))).toBeNull();
+    expect(
+      brief(await extractUsageOnComplete(plain, { ctx: polled(), result: done, body: {} }, { owner: 'user:1' })),
+    ).toBeNull();
   });
   test('unbilled quantity: a request cannot ask for more pieces or seconds than are priced', () => {
     const schema = echo.manifest.usageSchema;
@@ -644,7 +660,13 @@ describe('decoders and presenters', () => {
     async (returned, outcome) => {
       const expected = typeof outcome === 'string' ? `invalid_result: ${outcome}` : outcome;
       expect(
-        brief(await decodeProtocolRequest(echo, 'proto_video', protocolContext(returned), { owner: 'user:1' })),
+        brief(
+          await decodeProtocolRequest(
+            echo,
+            { protocol: 'proto_video', ctx: protocolContext(returned) },
+            { owner: 'user:1' },
+          ),
+        ),
       ).toEqual(expected as object);
     },
   );
@@ -653,7 +675,7 @@ describe('decoders and presenters', () => {
     const [submit, dynamic] = echo.manifest.routes;
     if (!submit || !dynamic) throw new Error('routes are missing');
     const decode = async (route: typeof submit, value: unknown) =>
-      brief(await decodeNativeRequest(echo, route, protocolContext(value), { owner: 'user:1' }));
+      brief(await decodeNativeRequest(echo, { route, ctx: protocolContext(value) }, { owner: 'user:1' }));
     expect(await decode(submit, intent)).toEqual({ kind: 'submit', model: 'm1', action: 'act' });
     expect(await decode(submit, { ...intent, action: 'own' })).toMatchObject({ action: 'own' });
     expect(await decode(submit, { ...intent, action: ' ' })).toMatchObject({ action: 'act' });
@@ -678,22 +700,32 @@ describe('decoders and presenters', () => {
       created_at: 1,
     };
     expect(
-      brief(await renderVideo(echo, protocolContext(null), { ...view, data: { seconds: '8' } }, { owner: 'user:1' })),
+      brief(
+        await renderVideo(
+          echo,
+          { ctx: protocolContext(null), task: { ...view, data: { seconds: '8' } } },
+          { owner: 'user:1' },
+        ),
+      ),
     ).toEqual({
       seconds: '8',
     });
     expect(
-      brief(await renderVideo(echo, protocolContext(null), { ...view, data: [1] }, { owner: 'user:1' })),
+      brief(await renderVideo(echo, { ctx: protocolContext(null), task: { ...view, data: [1] } }, { owner: 'user:1' })),
     ).toContain('the plugin rendered no object');
     const [route] = echo.manifest.routes;
     if (!route) throw new Error('routes are missing');
-    expect(brief(await renderNative(echo, route, protocolContext(null), [view], { owner: 'user:1' }))).toEqual([view]);
+    expect(
+      brief(await renderNative(echo, { route, ctx: protocolContext(null), task: [view] }, { owner: 'user:1' })),
+    ).toEqual([view]);
     const error = { code: 'task_not_found', message: 'x', httpStatus: 404, retryable: false, requestId: 'r' };
-    expect(brief(await renderNativeError(echo, protocolContext(null), error, { owner: 'user:1' }))).toEqual({
+    expect(brief(await renderNativeError(echo, { ctx: protocolContext(null), error }, { owner: 'user:1' }))).toEqual({
       vendor: 'task_not_found',
     });
     expect(
-      brief(await renderNativeError(await load(pluginSource()), protocolContext(null), error, { owner: 'user:1' })),
+      brief(
+        await renderNativeError(await load(pluginSource()), { ctx: protocolContext(null), error }, { owner: 'user:1' }),
+      ),
     ).toBeUndefined();
   });
 });

@@ -70,18 +70,19 @@ const call = { owner: SYSTEM_OWNER };
 const GATEWAY: Record<string, (ctx: never) => Promise<unknown>> = {
   buildSubmitRequest: (ctx: Context) =>
     buildSubmitRequest(plugin, { files: [], ...ctx } as never, { ...call, pinnedModel: String(ctx.model) }),
-  parseSubmitResponse: (ctx) => parseSubmitResponse(plugin, ctx, {} as never, call),
+  parseSubmitResponse: (ctx) => parseSubmitResponse(plugin, { ctx, response: {} as never }, call),
   buildQueryRequest: (ctx) => buildQueryRequest(plugin, ctx, call),
-  parseTaskResult: (ctx) => parseTaskResult(plugin, ctx, null, {} as never, call),
-  parseBatchResult: (ctx) => parseBatchResult(plugin, ctx, null, {} as never, call),
+  parseTaskResult: (ctx) => parseTaskResult(plugin, { ctx, body: null, response: {} as never }, call),
+  parseBatchResult: (ctx) => parseBatchResult(plugin, { ctx, body: null, response: {} as never }, call),
   extractUsage: (ctx) => extractUsage(plugin, ctx, call),
   listArtifacts: (ctx) => listArtifacts(plugin, ctx, call),
   buildContentRequest: (ctx) => buildContentRequest(plugin, ctx, call),
-  'protocols.proto_video.decodeRequest': (ctx) => decodeProtocolRequest(plugin, 'proto_video', ctx, call),
-  'protocols.proto_video.render': (ctx) => renderVideo(plugin, ctx, {} as never, call),
-  'protocols.proto_responses.renderEvents': (ctx) => renderEvents(plugin, ctx, {} as never, undefined, call),
-  'protocols.proto_responses.renderFinal': (ctx) => renderFinal(plugin, ctx, {} as never, call),
-  'native.take': (ctx) => decodeNativeRequest(plugin, plugin.manifest.routes[0] as never, ctx, call),
+  'protocols.proto_video.decodeRequest': (ctx) => decodeProtocolRequest(plugin, { protocol: 'proto_video', ctx }, call),
+  'protocols.proto_video.render': (ctx) => renderVideo(plugin, { ctx, task: {} as never }, call),
+  'protocols.proto_responses.renderEvents': (ctx) =>
+    renderEvents(plugin, { ctx, task: {} as never, previous: undefined }, call),
+  'protocols.proto_responses.renderFinal': (ctx) => renderFinal(plugin, { ctx, task: {} as never }, call),
+  'native.take': (ctx) => decodeNativeRequest(plugin, { route: plugin.manifest.routes[0] as never, ctx }, call),
 };
 
 const url = 'https://api.example/jobs';
@@ -93,7 +94,7 @@ describe('what the gateway refuses, a dry run and a fixture refuse in the same w
   test.each<[name: string, hook: string, returns: unknown, ctx: object, words: string]>([
     ['another host', 'buildSubmitRequest', { url: 'https://evil.example/' }, {}, 'host "evil.example" is not allowed'],
     ['plain http', 'buildSubmitRequest', { url: 'http://api.example/' }, {}, 'host "api.example" is not allowed'],
-    ['a header of the host', 'buildSubmitRequest', { url, headers: { Host: 'x' } }, {}, 'set by the host alone'],
+    ['a header of the host', 'buildSubmitRequest', { url, headers: { Host: 'x' } }, {}, 'set only by the host'],
     ['a placeholder that is none', 'buildSubmitRequest', place({ encoding: 'hex' }), {}, 'invalid file placeholder'],
     ['an unknown file', 'buildSubmitRequest', place({}), { files: [] }, 'unknown file reference'],
     [

@@ -143,23 +143,29 @@ describe.each([
     const { route } = match;
 
     const asked = call({ req_key: 'brush_t2v', prompt: 'a cat' }, { query: { Action: ['Submit'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, route, asked, { owner: 'user:1' }))).toMatchObject({
+    expect(await outcomeOf(decodeNativeRequest(plugin, { route, ctx: asked }, { owner: 'user:1' }))).toMatchObject({
       kind: 'submit',
       model: 'brush_t2v',
       action: 'text_to_video',
       requestBody: { prompt: 'a cat', images: [] },
     });
     const query = call({ task_id: 'task_1' }, { query: { Action: ['GetResult'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, route, query, { owner: 'user:1' }))).toEqual({
+    expect(await outcomeOf(decodeNativeRequest(plugin, { route, ctx: query }, { owner: 'user:1' }))).toEqual({
       kind: 'query',
       taskIds: ['task_1'],
     });
-    const wrong = await decodeNativeRequest(plugin, route, call({}, { query: { Action: ['Delete'] } }), {
-      owner: 'user:1',
-    });
+    const wrong = await decodeNativeRequest(
+      plugin,
+      { route, ctx: call({}, { query: { Action: ['Delete'] } }) },
+      {
+        owner: 'user:1',
+      },
+    );
     expect(wrong).toMatchObject({ ok: false, error: { kind: 'thrown', message: 'unsupported Action' } });
 
-    const shown = await outcomeOf(renderNative(plugin, route, query, [view({ data: finished })], { owner: 'user:1' }));
+    const shown = await outcomeOf(
+      renderNative(plugin, { route, ctx: query, task: [view({ data: finished })] }, { owner: 'user:1' }),
+    );
     expect(shown).toEqual({ ...finished, data: { ...finished.data, task_id: 'task_1' } });
     const failure = {
       code: 'task_not_found',
@@ -168,7 +174,7 @@ describe.each([
       retryable: false,
       requestId: 'r',
     };
-    expect(await outcomeOf(renderNativeError(plugin, query, failure, { owner: 'user:1' }))).toEqual({
+    expect(await outcomeOf(renderNativeError(plugin, { ctx: query, error: failure }, { owner: 'user:1' }))).toEqual({
       code: 404,
       message: 'Task not found',
     });
@@ -193,12 +199,12 @@ describe.each([
       'X-Date',
     ]);
     const sent = { statusCode: 200, headers: {}, body: { code: 10000, data: { task_id: 'v1' } } };
-    expect(await outcomeOf(parseSubmitResponse(plugin, ctx, sent, { owner: 'user:1' }))).toMatchObject({
+    expect(await outcomeOf(parseSubmitResponse(plugin, { ctx, response: sent }, { owner: 'user:1' }))).toMatchObject({
       taskId: 'v1',
       taskData: sent.body,
     });
     const refused = { ...sent, body: { code: 50400, message: 'no quota' } };
-    expect(await parseSubmitResponse(plugin, ctx, refused, { owner: 'user:1' })).toMatchObject({
+    expect(await parseSubmitResponse(plugin, { ctx, response: refused }, { owner: 'user:1' })).toMatchObject({
       ok: false,
       error: { message: 'no quota' },
     });
@@ -206,7 +212,7 @@ describe.each([
       method: 'POST',
     });
     expect(
-      await outcomeOf(parseTaskResult(plugin, polled('v1'), finished, response, { owner: 'user:1' })),
+      await outcomeOf(parseTaskResult(plugin, { ctx: polled('v1'), body: finished, response }, { owner: 'user:1' })),
     ).toMatchObject({
       status: 'SUCCESS',
     });
@@ -218,7 +224,11 @@ describe.each([
     expect(await outcomeOf(extractUsage(plugin, ctx, { owner: 'user:1' }))).toEqual({ seconds: 10, quality: 'full' });
     expect(
       await outcomeOf(
-        extractUsageOnComplete(plugin, polled('v1'), { status: 'SUCCESS' }, finished, { owner: 'user:1' }),
+        extractUsageOnComplete(
+          plugin,
+          { ctx: polled('v1'), result: { status: 'SUCCESS' }, body: finished },
+          { owner: 'user:1' },
+        ),
       ),
     ).toEqual({
       seconds: 5,
@@ -258,16 +268,22 @@ describe.each([
       ...more,
     });
     const video = ctx(`${prefix}_video`, { model: 'brush_t2v', prompt: 'a cat' });
-    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_video', video, { owner: 'user:1' }))).toMatchObject({
+    expect(
+      await outcomeOf(decodeProtocolRequest(plugin, { protocol: 'proto_video', ctx: video }, { owner: 'user:1' })),
+    ).toMatchObject({
       model: 'brush_t2v',
     });
     expect(
-      await outcomeOf(renderVideo(plugin, { ...video, operation: 'retrieve' }, view(), { owner: 'user:1' })),
+      await outcomeOf(
+        renderVideo(plugin, { ctx: { ...video, operation: 'retrieve' }, task: view() }, { owner: 'user:1' }),
+      ),
     ).toMatchObject({
       status: 'completed',
     });
     const text = ctx(`${prefix}_responses`, { model: 'brush_t2v', input: 'a cat' });
-    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_responses', text, { owner: 'user:1' }))).toMatchObject({
+    expect(
+      await outcomeOf(decodeProtocolRequest(plugin, { protocol: 'proto_responses', ctx: text }, { owner: 'user:1' })),
+    ).toMatchObject({
       requestBody: { prompt: 'a cat' },
     });
 
@@ -318,10 +334,12 @@ describe.each([
         { task_id: 'b', status: 'IN_PROGRESS' },
       ],
     };
-    const items = await outcomeOf(parseBatchResult(plugin, ctx, body as Json, response, { owner: 'user:1' }));
+    const items = await outcomeOf(parseBatchResult(plugin, { ctx, body: body as Json, response }, { owner: 'user:1' }));
     expect([...items].map(([id, { status }]) => `${id} ${status}`)).toEqual(['a SUCCESS', 'b IN_PROGRESS']);
     const sent = { statusCode: 200, headers: {}, body: { code: 'success', data: 'a' } };
-    expect(await outcomeOf(parseSubmitResponse(plugin, driver({}), sent, { owner: 'user:1' }))).toMatchObject({
+    expect(
+      await outcomeOf(parseSubmitResponse(plugin, { ctx: driver({}), response: sent }, { owner: 'user:1' })),
+    ).toMatchObject({
       taskId: 'a',
     });
   });
@@ -337,7 +355,7 @@ describe.each([
     };
     const { route, params } = routeOf('POST', '/chorus/submit/music');
     const decoded = await outcomeOf(
-      decodeNativeRequest(plugin, route, call({ prompt: 'la' }, { params }), { owner: 'user:1' }),
+      decodeNativeRequest(plugin, { route, ctx: call({ prompt: 'la' }, { params }) }, { owner: 'user:1' }),
     );
     expect(decoded).toMatchObject({
       kind: 'submit',
@@ -352,16 +370,24 @@ describe.each([
 
     const fetched = routeOf('POST', '/chorus/fetch').route;
     const asked = call({ ids: ['task_1', 'task_2'] });
-    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, asked, { owner: 'user:1' }))).toEqual({
+    expect(await outcomeOf(decodeNativeRequest(plugin, { route: fetched, ctx: asked }, { owner: 'user:1' }))).toEqual({
       kind: 'query',
       taskIds: ['task_1', 'task_2'],
     });
     expect(
-      await outcomeOf(renderNative(plugin, fetched, asked, [view(), view({ task_id: 'task_2' })], { owner: 'user:1' })),
+      await outcomeOf(
+        renderNative(
+          plugin,
+          { route: fetched, ctx: asked, task: [view(), view({ task_id: 'task_2' })] },
+          { owner: 'user:1' },
+        ),
+      ),
     ).toMatchObject({
       data: [{ task_id: 'task_1' }, { task_id: 'task_2' }],
     });
-    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, call({}), { owner: 'user:1' }))).toEqual({
+    expect(
+      await outcomeOf(decodeNativeRequest(plugin, { route: fetched, ctx: call({}) }, { owner: 'user:1' })),
+    ).toEqual({
       kind: 'query',
       taskIds: [],
     });

@@ -12,22 +12,17 @@ import {
   readText,
 } from './read-descriptor.ts';
 
-/** A request to the vendor that has passed every rule. */
+/** A request to the vendor that has passed all checks. */
 export type PluginRequest = { url: string; method: string; headers: Record<string, string>; body: DescriptorBody };
-/**
- * `action`, `model` (billing) and `rewriteModel` (upstream) are set where the plugin replaces them.
- */
+/** `action`, `model` (for billing) and `rewriteModel` (for the vendor): set if the plugin gave them. */
 export type SubmitRequest = PluginRequest & { action?: string; model?: string; rewriteModel?: string };
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/**
- * What a described request is held against. `files`: those of the client's request, for submissions
- * alone.
- */
+/** What a described request is checked against. `files`: of the client's request, submissions only. */
 type RequestRules = {
   manifest: Pick<Manifest, 'allowedHosts'>;
-  /** The channel's. */
+  /** Base URL of the channel. */
   baseUrl: string;
   files?: KnownFiles;
 };
@@ -39,7 +34,7 @@ function readRequest(
 ): Result<{ request: PluginRequest; descriptor: Record<string, unknown> }, string> {
   if (!isObject(value)) return err('the plugin returned no request');
   if (typeof value.url !== 'string' || value.url === '') return err('url is required');
-  const url = checkRequestUrl(manifest, baseUrl, value.url, false);
+  const url = checkRequestUrl(manifest, { channelBaseUrl: baseUrl, url: value.url, credentialless: false });
   if (!url.ok) return url;
   const method = readMethod(value.method, defaultMethod, METHODS);
   if (!method.ok) return method;
@@ -53,7 +48,7 @@ function readRequest(
   });
 }
 
-/** Reads what buildSubmitRequest returned; an error says which rule it breaks. */
+/** Checks the result of buildSubmitRequest. The error says which rule it breaks. */
 export function readSubmitRequest(
   value: Json | undefined,
   { pinnedModel, ...rules }: RequestRules & { pinnedModel?: string | undefined },
@@ -72,15 +67,15 @@ export function readSubmitRequest(
   return ok(submit);
 }
 
-/** Reads what buildQueryRequest or buildBatchQueryRequest returned. */
+/** Checks the result of buildQueryRequest or buildBatchQueryRequest. */
 export function readQueryRequest(value: Json | undefined, rules: RequestRules): Result<PluginRequest, string> {
   const read = readRequest(value, rules, 'GET');
   return read.ok ? ok(read.value.request) : read;
 }
 
 /**
- * The request that submits a task. `pinnedModel` is the client's model on a protocol: the
- * descriptor may repeat it, not replace it. The URL is checked against `ctx.baseUrl`, file
+ * Builds the request that submits a task. `pinnedModel` is the client's model on a protocol: the
+ * plugin may repeat it, but not replace it. The URL is checked against `ctx.baseUrl`, file
  * references against `ctx.files`.
  */
 export function buildSubmitRequest(
@@ -91,29 +86,38 @@ export function buildSubmitRequest(
   const { pinnedModel, ...callOptions } = options;
   const { manifest } = plugin;
   const { baseUrl, files } = ctx;
-  return callHook(plugin, 'buildSubmitRequest', [ctx], callOptions, (value) =>
-    readSubmitRequest(value, { manifest, baseUrl, files, pinnedModel }),
-  );
+  return callHook(plugin, {
+    hook: 'buildSubmitRequest',
+    args: [ctx],
+    options: callOptions,
+    read: (value) => readSubmitRequest(value, { manifest, baseUrl, files, pinnedModel }),
+  });
 }
 
-/** The request that asks for one task. */
+/** Builds the request that queries one task. */
 export function buildQueryRequest(
   plugin: LoadedPlugin,
   ctx: TaskQueryContext,
   options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
-  return callHook(plugin, 'buildQueryRequest', [ctx], options, (value) =>
-    readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
-  );
+  return callHook(plugin, {
+    hook: 'buildQueryRequest',
+    args: [ctx],
+    options,
+    read: (value) => readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
+  });
 }
 
-/** The request that asks for all tasks of `ctx` at once. */
+/** Builds the request that queries all tasks of `ctx` at once. */
 export function buildBatchQueryRequest(
   plugin: LoadedPlugin,
   ctx: BatchQueryContext,
   options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
-  return callHook(plugin, 'buildBatchQueryRequest', [ctx, ctx.tasks], options, (value) =>
-    readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
-  );
+  return callHook(plugin, {
+    hook: 'buildBatchQueryRequest',
+    args: [ctx, ctx.tasks],
+    options,
+    read: (value) => readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
+  });
 }

@@ -19,30 +19,36 @@ const invalidResult = (hook: string, message: string): HookFailure => ({
   hook,
 });
 
-/** For logs and administrators: with the hook's name, which says nothing to clients. */
+/** For logs and administrators. It has the hook's name, which means nothing to clients. */
 export const describeHookFailure = ({ hook, message }: Pick<HookFailure, 'hook' | 'message'>): string =>
   `${hook}: ${message}`;
 
+type TypedCall<T> = {
+  /** As in `LoadedPlugin.call`. */
+  hook: string;
+  args: readonly unknown[];
+  options: CallOptions;
+  /** Gives the checked value, or what is wrong with it. */
+  read: (value: Json | undefined) => Result<T, string>;
+};
+
 /**
- * Calls a hook and reads what it returned. Nearly every hook carries a body or stored task data,
- * hence the large limit. `read` gives the checked value, or what is wrong with it.
+ * Calls a hook and checks what it returned. The large limit applies, because nearly every hook
+ * carries a body or stored task data.
  */
 export async function callHook<T>(
   plugin: LoadedPlugin,
-  hook: string,
-  args: readonly unknown[],
-  options: CallOptions,
-  read: (value: Json | undefined) => Result<T, string>,
+  { hook, args, options, read }: TypedCall<T>,
 ): Promise<Result<T, HookFailure>> {
   const outcome = await plugin.call(hook, args, { large: true, ...options });
   if (!outcome.ok) return outcome;
   const value = read(outcome.value);
   if (value.ok) return ok(value.value);
-  const made = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
-  return err(invalidResult(hook, redactSecrets(value.error, [...(options.secrets ?? []), ...made])));
+  const derived = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
+  return err(invalidResult(hook, redactSecrets(value.error, [...(options.secrets ?? []), ...derived])));
 }
 
 const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);
 
-/** The host did not make the call: it may be repeated and counts against nobody. */
+/** Whether the host did not make the call. It may be repeated, and is nobody's failure. */
 export const isHostFailure = (failure: Pick<HookFailure, 'kind'>): boolean => HOST_FAILURES.has(failure.kind);

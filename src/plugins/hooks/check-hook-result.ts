@@ -21,29 +21,29 @@ import { readRenderedFinal } from './render-final.ts';
 import { readArtifacts, readContentRequest } from './serve-artifacts.ts';
 
 /**
- * A call that was made outside a task. `path` leads from the export to the function, `args` are
- * what the hook was given.
+ * A call outside a task, as fixtures and dry runs make it. `path` leads from the export to the
+ * function.
  */
 type HookTrial = { manifest: Manifest; path: readonly string[]; args: readonly Json[] };
 
 type Trial = { manifest: Manifest; context: Record<string, unknown>; value: Json | undefined };
 type Check = (trial: Trial) => Result<unknown, string>;
 
-/** The addresses whose requests are pinned to the client's model. */
+/** Paths of the protocols, whose requests are pinned to the client's model. */
 const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set(['/v1/videos', '/v1/responses']);
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The channel's address; a call that names none is judged by the manifest's. */
+/** The base URL in the context, or the manifest's for a call that names none. */
 const baseUrlOf = ({ context, manifest }: Trial): string => textOf(context.baseUrl) ?? manifest.baseUrl ?? '';
 
-/** The gateway always names the files of a request; cases that are written by hand often do not. */
+/** The gateway always lists the files of a request; cases written by hand often do not. */
 const filesOf = ({ context: { files } }: Trial): KnownFiles =>
   Array.isArray(files) ? files.filter((file: FileReference) => isObject(file)) : 'unknown';
 
 /**
- * A driver hook must not know where a request came from, so one without a path is held to what
- * protocols ask.
+ * A driver hook does not depend on where a request came from. So a call without a path is checked
+ * against the rules of protocols.
  */
 function pinnedModelOf({ context: { path, model }, manifest }: Trial): string | undefined {
   if (manifest.protocols.length === 0) return undefined;
@@ -89,9 +89,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Holds a hook's result against the rules of a real call, by the same functions: what passes here
- * the gateway takes, and what it refuses is refused here in the same words. Functions that are no
- * hooks may return anything.
+ * Checks a hook's result with the same functions as a real call. So the gateway accepts what passes
+ * here, and refuses in the same words what fails here. Functions that are not hooks may return
+ * anything.
  */
 export function checkHookResult(
   { manifest, path, args }: HookTrial,
@@ -113,7 +113,7 @@ function checkNamed(path: readonly string[], trial: Trial): Result<unknown, stri
 }
 
 /**
- * A decoder may serve several routes: one that takes the result is enough. Presenters may return
+ * A decoder may serve several routes; one that accepts the result is enough. Presenters may return
  * any JSON.
  */
 function checkDecoder(member: string, { manifest, value }: Trial): Result<unknown, string> {
@@ -134,7 +134,7 @@ function checkDecoder(member: string, { manifest, value }: Trial): Result<unknow
   return refusal;
 }
 
-/** What the gateway asks of a decoded submission before any other hook runs. */
+/** What the gateway checks of a decoded submission before any other hook runs. */
 function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, string> {
   if (intent.kind === 'query') return ok(intent);
   const origins = readOriginTaskIds(intent.originTaskIds);

@@ -2,15 +2,15 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { Manifest } from '../types.ts';
 
-/** Longest URL that is sent (as in new-api); `data:` URLs have a limit of their own. */
+/** Longest URL that is sent (as in new-api). `data:` URLs have their own limit. */
 const MAX_URL_LENGTH = 65_536;
 
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 
 /**
- * True when the channel's credential may go to `url`: the host of the channel's base URL, or one of
- * `allowedHosts`. An entry with a port matches that port alone, one without a port the scheme's
- * default port. Also the rule for redirects of such requests.
+ * Whether the channel's credential may go to `url`: its host is that of the channel's base URL, or
+ * one of `allowedHosts`. An entry with a port matches that port only, an entry without one the
+ * scheme's default port. Redirects of such requests follow the same rule.
  */
 export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBaseUrl: string, url: URL): boolean {
   const base = URL.canParse(channelBaseUrl) ? new URL(channelBaseUrl) : undefined;
@@ -22,16 +22,20 @@ export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBase
   );
 }
 
+type DescribedUrl = {
+  channelBaseUrl: string;
+  url: string;
+  /** The channel's credential is not sent: any host is allowed. */
+  credentialless: boolean;
+};
+
 /**
- * The URL of a request that a plugin described: absolute http(s) without user info, fragment or
- * surrounding whitespace, never http where the channel is https, and to an allowed host.
- * `credentialless` requests may go to any host.
+ * Checks the URL of a request that a plugin described: absolute http(s) without user info, fragment
+ * or whitespace, never http where the channel is https, and to an allowed host.
  */
 export function checkRequestUrl(
   manifest: Pick<Manifest, 'allowedHosts'>,
-  channelBaseUrl: string,
-  text: string,
-  credentialless: boolean,
+  { channelBaseUrl, url: text, credentialless }: DescribedUrl,
 ): Result<URL, string> {
   if (text.length > MAX_URL_LENGTH) return err(`the request URL is longer than ${MAX_URL_LENGTH} characters`);
   if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text))

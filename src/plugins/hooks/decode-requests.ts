@@ -10,13 +10,13 @@ const MAX_QUERIED_TASKS = 100;
 export type DecodedSubmit = {
   kind: 'submit';
   model: string;
-  /** Not blank; missing where the plugin leaves it to the route or the descriptor. */
+  /** Not blank. Absent if the plugin leaves it to the route or to buildSubmitRequest. */
   action?: string;
-  /** `undefined` when the plugin gave none: the client's body is not passed on in its place. */
+  /** Absent if the plugin gave none; the client's body is not passed on instead. */
   requestBody?: Json;
   /**
-   * As the plugin returned it: what it names often comes from the client, so whoever looks the
-   * tasks up judges it.
+   * As the plugin returned it, unchecked: the ids often come from the client, so the code that
+   * looks the tasks up checks them.
    */
   originTaskIds?: Json;
 };
@@ -47,7 +47,7 @@ function readQuery(value: Record<string, unknown>): Result<DecodedQuery, string>
   return ok({ kind: 'query', taskIds: taskIds as string[] });
 }
 
-/** Reads what a protocol's decodeRequest returned; `model` is the client's. */
+/** Checks the result of a protocol's decodeRequest. `model` is the client's. */
 export function readProtocolIntent(value: Json | undefined, model: unknown): Result<DecodedSubmit, string> {
   if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
   const submit = readSubmit(value);
@@ -55,7 +55,7 @@ export function readProtocolIntent(value: Json | undefined, model: unknown): Res
   return submit;
 }
 
-/** Reads what a native decoder returned. */
+/** Checks the result of a native decoder. */
 export function readNativeIntent(
   value: Json | undefined,
   route: PluginRoute,
@@ -69,9 +69,7 @@ export function readNativeIntent(
   return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
 }
 
-/**
- * Why a decoded model cannot be submitted; undefined where the plugin serves it, on this route too.
- */
+/** Why a decoded model cannot be submitted; `undefined` if the plugin serves it on this route. */
 export function findUnservedModel(
   { models }: Pick<Manifest, 'models'>,
   route: Pick<PluginRoute, 'models'>,
@@ -81,13 +79,11 @@ export function findUnservedModel(
   return `The model ${JSON.stringify(model.slice(0, 120))} is not served by this plugin.`;
 }
 
-/** Limits of the reference gateway for the earlier tasks that a submission builds on. */
+/** Limits of the reference gateway, new-api, for the earlier tasks that a submission builds on. */
 const MAX_ORIGIN_TASKS = 16;
 const MAX_ORIGIN_ID_CODE_POINTS = 128;
 
-/**
- * The ids that a decoder named as `originTaskIds`: trimmed, each once; none where it named none.
- */
+/** The `originTaskIds` of a decoder, trimmed and without duplicates; empty if it gave none. */
 export function readOriginTaskIds(named: Json | undefined): Result<string[], string> {
   if (named === undefined || named === null) return ok([]);
   const ids = new Set(Array.isArray(named) ? named.map((id) => (typeof id === 'string' ? id.trim() : '')) : ['']);
@@ -102,24 +98,31 @@ export function readOriginTaskIds(named: Json | undefined): Result<string[], str
 /** Decodes a request to a host protocol. The plugin must echo the client's model. */
 export function decodeProtocolRequest(
   plugin: LoadedPlugin,
-  protocol: ProtocolName,
-  ctx: ProtocolContext,
+  { protocol, ctx }: { protocol: ProtocolName; ctx: ProtocolContext },
   options: HookOptions,
 ): Promise<Result<DecodedSubmit, HookFailure>> {
-  return callHook(plugin, `protocols.${protocol}.decodeRequest`, [ctx], options, (value) =>
-    readProtocolIntent(value, ctx.model),
-  );
+  return callHook(plugin, {
+    hook: `protocols.${protocol}.decodeRequest`,
+    args: [ctx],
+    options,
+    read: (value) => readProtocolIntent(value, ctx.model),
+  });
 }
 
 /**
- * Decodes a request to a native route; only dynamic routes may turn out to be queries. The model
- * often comes from the client, so whoever submits says that it is not served here.
+ * Decodes a request to a native route. Only a request to a dynamic route may be a query. Whether
+ * the model is served is not checked here (see `findUnservedModel`): it often comes from the
+ * client, and is then the client's mistake, not the plugin's.
  */
 export function decodeNativeRequest(
   plugin: LoadedPlugin,
-  route: PluginRoute,
-  ctx: RouteContext,
+  { route, ctx }: { route: PluginRoute; ctx: RouteContext },
   options: HookOptions,
 ): Promise<Result<DecodedSubmit | DecodedQuery, HookFailure>> {
-  return callHook(plugin, `native.${route.decode ?? ''}`, [ctx], options, (value) => readNativeIntent(value, route));
+  return callHook(plugin, {
+    hook: `native.${route.decode ?? ''}`,
+    args: [ctx],
+    options,
+    read: (value) => readNativeIntent(value, route),
+  });
 }

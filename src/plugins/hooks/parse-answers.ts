@@ -12,26 +12,26 @@ import { CONTROL } from './read-descriptor.ts';
 import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
 
 /**
- * It stands in every query's URL and in the task's row; the longest known are operation names of
- * some hundred characters.
+ * Longest task id of a vendor, in characters. It is part of every query's URL and of the task's
+ * row. The longest known ids are operation names of some hundred characters.
  */
 const MAX_TASK_ID = 4096;
 
 export type ParsedSubmission = {
-  /** The vendor's id, not blank, at most 4096 characters. */
+  /** The vendor's id: not blank, at most 4096 characters. */
   taskId: string;
-  /** The first snapshot; `undefined` when the plugin gave none. */
+  /** The first snapshot of the task's data, if the plugin gave one. */
   taskData?: Json;
   immediate?: ParsedTask;
   state: StateChange;
 };
 
-/** Secrets are replaced in the texts of a result. */
+/** Secrets to redact in the texts of a result. */
 type Secrets = readonly (string | undefined)[];
 
 /**
- * Reads what parseSubmitResponse returned. A `clientResponse` is refused: what clients see is the
- * host's and the presenters' affair.
+ * Checks the result of parseSubmitResponse. A `clientResponse` is refused: the host and the
+ * presenters decide what clients see.
  */
 export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, string> {
   if (!isObject(value)) return err('the plugin returned no submit result');
@@ -50,29 +50,32 @@ export function readSubmission(value: Json | undefined, secrets: Secrets = []): 
   return ok(submission);
 }
 
-/** Asks the plugin what the vendor's 2xx answer to a submission means. */
+/** Parses the vendor's 2xx answer to a submission. */
 export function parseSubmitResponse(
   plugin: LoadedPlugin,
-  ctx: DriverContext,
-  response: SubmitResponse,
+  { ctx, response }: { ctx: DriverContext; response: SubmitResponse },
   options: HookOptions,
 ): Promise<Result<ParsedSubmission, HookFailure>> {
-  return callHook(plugin, 'parseSubmitResponse', [ctx, response], options, (value) =>
-    readSubmission(value, options.secrets),
-  );
+  return callHook(plugin, {
+    hook: 'parseSubmitResponse',
+    args: [ctx, response],
+    options,
+    read: (value) => readSubmission(value, options.secrets),
+  });
 }
 
-/** Reads the answer to one task's query. `body` is parsed JSON, else text. */
+/** Parses the vendor's answer to a query of one task. `body` is parsed JSON, or text. */
 export function parseTaskResult(
   plugin: LoadedPlugin,
-  ctx: TaskQueryContext,
-  body: Json,
-  response: ResponseInfo,
+  { ctx, body, response }: { ctx: TaskQueryContext; body: Json; response: ResponseInfo },
   options: HookOptions,
 ): Promise<Result<ParsedTask, HookFailure>> {
-  return callHook(plugin, 'parseTaskResult', [ctx, body, response], options, (value) =>
-    readTaskResult(value, options.secrets),
-  );
+  return callHook(plugin, {
+    hook: 'parseTaskResult',
+    args: [ctx, body, response],
+    options,
+    read: (value) => readTaskResult(value, options.secrets),
+  });
 }
 
 export type ParsedBatchItem = ParsedTask & {
@@ -83,15 +86,15 @@ export type ParsedBatchItem = ParsedTask & {
   submitTime?: number;
   startTime?: number;
   finishTime?: number;
-  /** Replaces the stored data where the plugin gave it. */
+  /** Replaces the stored data, if the plugin gave it. */
   data?: Json;
-  /** The item as the plugin returned it; extractUsageOnComplete gets it when there is no `data`. */
+  /** The item as the plugin returned it. extractUsageOnComplete gets it if there is no `data`. */
   raw: Json;
 };
 
 /**
- * Reads what parseBatchResult returned: items by the vendor's id. Items without an id are skipped;
- * of two with one id the last counts.
+ * Checks the result of parseBatchResult, and gives its items by the vendor's id. Items without an
+ * id are skipped; of items with the same id the last one counts.
  */
 export function readBatchItems(
   value: Json | undefined,
@@ -114,15 +117,16 @@ export function readBatchItems(
   return ok(items);
 }
 
-/** Asks the plugin what the answer to a batch query means. */
+/** Parses the vendor's answer to a batch query. */
 export function parseBatchResult(
   plugin: LoadedPlugin,
-  ctx: BatchQueryContext,
-  body: Json,
-  response: ResponseInfo,
+  { ctx, body, response }: { ctx: BatchQueryContext; body: Json; response: ResponseInfo },
   options: HookOptions,
 ): Promise<Result<Map<string, ParsedBatchItem>, HookFailure>> {
-  return callHook(plugin, 'parseBatchResult', [ctx, body, response], options, (value) =>
-    readBatchItems(value, options.secrets),
-  );
+  return callHook(plugin, {
+    hook: 'parseBatchResult',
+    args: [ctx, body, response],
+    options,
+    read: (value) => readBatchItems(value, options.secrets),
+  });
 }

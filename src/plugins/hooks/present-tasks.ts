@@ -3,41 +3,42 @@ import { err, isObject, type Json, type JsonObject, ok, type Result } from '../.
 import type { HookFailure, LoadedPlugin, PluginRoute } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
-/** Reads what a video's renderer returned. */
+/** Checks the result of proto_video's render. */
 export const readVideo = (value: Json | undefined): Result<JsonObject, string> =>
   isObject(value) ? ok(value as JsonObject) : err('the plugin rendered no object');
 
-/** The plugin's video object; the host then overwrites identity, lifecycle and times. */
+/** The plugin's video object. The host then overwrites identity, lifecycle and times. */
 export function renderVideo(
   plugin: LoadedPlugin,
-  ctx: ProtocolContext,
-  task: TaskView,
+  { ctx, task }: { ctx: ProtocolContext; task: TaskView },
   options: HookOptions,
 ): Promise<Result<JsonObject, HookFailure>> {
-  return callHook(plugin, 'protocols.proto_video.render', [ctx, task], options, readVideo);
+  return callHook(plugin, { hook: 'protocols.proto_video.render', args: [ctx, task], options, read: readVideo });
 }
 
-/** The body of a native route's answer: any JSON. Dynamic queries hand over a list of tasks. */
+/** The body of a native route's answer: any JSON. `task` is a list for dynamic queries. */
 export function renderNative(
   plugin: LoadedPlugin,
-  route: PluginRoute,
-  ctx: RouteContext,
-  task: TaskView | TaskView[],
+  { route, ctx, task }: { route: PluginRoute; ctx: RouteContext; task: TaskView | TaskView[] },
   options: HookOptions,
 ): Promise<Result<Json, HookFailure>> {
-  return callHook(plugin, `native.${route.render}`, [ctx, task], options, (value) => ok(value ?? null));
+  return callHook(plugin, {
+    hook: `native.${route.render}`,
+    args: [ctx, task],
+    options,
+    read: (value) => ok(value ?? null),
+  });
 }
 
 /**
- * The vendor-shaped error body; `undefined` when the plugin has no presenter for errors or it
- * returned nothing.
+ * An error's body in the vendor's format. `undefined` if the plugin has no presenter for errors, or
+ * if it returned nothing.
  */
 export async function renderNativeError(
   plugin: LoadedPlugin,
-  ctx: RouteContext,
-  error: NativeError,
+  { ctx, error }: { ctx: RouteContext; error: NativeError },
   options: HookOptions,
 ): Promise<Result<Json | undefined, HookFailure>> {
   if (!plugin.has('native.error')) return ok(undefined);
-  return callHook(plugin, 'native.error', [ctx, error], options, (value) => ok(value));
+  return callHook(plugin, { hook: 'native.error', args: [ctx, error], options, read: (value) => ok(value) });
 }

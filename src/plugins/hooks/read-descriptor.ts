@@ -7,7 +7,7 @@ export type DescriptorPart = { name: string; value: string } | { name: string; f
 export type DescriptorBody =
   | { kind: 'none' }
   | { kind: 'text'; text: string }
-  /** May hold file placeholders, each naming a file of the request. */
+  /** May contain file placeholders, each for a file of the request. */
   | { kind: 'json'; value: Json }
   | { kind: 'multipart'; parts: DescriptorPart[] };
 
@@ -18,24 +18,24 @@ export function readHeaders(value: unknown): Result<Record<string, string>, stri
   if (entries.length > MAX_HEADERS) return err(`at most ${MAX_HEADERS} headers are allowed`);
   for (const [name, text] of entries) {
     if (!isHeaderName(name)) return err(`header name ${JSON.stringify(name)} is not valid`);
-    if (isHostHeader(name)) return err(`header "${name}" is set by the host alone`);
+    if (isHostHeader(name)) return err(`header "${name}" is set only by the host`);
     if (typeof text !== 'string') return err(`header "${name}" must be a string`);
     if (!isFieldValue(text)) return err(`header "${name}" has no valid value`);
   }
   return ok(Object.fromEntries(entries) as Record<string, string>);
 }
 
-/** The method in upper case, or `fallback`; one of `allowed`. */
+/** The method in upper case, which is one of `allowed`, or `fallback` if there is none. */
 export function readMethod(value: unknown, fallback: string, allowed: readonly string[]): Result<string, string> {
   if (value === undefined || value === null || value === '') return ok(fallback);
   const method = typeof value === 'string' ? value.trim().toUpperCase() : '';
   return allowed.includes(method) ? ok(method) : err(`method must be one of ${allowed.join(', ')}`);
 }
 
-/** What goes into columns and lists: PostgreSQL takes no NUL, and nobody needs the others. */
+/** Refused in texts that are stored: PostgreSQL accepts no NUL, and nobody needs the others. */
 export const CONTROL = /\p{Cc}/u;
 
-/** A string field that may be missing; blank counts as missing. */
+/** An optional string field; blank counts as absent. */
 export function readText(descriptor: Record<string, unknown>, name: string): Result<string | undefined, string> {
   const value = descriptor[name];
   if (value === undefined || value === null) return ok(undefined);
@@ -45,8 +45,8 @@ export function readText(descriptor: Record<string, unknown>, name: string): Res
 }
 
 /**
- * The files of the client's request. `unknown`: a trial that does not say; a reference is then
- * judged by its form.
+ * The files of the client's request. `unknown`: a trial that does not list them; only the form of
+ * references is then checked.
  */
 export type KnownFiles = readonly FileReference[] | 'unknown';
 
@@ -63,7 +63,7 @@ export function readBody(descriptor: Record<string, unknown>, files: KnownFiles)
 
 const FILE_PREFIX = 'request_file:';
 
-/** Why there is no such file, or why it is too large. */
+/** What is wrong with a file reference: there is no such file, or it is too large. */
 function findBadReference(ref: unknown, files: KnownFiles, maxBytes = Number.POSITIVE_INFINITY): string | undefined {
   const file = files === 'unknown' ? undefined : files.find((candidate) => candidate.ref === ref);
   if (file) return file.size > maxBytes ? `the file "${file.filename}" is larger than ${maxBytes} bytes` : undefined;
@@ -91,9 +91,7 @@ function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, st
   return ok({ kind: 'multipart', parts: read });
 }
 
-/**
- * Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth.
- */
+/** Checks every object of a body. Iterative, because the plugin chooses the depth. */
 function findBadPlaceholder(body: Json, files: KnownFiles): string | undefined {
   const pending: unknown[] = [body];
   while (pending.length > 0) {

@@ -4,16 +4,16 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 export type FilePlaceholder = {
   ref: string;
   encoding: 'base64' | 'dataUrl';
-  /** Instead of the type that came with the file. */
+  /** Overrides the type that came with the file. */
   mimeType: string | undefined;
-  /** The vendor's own cap. */
+  /** The vendor's size limit. */
   maxBytes: number | undefined;
 };
 
-/** Whether an object of a body stands for a file. */
+/** Whether an object of a body is a placeholder for a file. */
 export const isPlaceholder = (value: Record<string, unknown>): boolean => Object.hasOwn(value, '__fileRef');
 
-/** Checks the form of a placeholder; whether there is such a file is another question. */
+/** Checks the form of a placeholder, not whether there is such a file. */
 export function readPlaceholder(value: Record<string, unknown>): Result<FilePlaceholder, string> {
   const { __fileRef: ref, encoding, mimeType, maxBytes, ...others } = value;
   const invalid = (rule: string) => err(`invalid file placeholder: ${rule}`);

@@ -6,16 +6,17 @@ import { TASK_STATUSES } from '../../store/ports/index.ts';
 const MAX_STATE_BYTES = 1_048_576;
 
 /**
- * What a result says about the plugin's state. `too_large`: the old value stays, a warning is due.
+ * What a result says about the plugin's state. `too_large`: the old value stays, and the caller
+ * logs a warning.
  */
 export type StateChange = { kind: 'keep' } | { kind: 'set'; value: Json } | { kind: 'too_large'; bytes: number };
 
 export type ParsedTask = {
-  /** `UNKNOWN` also for a missing or unrecognised status. */
+  /** `UNKNOWN` for a missing or unrecognised status, too. */
   status: TaskStatus | 'UNKNOWN';
   /** "0%" to "100%". */
   progress?: string;
-  /** Sanitised, without secrets; "" when there is none. */
+  /** Sanitised, without secrets; "" if there is none. */
   reason: string;
   url?: string;
   remoteUrl?: string;
@@ -41,15 +42,15 @@ function progressOf(value: unknown): string | undefined {
   return `${Math.floor(number)}%`;
 }
 
-const present = <T>(name: string, value: T | undefined): Record<string, T> =>
+const optional = <T>(name: string, value: T | undefined): Record<string, T> =>
   value === undefined ? {} : { [name]: value };
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 const countOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 
 /**
- * A normalised task result. Optional fields of a wrong type are left out: they inform, they do not
- * decide.
+ * A normalised task result. Optional fields of a wrong type are dropped, because nothing depends on
+ * them.
  */
 export function readTaskResult(
   value: unknown,
@@ -61,12 +62,12 @@ export function readTaskResult(
     status: typeof status === 'string' && STATUSES.has(status) ? (status as TaskStatus) : 'UNKNOWN',
     reason: typeof reason === 'string' ? sanitizeMessage(redactSecrets(reason, secrets)) : '',
     state: readState(value),
-    ...present('progress', progressOf(value.progress)),
-    ...present('url', textOf(value.url)),
-    ...present('remoteUrl', textOf(value.remoteUrl)),
-    ...present('completionTokens', countOf(value.completionTokens)),
-    ...present('totalTokens', countOf(value.totalTokens)),
-    ...present('taskId', textOf(value.taskId)),
-    ...present('code', typeof code === 'number' ? String(code) : textOf(code)),
+    ...optional('progress', progressOf(value.progress)),
+    ...optional('url', textOf(value.url)),
+    ...optional('remoteUrl', textOf(value.remoteUrl)),
+    ...optional('completionTokens', countOf(value.completionTokens)),
+    ...optional('totalTokens', countOf(value.totalTokens)),
+    ...optional('taskId', textOf(value.taskId)),
+    ...optional('code', typeof code === 'number' ? String(code) : textOf(code)),
   });
 }

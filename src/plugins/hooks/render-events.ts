@@ -5,7 +5,7 @@ import { callHook, type HookOptions } from './call-hook.ts';
 import { jsonBytes, nestsBeyond } from './measure-json.ts';
 
 /**
- * Limits of one result (as in new-api, which plugins are written for); bytes are those of the JSON.
+ * Limits of one result, from new-api, which plugins are written for. Bytes are those of the JSON.
  */
 const MAX_EVENTS = 16;
 const MAX_EVENTS_BYTES = 64 * 1024;
@@ -18,39 +18,40 @@ const MAX_CODE_BYTES = 128;
 
 export type RenderedEvent =
   | { type: 'progress'; progress?: number; message?: string }
-  /** `text` is the plugin's data: a string as it is, anything else as JSON. */
+  /** `text` is the plugin's data: a string unchanged, anything else as JSON. */
   | { type: 'output'; text: string }
   | { type: 'error'; message: string; code?: string };
 
-/**
- * What one call of renderEvents gave. `state` is there only if the plugin returned one, be it null.
- */
+/** The result of one call of renderEvents. `state` is set if the plugin returned one, even null. */
 export type RenderedEvents = { events: RenderedEvent[]; done: boolean; state?: { value: Json } };
 
 /**
- * What has happened to the task since the call that returned `previous`; `undefined` while no call
- * has returned a state.
+ * Events since the call that returned the state `previous`, which is `undefined` while no call has
+ * returned one.
  */
 export function renderEvents(
   plugin: LoadedPlugin,
-  ctx: ProtocolContext,
-  task: TaskView,
-  previous: RenderedEvents['state'],
+  { ctx, task, previous }: { ctx: ProtocolContext; task: TaskView; previous: RenderedEvents['state'] },
   options: HookOptions,
 ): Promise<Result<RenderedEvents, HookFailure>> {
   const args = previous ? [ctx, task, previous.value] : [ctx, task];
-  return callHook(plugin, 'protocols.proto_responses.renderEvents', args, options, readRenderedEvents);
+  return callHook(plugin, {
+    hook: 'protocols.proto_responses.renderEvents',
+    args,
+    options,
+    read: readRenderedEvents,
+  });
 }
 
-/** Unknown members are refused, so that a misspelt one does not pass for an absent one. */
+/** Refuses unknown members, so that a misspelt one is not taken for an absent one. */
 export function readRenderedEvents(result: Json | undefined): Result<RenderedEvents, string> {
   if (!isObject(result)) return err('the result must be {events, done, state?}');
-  const stranger = unknownMember(result, ['events', 'done', 'state']);
-  if (stranger !== undefined) return err(`the result has the unknown member ${stranger}`);
+  const unknown = unknownMember(result, ['events', 'done', 'state']);
+  if (unknown !== undefined) return err(`the result has the unknown member ${unknown}`);
   const { events, done, state } = result as { [name: string]: Json | undefined };
   if (typeof done !== 'boolean') return err('done must be true or false');
   if (!Array.isArray(events)) return err('events must be a list');
-  if (events.length > MAX_EVENTS) return err(`there may be at most ${MAX_EVENTS} events a call`);
+  if (events.length > MAX_EVENTS) return err(`there may be at most ${MAX_EVENTS} events per call`);
   if (jsonBytes(events) > MAX_EVENTS_BYTES) return err('the events are together larger than 64 KiB');
   if (state !== undefined && jsonBytes(state) > MAX_STATE_BYTES) return err('state is larger than 16 KiB');
   if (nestsBeyond(state, MAX_DEPTH)) return err(`state nests deeper than ${MAX_DEPTH} levels`);
@@ -80,13 +81,13 @@ function readEvent(event: Json): Result<RenderedEvent, string> {
 }
 
 function readProgress(event: Record<string, unknown>): Result<RenderedEvent, string> {
-  const stranger = unknownMember(event, ['type', 'progress', 'message']);
-  if (stranger !== undefined) return err(`unknown member ${stranger}`);
+  const unknown = unknownMember(event, ['type', 'progress', 'message']);
+  if (unknown !== undefined) return err(`unknown member ${unknown}`);
   const { progress, message } = event;
-  if (isThere(progress) && !(typeof progress === 'number' && progress >= 0 && progress <= 100)) {
+  if (isPresent(progress) && !(typeof progress === 'number' && progress >= 0 && progress <= 100)) {
     return err('progress must be a number from 0 to 100');
   }
-  if (isThere(message) && !isText(message, MAX_MESSAGE_BYTES)) {
+  if (isPresent(message) && !isText(message, MAX_MESSAGE_BYTES)) {
     return err(`message must be a text of at most ${MAX_MESSAGE_BYTES} bytes`);
   }
   return ok({
@@ -97,27 +98,27 @@ function readProgress(event: Record<string, unknown>): Result<RenderedEvent, str
 }
 
 function readOutput(event: Record<string, unknown>): Result<RenderedEvent, string> {
-  const stranger = unknownMember(event, ['type', 'data']);
-  if (stranger !== undefined) return err(`unknown member ${stranger}`);
+  const unknown = unknownMember(event, ['type', 'data']);
+  if (unknown !== undefined) return err(`unknown member ${unknown}`);
   const { data } = event;
   if (data === undefined) return err('data is missing');
   return ok({ type: 'output', text: typeof data === 'string' ? data : JSON.stringify(data) });
 }
 
 function readError(event: Record<string, unknown>): Result<RenderedEvent, string> {
-  const stranger = unknownMember(event, ['type', 'message', 'code']);
-  if (stranger !== undefined) return err(`unknown member ${stranger}`);
+  const unknown = unknownMember(event, ['type', 'message', 'code']);
+  if (unknown !== undefined) return err(`unknown member ${unknown}`);
   const { message, code } = event;
   if (!isText(message, MAX_ERROR_BYTES) || message.trim() === '') {
     return err('message must be a text of at most 4 KiB that is not blank');
   }
-  if (isThere(code) && !isText(code, MAX_CODE_BYTES))
+  if (isPresent(code) && !isText(code, MAX_CODE_BYTES))
     return err(`code must be a text of at most ${MAX_CODE_BYTES} bytes`);
   return ok({ type: 'error', message, ...(typeof code === 'string' ? { code } : {}) });
 }
 
-/** Null stands for what is left out. */
-const isThere = (value: unknown): boolean => value !== undefined && value !== null;
+/** Null counts as absent. */
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
 
 const isText = (value: unknown, maxBytes: number): value is string =>
   typeof value === 'string' && Buffer.byteLength(value) <= maxBytes;

@@ -5,13 +5,13 @@ import { callHook, type HookOptions } from './call-hook.ts';
 import { checkRequestUrl } from './check-request-url.ts';
 import { readHeaders, readMethod } from './read-descriptor.ts';
 
-/** Limits of the reference gateway, new-api, which plugins are written for. */
+/** Limits of new-api, the reference gateway that plugins are written for. */
 const MAX_ARTIFACTS = 64;
 const MAX_BODY_BYTES = 1_048_576;
 const MAX_DATA_URL_LENGTH = 64 * 1024 * 1024;
 const ARTIFACT_KEY = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 const ARTIFACT_TYPES: ReadonlySet<unknown> = new Set(['video', 'audio', 'image', 'file']);
-/** The media type of RFC 2397, if any, its parameters, and the word that the data are base64. */
+/** RFC 2397: the media type, if any, its parameters, and the marker that the data are base64. */
 const DATA_HEADER = /^data:((?:[\w!#$&^.+-]+\/[\w!#$&^.+-]+)?)(?:;[\w!#$&^.+-]+=[^;,\s]*)*;base64$/i;
 const ARTIFACT_FIELDS = new Set(['key', 'type', 'mimeType']);
 
@@ -30,7 +30,7 @@ function readArtifact(entry: unknown): Result<Artifact, string> {
   return ok({ key, type: type as Artifact['type'], mimeType });
 }
 
-/** Reads what listArtifacts returned: at most 64, keys unique. */
+/** Checks the result of listArtifacts: at most 64, with unique keys. */
 export function readArtifacts(value: Json | undefined): Result<Artifact[], string> {
   if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
   if (value.length > MAX_ARTIFACTS) return err(`at most ${MAX_ARTIFACTS} artifacts are allowed`);
@@ -44,16 +44,16 @@ export function readArtifacts(value: Json | undefined): Result<Artifact[], strin
   return ok([...artifacts.values()]);
 }
 
-/** The artifacts of a task. */
+/** Lists the artifacts of a task. */
 export function listArtifacts(
   plugin: LoadedPlugin,
   ctx: ArtifactContext,
   options: HookOptions,
 ): Promise<Result<Artifact[], HookFailure>> {
-  return callHook(plugin, 'listArtifacts', [ctx], options, readArtifacts);
+  return callHook(plugin, { hook: 'listArtifacts', args: [ctx], options, read: readArtifacts });
 }
 
-/** How to get an artifact's bytes. Lives for one proxy request: never stored, never logged. */
+/** How to get an artifact's bytes. It is made for one proxy request, and never stored or logged. */
 export type ContentRequest =
   | { kind: 'data'; mimeType: string; base64: string }
   | {
@@ -61,11 +61,11 @@ export type ContentRequest =
       url: string;
       method: 'GET' | 'HEAD' | 'POST';
       headers: Record<string, string>;
-      /** Sent as it is. */
+      /** Sent unchanged. */
       body?: string;
       /**
-       * No credential goes along and any public host will do; else the channel's host and
-       * `allowedHosts` alone.
+       * The channel's credential is not sent, and any public host is allowed. Otherwise only the
+       * channel's host and `allowedHosts` are.
        */
       credentialless: boolean;
     };
@@ -77,26 +77,23 @@ function readDataUrl(url: string): Result<ContentRequest, string> {
   const base64 = url.slice(comma + 1);
   const data = base64.replace(/={1,2}$/, '');
   const padded = data.length < base64.length;
-  // Decoders skip what is no base64; a text that is none must not become other bytes.
+  // Decoders skip characters that are not base64, which would give wrong bytes silently.
   const isBase64 = !/[^A-Za-z0-9+/]/.test(data) && data.length % 4 !== 1 && (!padded || base64.length % 4 === 0);
   if (!header || !isBase64) return err('a data URL must be base64');
   return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
-/**
- * What a content request is held against: the channel's base URL, and the method that stands where
- * the plugin names none.
- */
+/** What a content request is checked against. `method` is the default if the plugin names none. */
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
 
-/** Reads what buildContentRequest returned. */
+/** Checks the result of buildContentRequest. */
 export function readContentRequest(value: Json | undefined, rules: ContentRules): Result<ContentRequest, string> {
   if (!isObject(value) || typeof value.url !== 'string' || value.url === '')
     return err('the plugin returned no content request');
   const { url, body } = value;
   if (/^data:/i.test(url)) return readDataUrl(url);
   const credentialless = value.credentialless === true;
-  const checked = checkRequestUrl(rules.manifest, rules.baseUrl, url, credentialless);
+  const checked = checkRequestUrl(rules.manifest, { channelBaseUrl: rules.baseUrl, url, credentialless });
   if (!checked.ok) return checked;
   const allowed = credentialless ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'POST'];
   const method = readMethod(value.method, rules.method, allowed);
@@ -119,11 +116,17 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
   });
 }
 
+/** Builds the request that fetches an artifact. */
 export function buildContentRequest(
   plugin: LoadedPlugin,
   ctx: ContentContext,
   options: HookOptions,
 ): Promise<Result<ContentRequest, HookFailure>> {
   const rules = { manifest: plugin.manifest, baseUrl: ctx.baseUrl, method: ctx.clientRequest.method };
-  return callHook(plugin, 'buildContentRequest', [ctx], options, (value) => readContentRequest(value, rules));
+  return callHook(plugin, {
+    hook: 'buildContentRequest',
+    args: [ctx],
+    options,
+    read: (value) => readContentRequest(value, rules),
+  });
 }

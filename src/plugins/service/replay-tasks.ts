@@ -90,11 +90,12 @@ async function parseStored(
     state: task.state,
   };
   const options = { owner, admissionTimeoutMs: ADMISSION_MS };
-  if (plugin.manifest.fetchMode === 'per_task') return parseTaskResult(plugin, context, task.data, RESPONSE, options);
+  if (plugin.manifest.fetchMode === 'per_task')
+    return parseTaskResult(plugin, { ctx: context, body: task.data, response: RESPONSE }, options);
   const batch = { baseUrl, authHeader: '', tasks: [context] };
   let first: Failure | undefined;
   for (const body of answersAround(task.data)) {
-    const parsed = await parseBatchResult(plugin, batch, body, RESPONSE, options);
+    const parsed = await parseBatchResult(plugin, { ctx: batch, body, response: RESPONSE }, options);
     const item = parsed.ok ? parsed.value.get(context.taskId) : undefined;
     if (item) return ok(item);
     const failure = parsed.ok ? NOT_FOUND : parsed.error;

@@ -34,7 +34,7 @@ export type NativeAnswer = { body: Json; replayed: boolean };
 
 const optionsOf = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
-type View = Parameters<typeof renderNative>[3];
+type View = Parameters<typeof renderNative>[1]['task'];
 type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
 
 /**
@@ -53,7 +53,7 @@ export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: Na
     return { body: task ? await present(owned, call, taskView(task)) : null, replayed: false };
   }
   if (route.models) checkRouteModel(route.models, request.body);
-  const decoded = await decodeNativeRequest(plugin, route, decodeContext(request), optionsOf(call));
+  const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, optionsOf(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
     const tasks = await lookUp(deps, owned, call, decoded.value.taskIds);
@@ -82,7 +82,11 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
       originTasks: await resolveOriginTasks(deps, caller, plugin, decoded.originTaskIds),
     }),
   );
-  const presented = await renderNative(plugin, route, decodeContext(request), taskView(task), optionsOf(call));
+  const presented = await renderNative(
+    plugin,
+    { route, ctx: decodeContext(request), task: taskView(task) },
+    optionsOf(call),
+  );
   if (presented.ok) return { body: presented.value, replayed };
   // The task is stored and billed: whoever submitted it must get its id, in whatever words.
   const reason = describeHookFailure(presented.error);
@@ -98,7 +102,11 @@ async function lookUp(deps: TaskDeps, { plugin }: Owned, { caller }: NativeCall,
 }
 
 async function present({ plugin, route }: Owned, call: NativeCall, view: View): Promise<Json> {
-  const presented = await renderNative(plugin, route, decodeContext(call.request), view, optionsOf(call));
+  const presented = await renderNative(
+    plugin,
+    { route, ctx: decodeContext(call.request), task: view },
+    optionsOf(call),
+  );
   if (presented.ok) return presented.value;
   throw presenterError(presented.error, view);
 }

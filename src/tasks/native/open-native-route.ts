@@ -52,7 +52,7 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
         params,
         answer: (call) => answerNativeRequest(deps, { plugin, route, generation: generation.number }, call),
         async presentError(request, error, options) {
-          const presented = await renderNativeError(plugin, decodeContext(request), error, options);
+          const presented = await renderNativeError(plugin, { ctx: decodeContext(request), error }, options);
           if (presented.ok) return presented.value ?? undefined;
           deps.logger.warn(
             { plugin: plugin.key, reason: describeHookFailure(presented.error) },

@@ -75,7 +75,11 @@ export async function pollVendor(
   if (answer.status === 401) credential.refused();
   const early = classifyStatus(deps, answer);
   if (early) return early;
-  const parsed = await parseTaskResult(plugin, context, answer.body, responseInfo(answer), options);
+  const parsed = await parseTaskResult(
+    plugin,
+    { ctx: context, body: answer.body, response: responseInfo(answer) },
+    options,
+  );
   if (!parsed.ok) return hookVerdict(parsed.error, answer);
   const data = answer.bodyLength > 16_384 ? trimSnapshot(answer.body) : answer.body;
   return resultVerdict(deps, plugin, context, task, parsed.value, data, answer, options);
@@ -112,7 +116,11 @@ export async function pollVendorBatch(
     return all(counted('not_found', answer.status, 'the batch was not found'));
   const early = classifyStatus(deps, answer);
   if (early) return all(early);
-  const parsed = await parseBatchResult(plugin, context, answer.body, responseInfo(answer), options);
+  const parsed = await parseBatchResult(
+    plugin,
+    { ctx: context, body: answer.body, response: responseInfo(answer) },
+    options,
+  );
   if (!parsed.ok) return all(hookVerdict(parsed.error, answer));
   return Promise.all(
     contexts.map((own, index) => {

@@ -110,9 +110,13 @@ async function submit(
   { owner: { plugin }, generation, context, model, form, request }: Accepted,
   idempotency: Idempotency | undefined,
 ): Promise<TaskRecord> {
-  const decoded = await decodeProtocolRequest(plugin, 'proto_responses', context, {
-    owner: userOwner(caller.user.id),
-  });
+  const decoded = await decodeProtocolRequest(
+    plugin,
+    { protocol: 'proto_responses', ctx: context },
+    {
+      owner: userOwner(caller.user.id),
+    },
+  );
   if (!decoded.ok) throw hookError(decoded.error);
   const { action = '', requestBody, originTaskIds } = decoded.value;
   return submitTask(deps, {

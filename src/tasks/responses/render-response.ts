@@ -75,7 +75,9 @@ export const renderStep = (
     const { plugin, context } = rendering;
     if (!plugin?.has('protocols.proto_responses.renderEvents')) return gone;
     const complete = await withArtifacts(deps, plugin, context, task, options);
-    return complete.ok ? renderEvents(plugin, complete.value, taskView(task), previous, options) : complete;
+    return complete.ok
+      ? renderEvents(plugin, { ctx: complete.value, task: taskView(task), previous }, options)
+      : complete;
   });
 
 /**
@@ -93,7 +95,7 @@ export async function renderEnded(
     ? await patiently(deps, rendering, async (options) => {
         const complete = await withArtifacts(deps, plugin, rendering.context, task, options);
         if (!complete.ok) return complete;
-        const final = await renderFinal(plugin, complete.value, taskView(task), options);
+        const final = await renderFinal(plugin, { ctx: complete.value, task: taskView(task) }, options);
         return final.ok ? { ok: true, value: renderedResponse(task, final.value) } : final;
       })
     : await renderFromEvents(deps, rendering, task);

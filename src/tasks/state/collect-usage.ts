@@ -39,7 +39,7 @@ export async function usageOnSubmit(
 ): Promise<BillingSnapshot> {
   const { billing } = task;
   if (!plugin.has('extractUsageOnSubmit') || !deps.billing.readsFacts(billing)) return billing;
-  const facts = await extractUsageOnSubmit(plugin, context, taskData, options);
+  const facts = await extractUsageOnSubmit(plugin, { ctx: context, taskData }, options);
   if (facts.ok) return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   deps.logger.warn(
     { task_id: task.taskId, reason: describeHookFailure(facts.error) },
@@ -59,7 +59,7 @@ export async function usageOnComplete(
 ): Promise<CollectedUsage> {
   const { billing } = task;
   if (!deps.billing.readsFacts(billing)) return {};
-  const facts = await extractUsageOnComplete(plugin, context, completedResult(result), body, options);
+  const facts = await extractUsageOnComplete(plugin, { ctx: context, result: completedResult(result), body }, options);
   if (!facts.ok) {
     const { message } = facts.error;
     const reason = describeHookFailure(facts.error);

@@ -55,8 +55,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   if (!accepted) return refusal(deps, prepared, status, headers, read.value);
   const parsed = await parseSubmitResponse(
     submission.plugin,
-    prepared.context,
-    { statusCode: status, headers, body },
+    { ctx: prepared.context, response: { statusCode: status, headers, body } },
     { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
   traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });

@@ -83,7 +83,11 @@ export async function submitVideo(
       model,
       ...(upstreamModel === undefined ? {} : { upstreamModel }),
     });
-    const decoded = await decodeProtocolRequest(plugin, 'proto_video', context, { owner: userOwner(caller.user.id) });
+    const decoded = await decodeProtocolRequest(
+      plugin,
+      { protocol: 'proto_video', ctx: context },
+      { owner: userOwner(caller.user.id) },
+    );
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody, originTaskIds } = decoded.value;
     const intent = { model, action, requestBody };
