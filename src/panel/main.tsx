@@ -27,12 +27,12 @@ import { ErrorBoundary } from './ui/page/error-boundary.tsx';
 const maxTries = 3;
 
 async function start(container: HTMLElement): Promise<void> {
-  // The page's policy allows only style tags that carry its nonce.
+  // The content security policy allows only style tags with the page's nonce.
   const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
   setNonce(nonce);
   loadFont();
   const i18n = await createI18n();
-  // Whoever was signed in will most likely need them.
+  // People who were signed in before will most likely need these.
   if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), preloadSignedInPages()]).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
@@ -44,8 +44,8 @@ async function start(container: HTMLElement): Promise<void> {
   });
   const queries = new QueryClient({
     defaultOptions: {
-      // A browser that believes itself offline still reaches a gateway on its own machine: whether
-      // requests arrive is seen by sending them.
+      // `navigator.onLine` is not trusted: a browser that is offline can still reach a gateway on
+      // its own machine.
       mutations: { networkMode: 'always' },
       queries: {
         networkMode: 'always',
@@ -79,7 +79,7 @@ async function start(container: HTMLElement): Promise<void> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What was on the page while the gateway did not answer is asked for anew when it does. */
+/** Refetches everything on the page when the gateway answers again. */
 function refetchOnReconnect(connection: Connection, queries: QueryClient): void {
   window.addEventListener('online', connection.checkNow);
   window.addEventListener('offline', connection.checkNow);
@@ -88,7 +88,10 @@ function refetchOnReconnect(connection: Connection, queries: QueryClient): void 
   });
 }
 
-/** Nobody sees what was asked for somebody else who signed in on this page before him. */
+/**
+ * Clears cached data when another user signs in on this page, so that they see nothing of the
+ * previous one.
+ */
 function clearCacheOnUserChange(session: Session, queries: QueryClient): void {
   let owner: number | undefined;
   session.subscribe(() => {
@@ -100,8 +103,7 @@ function clearCacheOnUserChange(session: Session, queries: QueryClient): void {
 }
 
 /**
- * A page that the browser has kept while another was shown is as it was left, whoever has signed
- * out or in since.
+ * A page restored from the back/forward cache may show another session's data, so it is reloaded.
  */
 function reloadRestoredPage(): void {
   window.addEventListener('pageshow', ({ persisted }) => {

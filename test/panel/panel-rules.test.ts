@@ -128,8 +128,8 @@ describe('the mark of a plugin', () => {
     ['Paper films', 'NoSuchVendor.Color', 'Pa'],
     ['Paper films', 'constructor', 'Pa'],
     ['Paper films', 'https://evil.example/kling.svg', 'Pa'],
-  ])('%p with the icon %p: the letters %p', (name, icon, letters) =>
-    expect(chooseMark(name, icon)).toEqual({ letters }),
+  ])('%p with the icon %p: the initials %p', (name, icon, initials) =>
+    expect(chooseMark(name, icon)).toEqual({ initials }),
   );
 
   test.each([

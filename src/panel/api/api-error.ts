@@ -9,10 +9,10 @@ export type ApiErrorInput = {
 };
 
 /**
- * Why a call did not give data. `status` is the HTTP status, 0 when no answer came; `code` is the
- * API's own code, or `UNREACHABLE` and `UNREADABLE` for what never reached it; `retryAfter` are
- * seconds; `faults` are what the server says of single fields, by their names in the request;
- * `details` is what else it says, shaped as the code's description has it.
+ * A failed API call. `status` is the HTTP status, or 0 when no answer arrived. `code` is the API's
+ * error code, `UNREACHABLE` for no answer, or `UNREADABLE` for an answer that is not the API's.
+ * `retryAfter` is in seconds. `fieldErrors` maps request fields to the server's message. `details`
+ * has the shape documented for the code.
  */
 export class ApiError extends Error {
   readonly status: number;
@@ -41,17 +41,14 @@ export class ApiError extends Error {
     this.details = details;
   }
 
-  /**
-   * Nothing is at the address that was asked: it never was, has been deleted, or is somebody
-   * else's.
-   */
+  /** 404: the resource never existed, was deleted, or belongs to another user. */
   get isNotFound(): boolean {
     return this.status === 404;
   }
 
   /**
-   * Trouble that may be gone on the next try and says nothing about the credentials. The gateway
-   * has tried a source of plugins already.
+   * A retry may succeed, and the credentials are not at fault. Marketplace failures are excluded:
+   * the gateway has already retried the source.
    */
   get isTransient(): boolean {
     if (this.code === 'PLUGIN_MARKET_FAILED') return false;

@@ -4,7 +4,7 @@ import { ApiError } from './api-error.ts';
 import { UserError } from './user-error.ts';
 
 /**
- * What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own
+ * Texts for API error codes on every page. A text may use `{{wait}}` and the API's own
  * `{{message}}`.
  */
 const codeTexts: Readonly<Record<string, TextKey>> = {
@@ -53,7 +53,7 @@ const codeTexts: Readonly<Record<string, TextKey>> = {
   VENDOR_UNREACHABLE: 'error.vendorUnreachable',
 };
 
-/** What went wrong, in the reader's language, with what he can do about it. */
+/** Says what went wrong and what to do, in the user's language. */
 export function errorMessage(error: unknown, t: TFunction, language: string): string {
   if (error instanceof UserError) return t(error.text);
   if (!(error instanceof ApiError)) return t('error.unavailable');
@@ -70,7 +70,7 @@ type CodeMessageInput = {
   error: ApiError;
   t: TFunction;
   language: string;
-  /** Texts of this page for some codes. */
+  /** Texts of this page that replace the general ones. */
   overrides?: Readonly<Record<string, TextKey>> | undefined;
 };
 

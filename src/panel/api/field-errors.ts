@@ -1,7 +1,7 @@
 /**
- * What a refusal's `details` say of single fields: `{field, rule}` of one that an operation
- * refused, `{errors: [{field, message}]}` of those whose form was wrong, `{field}` where the
- * refusal's own `message` is all there is. Empty for anything else.
+ * Reads errors of single fields from an error's `details`: `{field, rule}` from an operation,
+ * `{errors: [{field, message}]}` from body validation, or `{field}` alone, which takes the error's
+ * `message`. Empty for any other shape.
  */
 export function readFieldErrors(details: unknown, message: string): Map<string, string> {
   const fieldErrors = new Map<string, string>();
@@ -12,7 +12,7 @@ export function readFieldErrors(details: unknown, message: string): Map<string, 
   return fieldErrors;
 }
 
-/** The fields that a refusal's `details` say to break this rule. */
+/** The fields whose error names this rule. */
 export const fieldsViolating = (details: unknown, rule: string): ReadonlySet<string> =>
   new Set(listEntries(details).flatMap((entry) => (entry.rule === rule ? [entry.field] : [])));
 

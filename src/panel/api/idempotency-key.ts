@@ -1,15 +1,15 @@
 import { ApiError } from './api-error.ts';
 
 /**
- * A value for the header Idempotency-Key: 32 random hex digits. `crypto.randomUUID` is missing over
- * plain HTTP on a local network; this is not.
+ * A value for the `Idempotency-Key` header: 32 random hex digits. `crypto.randomUUID` does not
+ * exist over plain HTTP on a local network; `getRandomValues` does.
  */
 export function createIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Answers that leave open what came of the request. */
+/** Codes after which the request may or may not have taken effect. */
 const unknownOutcomeCodes = new Set([
   'UNREADABLE',
   'IDEMPOTENCY_IN_PROGRESS',
@@ -18,9 +18,6 @@ const unknownOutcomeCodes = new Set([
   'STORE_OUTCOME_UNKNOWN',
 ]);
 
-/**
- * Whether a refusal settles what came of the request: only then is another try another request,
- * with another key.
- */
+/** Whether an error tells what became of the request. Only then does a retry need a new key. */
 export const isOutcomeKnown = (error: unknown): boolean =>
   error instanceof ApiError && error.status > 0 && !unknownOutcomeCodes.has(error.code);

@@ -6,21 +6,21 @@ export type ApiRequest = {
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** `blob` for a picture; everything else is JSON in the API's envelope. */
+  /** `blob` for an image; everything else is JSON in the API's envelope. */
   as?: 'blob';
-  /** How long an answer may take, in ms; 20 s unless said. */
+  /** Timeout in ms; 20 s by default. */
   timeoutMs?: number;
 };
 
 /**
- * Sends one request and gives the `data` of its answer, or its bytes as a `Blob`; throws an
- * `ApiError` for everything else.
+ * Sends one request and returns the `data` of the answer, or its bytes as a `Blob`.
+ * @throws ApiError for every failure.
  */
 export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
 
 const defaultTimeoutMs = 20_000;
 
-/** The API of the origin that the panel was loaded from. */
+/** Sends to the origin that served the panel. */
 export function createSendRequest(): SendRequest {
   return async <T>({ method, path, body, headers, as, timeoutMs = defaultTimeoutMs }: ApiRequest): Promise<T> => {
     const response = await fetchOrThrow(path, {

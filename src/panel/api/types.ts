@@ -1,9 +1,9 @@
 import type { Routes } from '../../http/index.ts';
 
 /**
- * What the panel reads of the API's answers, taken from the server's routes: a change there that
- * the panel does not follow fails the type check. Times are unix seconds; quota is an integer,
- * 500,000 of it are one US dollar.
+ * The API's answers as the panel reads them. They are derived from the server's routes, so the type
+ * check fails when a route changes and the panel does not. Times are Unix seconds. Quota is an
+ * integer; 500,000 is one US dollar.
  */
 type Api = Routes['~Routes']['api'];
 type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][200] extends { data: infer Data }
@@ -14,11 +14,11 @@ type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][20
 export type SetupState = DataOf<Api['setup']['get']>;
 export type DemoChannel = DataOf<Api['setup']['demo-channel']['post']>;
 export type GatewayStatus = DataOf<Api['status']['get']>;
-/** The answer to a password: a session, or the step of the second factor. */
+/** The answer to a password: a session, or a second-factor step. */
 export type LoginResponse = DataOf<Api['user']['login']['post']>;
-/** Where to go for a sign-in or a binding at a provider. */
+/** Where to send the browser for a sign-in or a binding at a provider. */
 export type OAuthTicket = DataOf<Api['oauth']['state']['post']>;
-/** The beginning of a ceremony that ends with another call. */
+/** Starts a flow that a second call finishes. */
 export type FlowTicket = DataOf<Api['oauth']['wechat']['state']['post']>;
 export type LegalTexts = DataOf<Api['legal']['get']>;
 /** The answer to a finished login and to a refresh. */
@@ -26,27 +26,27 @@ export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
 export type LoginSession = SessionBundle['session'];
 /**
- * What a change of password, second factor or passkeys answers: the session goes on with another
+ * The answer to a change of password, second factor or passkeys: the session continues with a new
  * access token.
  */
 export type SessionRotation = Omit<SessionBundle, 'user'>;
-/** What needs a Security Proof, whether this account needs one for it, and the proof itself. */
+/** The scope of a Security Proof, whether this account needs one for it, and the proof. */
 export type SecurityProofScope = Api['verify']['post']['body']['scope'];
 export type SecurityProofRequirement = DataOf<Api['verify']['get']>;
 export type SecurityProof = DataOf<Api['verify']['post']>;
-/** What the browser is to ask a passkey. */
+/** WebAuthn options for using a passkey. */
 export type PasskeyRequest = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
 
 export type ApiKeyPage = DataOf<Api['token']['get']>;
 export type ApiKey = DataOf<Api['token'][':id']['get']>;
 export type ApiKeyFields = Api['token'][':id']['put']['body'];
-/** The only answer that holds the key itself. */
+/** The only answer that contains the key itself. */
 export type NewApiKey = DataOf<Api['token']['post']>;
 export type WebhookSecret = DataOf<Api['token'][':id']['webhook-secret']['post']>;
 export type TwoFactorStatus = DataOf<Api['user']['2fa']['status']['get']>;
 export type TwoFactorSetup = DataOf<Api['user']['2fa']['setup']['post']>;
 export type Passkey = DataOf<Api['user']['passkey']['get']>[number];
-/** What the browser is to make a passkey of. */
+/** WebAuthn options for creating a passkey. */
 export type PasskeyCreation = DataOf<Api['user']['passkey']['register']['begin']['post']>;
 export type PersonalToken = NonNullable<DataOf<Api['user']['token']['get']>>;
 export type NewPersonalToken = DataOf<Api['user']['token']['post']>;

@@ -10,19 +10,17 @@ import { useSession } from '../session/session-context.tsx';
 import type { ApiRequest } from './send-request.ts';
 
 type UseApiQueryOptions<T> = {
-  /** Asks only while true. */
+  /** Sends the request only while true. */
   enabled?: boolean;
-  /** Asks again after so many ms, while the tab is in view; it may depend on what was read last. */
+  /** Refetches at this interval while the tab is visible; may depend on the last data. */
   refreshMs?: number | false | ((data: T | undefined) => number | false);
-  /**
-   * false for one thing of many: what a former path gave would pass for this one until it is there.
-   */
+  /** Set false for a single resource: data of the previous path would be shown as this one's. */
   keepPrevious?: boolean;
 };
 
 /**
- * Reads `path` with the session. The former page stays while the next one of a list is on its way.
- * What a change makes stale is named by the beginnings of paths (see `useChange`).
+ * Reads `path` with the session. Lists keep showing the previous page while the next one loads.
+ * Mutations name what they make stale by path prefix (see `useApiMutation`).
  */
 export function useApiQuery<T>(
   path: string,
@@ -40,17 +38,15 @@ export function useApiQuery<T>(
 
 export type UseApiMutationOptions<Variables, T> = {
   request(variables: Variables): ApiRequest;
-  /**
-   * Beginnings of the paths that are read anew afterwards; the change is pending until they are.
-   */
+  /** Path prefixes to refetch after success. The mutation stays pending until they are read. */
   invalidates?: readonly string[];
-  /** Before anything is read anew: for an answer that changes how. */
+  /** Runs before the refetch, for answers that affect it or must be shown in any case. */
   onResponse?(answer: T): void;
   onSuccess?(answer: T, variables: Variables): void;
   onError?(error: Error, variables: Variables): void;
 };
 
-/** Sends a change, then reads anew what it made stale. */
+/** Sends a change, then refetches what it made stale. */
 export function useApiMutation<Variables, T = unknown>({
   request,
   invalidates = [],
@@ -74,7 +70,7 @@ export function useApiMutation<Variables, T = unknown>({
   });
 }
 
-/** `path` with a query of those values that are not empty. */
+/** Appends the values that are not empty as a query string. */
 export function withQuery(path: string, values: Readonly<Record<string, string | number | null | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {

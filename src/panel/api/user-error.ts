@@ -1,8 +1,6 @@
 import type { TextKey } from '../i18n/texts.ts';
 
-/**
- * Something failed in the browser, before the API was asked: the text says what, and what to do.
- */
+/** A failure in the browser, before any API call. The text says what happened and what to do. */
 export class UserError extends Error {
   constructor(readonly text: TextKey) {
     super(text);

@@ -12,12 +12,12 @@ declare module 'i18next' {
   }
 }
 
-/** Where texts are looked for that the first chunk does not have. */
+/** Namespace of the texts that are not in the first chunk. */
 const restNamespace = 'rest';
 
 /**
- * An i18next instance with the preferred language's first texts loaded. Keys are whole: the dot in
- * them has no meaning.
+ * Creates an i18next instance with the first texts of the preferred language. Keys are flat: dots
+ * in them have no meaning.
  */
 export async function createI18n(): Promise<i18n> {
   const language = preferredLanguage();
@@ -30,7 +30,7 @@ export async function createI18n(): Promise<i18n> {
     ns: ['panel'],
     keySeparator: false,
     nsSeparator: false,
-    // React escapes.
+    // React escapes already.
     interpolation: { escapeValue: false },
     resources: { [language]: { panel: (await findLanguage(language).loadFirst()).default as Texts } },
   });
@@ -38,16 +38,16 @@ export async function createI18n(): Promise<i18n> {
   return instance;
 }
 
-/** Whether the texts of the pages after sign-in are there. */
+/** Whether the texts of the pages after sign-in are loaded. */
 export const hasAllTexts = (instance: i18n): boolean => instance.hasResourceBundle(instance.language, restNamespace);
 
-/** Loads the texts of the pages after sign-in, once a language. */
+/** Loads the texts of the pages after sign-in, once per language. */
 export async function loadAllTexts(instance: i18n, language = instance.language): Promise<void> {
   if (instance.hasResourceBundle(language, restNamespace)) return;
   instance.addResourceBundle(language, restNamespace, (await findLanguage(language).loadRest()).default);
 }
 
-/** Loads a language, changes to it and remembers the choice. */
+/** Loads a language, switches to it and remembers the choice. */
 export async function changeLanguage(instance: i18n, language: string): Promise<void> {
   if (!instance.hasResourceBundle(language, 'panel')) {
     instance.addResourceBundle(language, 'panel', (await findLanguage(language).loadFirst()).default);

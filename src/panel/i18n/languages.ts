@@ -5,14 +5,14 @@ export { languages };
 const fallback = 'en';
 const storageKey = 'taskgate.language';
 
-/** The language chosen earlier, else the browser's first one that we have, else English. */
+/** The language chosen earlier, else the first supported one of the browser, else English. */
 export function preferredLanguage(): string {
   const stored = readStored();
   const wanted = [...(stored === null ? [] : [stored]), ...navigator.languages];
   return wanted.map(findLanguage).find((language) => language !== undefined) ?? fallback;
 }
 
-/** By its exact tag, else by the primary one: `zh-TW` reads `zh` where there is nothing nearer. */
+/** Matches the exact tag, then the primary one: `zh-TW` falls back to `zh`. */
 function findLanguage(wanted: string): string | undefined {
   const tag = wanted.toLowerCase();
   const names = Object.keys(languages);
@@ -26,7 +26,7 @@ export function rememberLanguage(language: string): void {
   try {
     localStorage.setItem(storageKey, language);
   } catch {
-    // Storage is blocked: the choice lasts as long as the page.
+    // Storage is blocked: the choice lasts until the page is closed.
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * A text that a plugin brings: one for all languages, or one by BCP-47 locale with `en` always
- * there.
- */
+/** A text from a plugin: one for all languages, or one per BCP-47 locale, `en` always included. */
 export type LocalisedText = string | Readonly<Record<string, string>>;
 
 /** The text for a language: by its exact tag, then by its primary one, then in English. */

@@ -3,7 +3,10 @@ import { useTranslation } from 'react-i18next';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { hasAllTexts, loadAllTexts } from './create-i18n.ts';
 
-/** Waits for the texts of the pages after sign-in, which those before it do without. */
+/**
+ * Renders its children once the texts of the pages after sign-in are loaded. They are not in the
+ * first chunk.
+ */
 export function RequireTexts({ children }: { children: ReactNode }) {
   const { i18n } = useTranslation();
   const [isLoaded, setLoaded] = useState(() => hasAllTexts(i18n));
@@ -11,7 +14,7 @@ export function RequireTexts({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (!isLoaded) loadAllTexts(i18n).then(() => setLoaded(true), setFailure);
   }, [isLoaded, i18n]);
-  // As with any other file that does not come: the crash page says so and loads anew.
+  // The error boundary offers a reload, as for any other chunk that fails to load.
   if (failure !== null) throw failure;
   return isLoaded ? children : <FullPageLoader />;
 }

@@ -4,7 +4,7 @@ import { Link, useNavigate } from 'react-router';
 import { FullPageMessage } from '../ui/page/full-page.tsx';
 import { Page } from '../ui/page/page.tsx';
 
-/** An address that leads nowhere, for who is not signed in. */
+/** Unknown address, for people who are not signed in. */
 export function NotFoundPage() {
   const { t } = useTranslation();
   const navigate = useNavigate();
@@ -18,7 +18,7 @@ export function NotFoundPage() {
   );
 }
 
-/** The same within the frame, where the navigation is at hand. */
+/** Unknown address inside the app frame. */
 export function NotFoundInFrame() {
   const { t } = useTranslation();
   return (

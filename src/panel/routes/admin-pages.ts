@@ -1,4 +1,4 @@
-/** The pages of administrators and root. */
+/** Pages for administrators and root. */
 export { AuditPage } from '../pages/audit/audit-page.tsx';
 export { ChannelPage } from '../pages/channels/channel-page.tsx';
 export { ChannelsPage } from '../pages/channels/channels-page.tsx';

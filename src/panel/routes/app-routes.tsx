@@ -7,13 +7,12 @@ import { RequireAnonymous, RequireRole, RequireSession, SessionSwitch } from '..
 import { roles } from '../session/roles.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 
-// Pages that are used together come in one file, with what only they have: a page for each would be
-// some fifty files a visit.
+// Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
 const signedOutPages = () => import('./signed-out-pages.ts');
 const signedInPages = () => import('./signed-in-pages.ts');
 const adminPages = () => import('./admin-pages.ts');
 
-/** Gets the pages of whoever is signed in, before it is known that somebody is. */
+/** Preloads the pages after sign-in, before the session is confirmed. */
 export const preloadSignedInPages = (): Promise<unknown> => signedInPages();
 
 const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
@@ -110,7 +109,6 @@ export function AppRoutes() {
           <Route path="/profile" element={<ProfilePage />} />
           <Route path="/security" element={<SecurityPage />} />
           <Route element={<RequireRole role={roles.admin} />}>
-            {/* administrators */}
             <Route path="/channels" element={<ChannelsPage />} />
             <Route path="/channels/new" element={<NewChannelPage />} />
             <Route path="/channels/:id" element={<ChannelPage />} />
@@ -118,7 +116,6 @@ export function AppRoutes() {
             <Route path="/users/:id" element={<UserPage />} />
           </Route>
           <Route element={<RequireRole role={roles.root} />}>
-            {/* root */}
             <Route path="/plugins" element={<PluginsPage />} />
             <Route path="/plugins/:key" element={<PluginPage />} />
             <Route path="/plugins/:key/diff" element={<PluginDiffPage />} />

@@ -1,4 +1,4 @@
-/** The pages of everybody who is signed in. */
+/** Pages for everybody who is signed in. */
 export { HomePage } from '../pages/home/home-page.tsx';
 export { KeyPage } from '../pages/keys/key-page.tsx';
 export { KeysPage } from '../pages/keys/keys-page.tsx';

@@ -1,4 +1,4 @@
-/** The pages before somebody is signed in, but the sign-in itself, which comes first of all. */
+/** Pages before sign-in, except the sign-in page itself, which is in the first chunk. */
 export { ForgotPasswordPage } from '../pages/accounts/forgot-password-page.tsx';
 export { LegalPage } from '../pages/accounts/legal-page.tsx';
 export { NewPasswordPage } from '../pages/accounts/new-password-page.tsx';

@@ -8,8 +8,8 @@ const ConnectionContext = createContext<Connection | null>(null);
 export const ConnectionProvider = ConnectionContext.Provider;
 
 /**
- * Whether the gateway does not answer; renders again when that changes. Throws outside of
- * `ConnectionProvider`.
+ * Whether the gateway is unreachable; rerenders when that changes.
+ * @throws outside of `ConnectionProvider`.
  */
 export function useIsUnreachable(): boolean {
   const connection = useContext(ConnectionContext);
@@ -17,7 +17,7 @@ export function useIsUnreachable(): boolean {
   return useSyncExternalStore(connection.subscribe, connection.isUnreachable);
 }
 
-/** Says so while the gateway does not answer. The page stays as it is, and goes on by itself. */
+/** A notice while the gateway is unreachable. The page stays as it is and recovers by itself. */
 export function ConnectionNotice() {
   const { t } = useTranslation();
   const isUnreachable = useIsUnreachable();

@@ -1,27 +1,27 @@
 import { ApiError } from '../api/api-error.ts';
 import type { SendRequest } from '../api/send-request.ts';
 
-/** Whether the gateway answers. */
+/** Whether the gateway can be reached. */
 export type Connection = {
   isUnreachable(): boolean;
   subscribe(listener: () => void): () => void;
-  /** Asks at once: the browser's network has come or gone. */
+  /** Sends a probe at once: the browser went online or offline. */
   checkNow(): void;
 };
 
 export type ConnectionDependencies = {
-  /** Without the connection's own watch. */
+  /** The plain transport, without this watch. */
   send: SendRequest;
   wait(ms: number): Promise<void>;
 };
 
-/** How long to wait before each further question, in ms; the last one is repeated. */
+/** Delays between probes, in ms; the last one repeats. */
 const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000];
 
 /**
- * Watches whether requests are answered. While they are not, it asks the gateway again and again. A
- * browser that believes itself offline may still reach a gateway on its own machine, so only
- * requests count.
+ * Watches whether requests are answered, and probes the gateway while they are not.
+ * `navigator.onLine` is not trusted: a browser that is offline may still reach a gateway on its own
+ * machine.
  */
 export function watchConnection({ send, wait }: ConnectionDependencies): { connection: Connection; send: SendRequest } {
   let unreachable = false;
@@ -72,6 +72,6 @@ export function watchConnection({ send, wait }: ConnectionDependencies): { conne
   };
 }
 
-/** Nobody answered, or a proxy did in the gateway's place. */
+/** No answer, or an answer of a proxy instead of the gateway. */
 const isUnanswered = ({ status, code }: ApiError): boolean =>
   status === 0 || (status >= 502 && status <= 504 && code === 'UNREADABLE');

@@ -11,9 +11,7 @@ import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
 import { hasSessionHint } from './session-hint.ts';
 
-/**
- * Pages of signed-in people. The server decides: without a session in memory it is always asked.
- */
+/** Guards pages that need a session. Without one in memory it asks the server. */
 export function RequireSession({ children }: { children: ReactNode }) {
   const { t, i18n } = useTranslation();
   const { pathname, search } = useLocation();
@@ -37,8 +35,8 @@ export function RequireSession({ children }: { children: ReactNode }) {
 }
 
 /**
- * Pages for people who are not signed in. The hint cookie says whether asking the server is worth
- * while; when it cannot answer the page is shown, since signing in may still work.
+ * Guards pages for people who are not signed in. The hint cookie says whether to ask the server; if
+ * it cannot answer, the page is shown, since signing in may still work.
  */
 export function RequireAnonymous({ children }: { children: ReactNode }) {
   const [params] = useSearchParams();
@@ -48,8 +46,8 @@ export function RequireAnonymous({ children }: { children: ReactNode }) {
 }
 
 /**
- * One page for who is signed in, as far as the hint cookie and the server say at once, another for
- * everybody else.
+ * Renders one of two pages, depending on whether somebody is signed in as far as the hint cookie
+ * and the server can tell.
  */
 export function SessionSwitch({ signedIn, anonymous }: { signedIn: ReactNode; anonymous: ReactNode }) {
   const { phase } = useSessionSnapshot();
@@ -62,19 +60,19 @@ export function SessionSwitch({ signedIn, anonymous }: { signedIn: ReactNode; an
 }
 
 /**
- * Pages of administrators and root. The server refuses everybody else anyway: this only spares the
- * others a page full of refusals.
+ * Guards pages of administrators and root. The server enforces access; this avoids a page full of
+ * errors.
  */
 export function RequireRole({ role }: { role: number }) {
   return useRole() >= role ? <Outlet /> : <NotFoundInFrame />;
 }
 
-/** Between tries that nobody asked for, in ms; the last one is repeated. */
+/** Delays between automatic retries, in ms; the last one repeats. */
 const retryDelaysMs = [2000, 4000, 8000, 15_000, 30_000];
 
 /**
- * Asks who is signed in until the server has said so: again after a while, and as soon as a gateway
- * that was away is back.
+ * Restores the session. Retries until the server has answered: after a delay, or as soon as the
+ * gateway is reachable again.
  */
 function useRestore(enabled: boolean): { error: unknown; retry(): void } {
   const session = useSession();

@@ -1,4 +1,4 @@
-/** Browser and system in a user agent's text; null for what is not a browser we know. */
+/** Browser and system of a user agent string; null if unknown. */
 export function parseUserAgent(userAgent: string): { browser: string; system: string } | null {
   const browser = firstMatch(userAgent, [
     [/\bEdg\//, 'Edge'],

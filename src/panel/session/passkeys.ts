@@ -4,12 +4,12 @@ import type {
 } from '@simplewebauthn/browser';
 import { UserError } from '../api/user-error.ts';
 
-/** Browsers have passkeys in secure contexts alone: over https, or on the machine itself. */
+/** Browsers support passkeys in secure contexts only: https or localhost. */
 export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;
 
 /**
- * The browser's dialog that makes a passkey; gives what the server is to check. Throws a
- * `UserError`.
+ * Opens the browser's dialog that creates a passkey; returns the credential for the server.
+ * @throws UserError
  */
 export async function createPasskey(options: PublicKeyCredentialCreationOptionsJSON) {
   const { startRegistration } = await import('@simplewebauthn/browser');
@@ -17,8 +17,8 @@ export async function createPasskey(options: PublicKeyCredentialCreationOptionsJ
 }
 
 /**
- * The browser's dialog that uses a passkey; gives what the server is to check. Throws a
- * `UserError`.
+ * Opens the browser's dialog that uses a passkey; returns the credential for the server.
+ * @throws UserError
  */
 export async function getPasskeyAssertion(options: PublicKeyCredentialRequestOptionsJSON) {
   const { startAuthentication } = await import('@simplewebauthn/browser');
@@ -30,7 +30,7 @@ async function withUserErrors<T>(ceremony: Promise<T>): Promise<T> {
     return await ceremony;
   } catch (error) {
     const name = error instanceof Error ? error.name : '';
-    // The device holds a passkey of this account already.
+    // The device already holds a passkey of this account.
     if (name === 'InvalidStateError') throw new UserError('passkey.known');
     if (name === 'NotAllowedError' || name === 'AbortError') throw new UserError('passkey.cancelled');
     throw new UserError('passkey.failed');

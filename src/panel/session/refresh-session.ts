@@ -4,22 +4,23 @@ import type { SessionBundle } from '../api/types.ts';
 import type { SessionState } from './session-state.ts';
 import { withRefreshLock } from './with-refresh-lock.ts';
 
-/** Waits before another try when a second tab rotated the cookie in the same moment. */
+/** Delays before retries after another tab rotated the cookie at the same time. */
 const raceDelaysMs = [80, 200, 500];
 
 export type RefreshDependencies = {
   send: SendRequest;
   state: SessionState;
-  /** Whether this browser was once given a refresh cookie, as far as one can see. */
+  /** Whether this browser probably has a refresh cookie. */
   hasHint(): boolean;
-  /** Called when the server said that a session which this tab held has ended. */
+  /** Called when the server says that the session of this tab has ended. */
   onEnded(sid: string): void;
 };
 
 /**
- * Gives a function that renews the session from the refresh cookie, one call at a time in this tab
- * and, where the browser can, among tabs. It settles the state as the server says: a new token, or
- * the end. It throws an `ApiError` for everything else, which leaves the state as it was.
+ * Creates a function that renews the session from the refresh cookie. Calls are serialized within
+ * this tab and, with Web Locks, across tabs. It updates the state to the new token or to signed
+ * out.
+ * @throws ApiError for any other failure; the state stays unchanged.
  */
 export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependencies): () => Promise<void> {
   let running: Promise<void> | null = null;
@@ -32,8 +33,8 @@ export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependen
       const bundle = await requestRefresh(send, sid);
       if (state.epoch() === epoch) state.accept(bundle);
     } catch (error) {
-      // Nothing else says that the session is over: trouble, limits and lost races keep the state,
-      // and a later try may succeed.
+      // Only a 401 ends the session. Network errors, limits and lost races keep it: a later attempt
+      // may succeed.
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       if (state.epoch() !== epoch) return;
       const end = error.code === 'AUTH_SESSION_REVOKED' ? 'revoked' : 'expired';
@@ -63,8 +64,7 @@ async function requestRefresh(send: SendRequest, sid: string | null): Promise<Se
       const code = error instanceof ApiError ? error.code : '';
       const delay = raceDelaysMs[attempt];
       if (code === 'AUTH_SESSION_MISMATCH' && heldSid !== null) {
-        // The cookie belongs to another login of this browser: ask once more for whichever session
-        // it is.
+        // The cookie belongs to another login of this browser: ask again for any session.
         heldSid = null;
       } else if (code === 'AUTH_REFRESH_RACE' && delay !== undefined) {
         await new Promise((resolve) => setTimeout(resolve, delay));

@@ -1,6 +1,6 @@
 /**
- * Where to go after signing in: a path of this panel, else the start page. Other origins are never
- * followed.
+ * Where to go after sign-in: a path of this panel, else the start page. Never another origin (open
+ * redirect).
  */
 export function safeRedirect(target: string | null): string {
   if (target === null || !target.startsWith('/') || target.includes('\\')) return '/';

@@ -13,10 +13,10 @@ import { useSession } from './session-context.tsx';
 
 type Method = SecurityProofRequirement['methods'][number];
 
-/** What is to be proven, by one of the methods; `error` says why the methods are not known. */
+/** The scope to prove and the accepted methods; `error` says why the methods are unknown. */
 export type SecurityProofRequest = { scope: SecurityProofScope; methods: readonly Method[]; error: unknown };
 
-/** `question` is what is asked or was asked last; each has an `id` of its own. */
+/** `question` is the current or last request; each has its own `id`. */
 type SecurityProofDialogProps = {
   question: { id: number; request: SecurityProofRequest } | null;
   isOpen: boolean;
@@ -24,12 +24,12 @@ type SecurityProofDialogProps = {
 };
 
 /**
- * Forms in dialogs ask for a proof too, and are later in the document than this dialog; Mantine
- * gives all dialogs 200.
+ * Above dialogs that contain forms, which come later in the document; Mantine gives all dialogs
+ * 200.
  */
 const zIndexAboveForms = 250;
 
-/** Asks for a code, a passkey or the password, whichever the account must confirm with. */
+/** Asks for a code, a passkey or the password, whichever the account has to confirm with. */
 export function SecurityProofDialog({ question, isOpen, onProof }: SecurityProofDialogProps) {
   const { t } = useTranslation();
   const close = () => onProof(null);
@@ -62,7 +62,7 @@ type MethodPickerProps = {
   onClose(): void;
 };
 
-/** Codes first, since they work on every device; a passkey where the browser has any. */
+/** Codes come first, since they work on every device; a passkey only if the browser supports it. */
 function MethodPicker({ scope, methods, onProof, onClose }: MethodPickerProps) {
   const { t } = useTranslation();
   const usable = methods.filter((method) => method !== 'passkey' || hasPasskeys());

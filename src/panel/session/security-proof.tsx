@@ -7,25 +7,25 @@ import { SecurityProofDialog, type SecurityProofRequest } from './security-proof
 import { useSession } from './session-context.tsx';
 
 /**
- * Asks for a Security Proof for the header `X-Security-Proof`. Empty where this account needs none
- * for the scope; null when the user gave up.
+ * Requests a Security Proof for the `X-Security-Proof` header. Resolves to an empty string if the
+ * account needs none for the scope, and to null if the user cancels.
  */
 export type RequestSecurityProof = (scope: SecurityProofScope) => Promise<string | null>;
 
 const SecurityProofContext = createContext<RequestSecurityProof>(async () => null);
 
 /**
- * Lets the user confirm that it is he: by the strongest way that the account has, at most once in a
- * few minutes for each scope.
+ * Asks users to confirm their identity with the strongest method of the account, at most once in
+ * four minutes per scope.
  */
 export const useSecurityProof = (): RequestSecurityProof => useContext(SecurityProofContext);
 
-/** A proof is good for five minutes; what is done with it must come before their end. */
+/** A proof is valid for five minutes; the request that uses it must be sent before it expires. */
 const reuseMs = 4 * 60 * 1000;
 
 /**
- * A dialog that closes gives the focus back 10 ms later (Mantine). Whoever opens the next one
- * sooner would remember a button of the closed one as the place to give the focus back to.
+ * A closing Mantine dialog returns the focus after 10 ms. A dialog opened earlier would later
+ * return the focus to a button of the closed one.
  */
 const waitForFocusReturn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
@@ -38,7 +38,7 @@ export function SecurityProofProvider({ children }: { children: ReactNode }) {
   const settle = useRef<(proof: string | null) => void>(() => {});
   const [question, setQuestion] = useState<{ id: number; request: SecurityProofRequest } | null>(null);
   const [isOpen, setOpen] = useState(false);
-  /** The question that was asked last: what comes of a former one changes nothing any more. */
+  /** The id of the latest request: outcomes of earlier ones are ignored. */
   const latest = useRef(0);
 
   const cancel = useCallback((): void => {
@@ -46,12 +46,11 @@ export function SecurityProofProvider({ children }: { children: ReactNode }) {
     setOpen(false);
     settle.current(null);
   }, []);
-  // Who leaves the page leaves what he was to confirm.
+  // Leaving the page cancels the request.
   const { pathname } = useLocation();
   useEffect(() => cancel, [pathname, cancel]);
 
-  // A proof that was refused is not offered again: its account, session or methods have changed
-  // meanwhile.
+  // A rejected proof is not reused: the account, session or methods have changed.
   useEffect(
     () =>
       queries.getMutationCache().subscribe(({ mutation }) => {
@@ -114,7 +113,7 @@ export function SecurityProofProvider({ children }: { children: ReactNode }) {
   return (
     <SecurityProofContext value={requestProof}>
       {children}
-      {/* It is there before it opens: only then it knows where the focus goes afterwards. */}
+      {/* Mounted before it opens, so that it knows where to return the focus. */}
       <SecurityProofDialog
         question={question}
         isOpen={isOpen}

@@ -6,14 +6,17 @@ const SessionContext = createContext<Session | null>(null);
 
 export const SessionProvider = SessionContext.Provider;
 
-/** The page's session object. Throws outside of `SessionProvider`. */
+/**
+ * The page's session.
+ * @throws outside of `SessionProvider`.
+ */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('useSession is used outside of SessionProvider');
   return session;
 }
 
-/** Who is signed in; renders again when that changes. */
+/** Who is signed in; rerenders when that changes. */
 export function useSessionSnapshot(): SessionSnapshot {
   const session = useSession();
   return useSyncExternalStore(session.subscribe, session.read);

@@ -1,6 +1,6 @@
 /**
- * Whether a refresh cookie was once issued to this browser: the hint cookie is there. It only saves
- * a request; it is no verdict, and cookies that cannot be read count as present.
+ * Whether the hint cookie says that a refresh cookie exists. It only saves a request and proves
+ * nothing. If cookies cannot be read, it counts as present.
  */
 export function hasSessionHint(): boolean {
   try {

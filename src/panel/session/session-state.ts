@@ -1,15 +1,15 @@
 import type { SessionBundle, SessionRotation } from '../api/types.ts';
 
 /**
- * Why a session is over. `revoked`: the server ended it, from another device or because the account
- * changed; `expired`: its time was up; `signed_out`: another tab of this browser signed out.
+ * Why a session ended. `revoked`: ended by the server, from another device or because the account
+ * changed. `expired`: its lifetime is over. `signed_out`: another tab of this browser signed out.
  */
 export type SessionEnd = 'revoked' | 'expired' | 'signed_out';
 
 /**
- * `unknown`: the server has not been asked, or could not answer. `anonymous`: it said so; `end` is
- * null when nobody was signed in or he signed out here. The access token lives here, in memory, and
- * nowhere else.
+ * `unknown`: the server was not asked yet or could not answer. `anonymous`: nobody is signed in;
+ * `end` is null if nobody was, or if they signed out here. The access token is kept here in memory
+ * and nowhere else.
  */
 export type SessionSnapshot =
   | { phase: 'unknown'; bundle: null; end: null }
@@ -19,26 +19,29 @@ export type SessionSnapshot =
 export type SessionState = {
   read(): SessionSnapshot;
   /**
-   * Counts the changes: an answer that was asked for before a login or logout is recognised as
-   * stale.
+   * Incremented with every change: an answer to a request from before a login or logout is
+   * recognised as stale.
    */
   epoch(): number;
   accept(bundle: SessionBundle): void;
   /**
-   * The same session with another token, or with newer details of who it is. Nothing where that
-   * session or person is signed in no more.
+   * Updates the session's token or its user. Ignored if that session or user is no longer signed
+   * in.
    */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   clear(end: SessionEnd | null): void;
-  /** Whether the access token has at most `seconds` left, by this machine's clock since it came. */
+  /**
+   * Whether the access token expires within `seconds`, measured by this machine's clock since it
+   * arrived.
+   */
   expiresWithin(seconds: number): boolean;
   subscribe(listener: () => void): () => void;
 };
 
-/** An access token lives for 15 minutes. */
+/** The lifetime of an access token: 15 minutes. */
 const maxTokenLifeSeconds = 900;
 
-/** `now` in ms. */
+/** `now` returns ms. */
 export function createSessionState(now: () => number): SessionState {
   let snapshot: SessionSnapshot = { phase: 'unknown', bundle: null, end: null };
   let epoch = 0;
@@ -51,7 +54,7 @@ export function createSessionState(now: () => number): SessionState {
     for (const listener of listeners) listener();
   };
   const accept = (bundle: SessionBundle): void => {
-    // The two machines' clocks need not agree: what counts is how long the server gave.
+    // The clocks may differ, so the lifetime is used and not the expiry time.
     const life = bundle.access_expires_at - bundle.session.last_active_at;
     expiresAt = now() + 1000 * Math.min(Math.max(life, 0), maxTokenLifeSeconds);
     set({ phase: 'signed_in', bundle, end: null });

@@ -11,36 +11,36 @@ export type Session = {
   read(): SessionSnapshot;
   subscribe(listener: () => void): () => void;
   /**
-   * Settles who is signed in by asking the server, unless that is known. Throws an `ApiError` for
-   * transient trouble.
+   * Finds out who is signed in by asking the server, unless it is known.
+   * @throws ApiError for transient failures.
    */
   restore(): Promise<void>;
   /**
-   * Throws the `ApiError` of a refused login. Where the account has a second factor it gives the
-   * token of that step, which lives in memory alone, and nobody is signed in yet.
+   * Signs in with a password. With a second factor it returns the flow token of that step, which is
+   * kept in memory only; nobody is signed in yet.
+   * @throws ApiError if the login is refused.
    */
   signIn(username: string, password: string): Promise<string | null>;
-  /** The same by another request that ends in a sign-in. */
+  /** Signs in with any request that ends in a session; returns as `signIn` does. */
   signInWith(request: ApiRequest): Promise<string | null>;
   /**
-   * The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of
-   * a refused one.
+   * Second factor: a code of the authenticator app or a backup code.
+   * @throws ApiError if it is refused.
    */
   finishSignIn(flowToken: string, code: string): Promise<void>;
   /**
-   * Takes over what a change of the own account answered: the access token of the session that goes
-   * on, or newer details.
+   * Takes over the new access token or user details from the answer to a change of the own account.
    */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   /**
-   * Ends the session on the server. Throws when the server did not confirm it: then the session
-   * still lives.
+   * Ends the session on the server.
+   * @throws if the server did not confirm it: the session is still valid.
    */
   signOut(): Promise<void>;
   /**
-   * Sends with the access token, which is renewed shortly before its end; a refused one is renewed
-   * once and the request sent again. Throws a `UserError` where the renewal found somebody else
-   * signed in.
+   * Sends with the access token, which is renewed shortly before it expires. After a 401 it renews
+   * once and sends again.
+   * @throws UserError if the renewal found another user signed in.
    */
   send: SendRequest;
 };
@@ -48,18 +48,18 @@ export type Session = {
 export type SessionDependencies = {
   send: SendRequest;
   tabs: TabChannel;
-  /** Whether this browser was once given a refresh cookie, as far as one can see. */
+  /** Whether this browser probably has a refresh cookie. */
   hasHint(): boolean;
-  /** Loads the page anew: this browser has signed in as somebody else. */
+  /** Reloads the page: this browser has signed in as another user. */
   reload(): void;
-  /** In ms. */
+  /** Current time in ms. */
   now(): number;
 };
 
-/** An access token with less life than this, in seconds, is renewed before it is used. */
+/** An access token that expires within this many seconds is renewed before use. */
 const renewBeforeSeconds = 60;
 
-/** The panel's login session: one object for the whole page. */
+/** Creates the login session: one object per page. */
 export function createSession({ send, tabs, hasHint, reload, now }: SessionDependencies): Session {
   const state = createSessionState(now);
   const refresh = createRefresh({ send, state, hasHint, onEnded: (sid) => tabs.publish({ kind: 'signed_out', sid }) });
@@ -71,10 +71,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     if (kind === 'authenticated' && sid !== held) reload();
   });
 
-  /**
-   * After a refresh that is on its way: its answer would bring back the cookies that this one
-   * clears.
-   */
+  /** Runs after a refresh in progress, whose answer would set the cookies again. */
   const logOut = (): Promise<unknown> =>
     withRefreshLock(() => {
       const { bundle } = state.read();
@@ -101,7 +98,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     const former = state.read().bundle?.user.id;
     await refresh();
     const present = state.read().bundle?.user.id;
-    // The page is full of what the former user may see.
+    // The page shows data of the previous user.
     if (former !== undefined && present !== undefined && former !== present) reload();
   };
 
@@ -110,7 +107,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     try {
       await renew();
     } catch {
-      // The token may be good for this request yet; if not, its refusal says so.
+      // The token may still be valid for this request; otherwise the 401 says so.
     }
   };
 
@@ -134,7 +131,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
         await logOut();
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'AUTH_SESSION_MISMATCH') throw error;
-        // The cookie belongs to another login of this browser: that is the one to end.
+        // The cookie belongs to another login of this browser: end that one.
         await refresh();
         if (state.read().phase === 'signed_in') await logOut();
       }
@@ -145,7 +142,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       const sender = state.read().bundle?.user.id;
       const attempt = async (): Promise<T> => {
         const { bundle } = state.read();
-        // What one user wanted is not done in the name of another who has signed in meanwhile.
+        // A request of one user is never sent in the name of another who has signed in meanwhile.
         if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
           throw new UserError('ended.revoked');
         }

@@ -1,4 +1,4 @@
-/** What tabs tell each other: never a token, only which session began or ended. */
+/** Messages between tabs: which session started or ended, never a token. */
 export type TabEvent = { kind: 'authenticated' | 'signed_out'; sid: string };
 
 export type TabChannel = { publish(event: TabEvent): void; subscribe(listener: (event: TabEvent) => void): void };
@@ -6,8 +6,8 @@ export type TabChannel = { publish(event: TabEvent): void; subscribe(listener: (
 const name = 'taskgate:session';
 
 /**
- * Tells the other tabs of this origin by BroadcastChannel, or by storage events where the browser
- * has none.
+ * Notifies the other tabs of this origin by BroadcastChannel, or by storage events if it is
+ * missing.
  */
 export function createTabChannel(): TabChannel {
   return typeof BroadcastChannel === 'function' ? overBroadcast(new BroadcastChannel(name)) : overStorage();
@@ -27,12 +27,12 @@ function overStorage(): TabChannel {
   return {
     publish: (event) => {
       try {
-        // The nonce makes each write a change: an equal value raises no event in the other tabs.
+        // The nonce makes each write a change: writing an equal value raises no event.
         const nonce = crypto.getRandomValues(new Uint32Array(2)).join('-');
         localStorage.setItem(name, JSON.stringify({ ...event, nonce }));
         localStorage.removeItem(name);
       } catch {
-        // Storage is blocked: the other tabs find out at their next request.
+        // Storage is blocked: the other tabs notice at their next request.
       }
     },
     subscribe: (listener) =>

@@ -2,7 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { GatewayStatus } from '../api/types.ts';
 import { useSession } from './session-context.tsx';
 
-/** What the gateway says of itself to everybody. */
+/** The gateway's public status. */
 export function useGatewayStatus(): UseQueryResult<GatewayStatus> {
   const session = useSession();
   return useQuery({

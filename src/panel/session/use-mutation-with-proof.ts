@@ -6,7 +6,7 @@ import { useSecurityProof } from './security-proof.tsx';
 
 type MutationWithProofOptions<Variables, T> = UseApiMutationOptions<Variables, T> & {
   scope: SecurityProofScope;
-  /** False for a change that takes no proof; left out: all take one. */
+  /** False if this change needs no proof; by default all do. */
   needsProof?(variables: Variables): boolean;
 };
 
@@ -14,14 +14,14 @@ type MutationWithProof<Variables, T> = Pick<
   UseMutationResult<T, Error, Variables>,
   'data' | 'error' | 'isError' | 'reset' | 'variables'
 > & {
-  /** While the user is asked, too. */
+  /** Also true while the user is asked. */
   isPending: boolean;
   mutate(variables: Variables): void;
 };
 
 /**
- * A change that takes a Security Proof: asks the user to confirm that it is they, then sends the
- * change. Nothing is sent when they give up.
+ * A mutation that needs a Security Proof: asks the user to confirm, then sends the change. Nothing
+ * is sent if they cancel.
  */
 export function useMutationWithProof<Variables, T = unknown>({
   scope,

@@ -7,7 +7,7 @@ import { roleTextKey } from '../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
 import classes from './account-menu.module.css';
 
-/** Who is signed in, and the way out. */
+/** The signed-in user, and sign-out. */
 export function AccountMenu() {
   const { t } = useTranslation();
   const session = useSession();

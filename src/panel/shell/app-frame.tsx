@@ -14,7 +14,7 @@ import { AccountMenu } from './account-menu.tsx';
 import classes from './app-frame.module.css';
 import { SideNavigation } from './side-navigation.tsx';
 
-/** The frame of all pages after sign-in: where one can go at the side, who one is at the top. */
+/** The frame of all pages after sign-in: navigation at the side, account menu at the top. */
 export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
   const { t } = useTranslation();
   const { pathname } = useLocation();

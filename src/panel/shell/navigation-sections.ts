@@ -21,7 +21,7 @@ import { roles } from '../session/roles.ts';
 
 export type SectionEntry = { path: string; text: TextKey; icon: TablerIcon; role: number };
 
-/** What the panel's navigation offers, in its order; entries above one's role are left out. */
+/** The navigation in its order. Entries above the user's role are hidden. */
 export const sections: readonly { text: TextKey | null; entries: readonly SectionEntry[] }[] = [
   {
     text: null,

@@ -1,7 +1,7 @@
 import latinExtended from '@fontsource-variable/instrument-sans/files/instrument-sans-latin-ext-wght-normal.woff2';
 import latin from '@fontsource-variable/instrument-sans/files/instrument-sans-latin-wght-normal.woff2';
 
-/** Unicode ranges as the font's own package cuts its files. */
+/** Unicode ranges of the font package's files. */
 const files: readonly { url: string; unicodeRange: string }[] = [
   {
     url: latin,
@@ -16,9 +16,8 @@ const files: readonly { url: string; unicodeRange: string }[] = [
 ];
 
 /**
- * Announces the panel's typeface, served by this gateway. It is not announced in the style sheet,
- * since the bundler would write the font into it as a data address: larger, and against the page's
- * policy.
+ * Registers the panel's font, served by this gateway. In a style sheet the bundler would inline it
+ * as a data URL, which is larger and violates the content security policy.
  */
 export function loadFont(): void {
   for (const { url, unicodeRange } of files) {

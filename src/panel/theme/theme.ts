@@ -8,7 +8,7 @@ import {
   type VariantColorsResolver,
 } from '@mantine/core';
 
-/** The green of an open gate. Step 7 carries white text at 5.4:1, step 4 dark text at 9:1. */
+/** The brand's green. Step 7 has 5.4:1 contrast with white text, step 4 has 9:1 with dark text. */
 const gate: MantineColorsTuple = [
   '#e8f8f0',
   '#cfeedf',
@@ -22,7 +22,7 @@ const gate: MantineColorsTuple = [
   '#034c31',
 ];
 
-/** Greys with a breath of green, so that dark surfaces and the brand's ink belong together. */
+/** Greys with a tint of green, to match the brand's colour on dark surfaces. */
 const dark: MantineColorsTuple = [
   '#e3e8e6',
   '#b4bebb',
@@ -53,8 +53,9 @@ const sans =
   '"Instrument Sans Variable", system-ui, -apple-system, "Segoe UI", "PingFang SC", "Noto Sans CJK SC", "Microsoft YaHei", sans-serif';
 
 /**
- * The brand's colour is dark green by day and bright green by night: the text on it comes from the
- * colour scheme. The red of what destroys is the same in both, dark enough for white text.
+ * The brand's colour is dark green in the light scheme and bright green in the dark one, so the
+ * text colour depends on the scheme. Red for destructive actions is the same in both, dark enough
+ * for white text.
  */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const colors = defaultVariantColorsResolver(input);
@@ -79,7 +80,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }),
-    // Within a dialog a header is no landmark of the page.
+    // Inside a dialog a header is not a landmark of the page.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),
     DrawerHeader: DrawerHeader.extend({ defaultProps: { role: 'presentation' } }),
   },

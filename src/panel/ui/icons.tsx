@@ -1,9 +1,6 @@
 import type { ReactNode } from 'react';
 
-/**
- * Line icons of one weight, 20 px, drawn for this panel. They are decoration: what they stand for
- * is said in words.
- */
+/** Line icons, 20 px, drawn for this panel. They are decorative: a text always says the same. */
 function Icon({ children }: { children: ReactNode }) {
   return (
     <svg

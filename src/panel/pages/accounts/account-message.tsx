@@ -7,12 +7,12 @@ type AccountMessageProps = {
   title: string;
   heading: string;
   text: string;
-  /** The one step from here; `state` is handed to its page. */
+  /** The next step; `state` is passed to its page. */
   next: { to: string; text: string; state?: object };
   children?: ReactNode;
 };
 
-/** Where one of the account pages ends: what has happened, and where to go. */
+/** The last screen of an account flow: what happened and where to go. */
 export function AccountMessage({ title, heading, text, next, children }: AccountMessageProps) {
   return (
     <Stack gap={28} align="flex-start">

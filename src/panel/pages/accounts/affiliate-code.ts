@@ -1,16 +1,13 @@
-/** The longest that the API takes. */
+/** The API's maximum length. */
 const maxLength = 64;
 
-/**
- * The code of whoever shared the link, from its `aff`. Empty when there is none that could be
- * right.
- */
+/** The affiliate code from the `aff` query parameter; empty if it is missing or too long. */
 export function readAffiliateCode(params: URLSearchParams): string {
   const code = (params.get('aff') ?? '').trim();
   return code.length <= maxLength ? code : '';
 }
 
-/** The same as the query of a link to another page, so that it is not lost on the way. */
+/** The code as a query string for a link to another page. */
 export function affiliateQuery(params: URLSearchParams): string {
   const code = readAffiliateCode(params);
   return code === '' ? '' : `?${new URLSearchParams({ aff: code })}`;

@@ -2,14 +2,14 @@ import type { TFunction } from 'i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
-/** Refusals that are about one field, though the answer does not name it. */
+/** Errors about one field whose answer does not name it. */
 const fieldOfCode: Readonly<Record<string, { field: string; text: TextKey }>> = {
   NAME_TAKEN: { field: 'username', text: 'signUp.nameTaken' },
   AUTH_IDENTITY_TAKEN: { field: 'email', text: 'signUp.emailTaken' },
   AUTH_CODE_INVALID: { field: 'verification_code', text: 'signUp.codeWrong' },
 };
 
-/** What the server has against one field, in words to put below it; null when that is nothing. */
+/** The server's error for one field as a text to show below it; null if there is none. */
 export function fieldErrorText(error: unknown, field: string, t: TFunction): string | null {
   if (!(error instanceof ApiError)) return null;
   const codeField = fieldOfCode[error.code];

@@ -10,8 +10,8 @@ import { ForgotPasswordForm } from './forgot-password-form.tsx';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /**
- * Asks for a link to choose a new password. Whether the address has an account is told by mail
- * alone.
+ * Requests a link to choose a new password. Only the mail reveals whether the address has an
+ * account.
  */
 export function ForgotPasswordPage() {
   const { t } = useTranslation();
@@ -53,7 +53,7 @@ export function ForgotPasswordPage() {
   );
 }
 
-/** The page of a dead link hands over the address that it was for. */
+/** The page of an expired link passes on its address. */
 function readEmail(state: unknown): string {
   if (typeof state !== 'object' || state === null || !('email' in state)) return '';
   return typeof state.email === 'string' ? state.email : '';

@@ -14,8 +14,8 @@ const texts = {
 } as const satisfies Record<string, Record<string, TextKey>>;
 
 /**
- * A sentence with links to the texts that this gateway has. They open beside the page, so that
- * nothing typed is lost.
+ * A sentence with links to the gateway's legal texts. They open in a new tab, so that nothing typed
+ * is lost.
  */
 export function LegalText({ status, sentence }: { status: Legal; sentence: keyof typeof texts }) {
   const both = status.user_agreement_enabled && status.privacy_policy_enabled;
@@ -24,7 +24,7 @@ export function LegalText({ status, sentence }: { status: Legal; sentence: keyof
   return <Trans i18nKey={key} components={{ agreement: link('/user-agreement'), policy: link('/privacy-policy') }} />;
 }
 
-/** What whoever signs in agrees to; nothing where there is nothing. */
+/** What people agree to by signing in; renders nothing when the gateway has no legal texts. */
 export function LegalLine({ status }: { status: Legal }) {
   if (!hasLegalTexts(status)) return null;
   return (

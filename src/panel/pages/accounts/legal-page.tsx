@@ -17,7 +17,7 @@ const titles = {
   privacy_policy: 'legal.policy',
 } as const satisfies Record<keyof LegalTexts, TextKey>;
 
-/** What people agree to, as the gateway's owner wrote it. For everybody, signed in or not. */
+/** A legal text as the gateway's owner wrote it; shown to everybody, signed in or not. */
 export function LegalPage({ text }: { text: keyof LegalTexts }) {
   const { t } = useTranslation();
   const session = useSession();

@@ -2,11 +2,11 @@ import { Anchor, Code, Divider, List, Stack, Text, Title } from '@mantine/core';
 import { Fragment, type ReactNode } from 'react';
 import { type Block, type Inline, parseMarkdown } from './parse-markdown.ts';
 
-/** A text with simple Markdown, below a heading of the first order. */
+/** Renders simple Markdown below a heading of level 1. */
 export function Markdown({ source }: { source: string }) {
   let level = 1;
   const blocks = parseMarkdown(source).map((block) => {
-    // No order is left out, whatever the text does: readers go from heading to heading.
+    // Heading levels are never skipped: screen reader users navigate by them.
     if (block.kind === 'heading') level = Math.min(block.level + 1, level + 1);
     return { block, level };
   });

@@ -12,7 +12,7 @@ import type { ResetLink } from './reset-link.ts';
 type NewPasswordFormProps = {
   link: ResetLink;
   onDone(): void;
-  /** The server does not take the link, now or ever. */
+  /** The server rejects the link for good. */
   onInvalidLink(): void;
 };
 
@@ -76,5 +76,5 @@ export function NewPasswordForm({ link, onDone, onInvalidLink }: NewPasswordForm
   );
 }
 
-/** A link that somebody has cut or changed, so that it cannot even be asked about. */
+/** The link was cut or altered: its fields fail validation. */
 const isMalformed = ({ fieldErrors: faults }: ApiError): boolean => faults.has('email') || faults.has('token');

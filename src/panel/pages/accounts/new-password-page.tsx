@@ -8,7 +8,7 @@ import { BackToSignIn } from './back-to-sign-in.tsx';
 import { NewPasswordForm } from './new-password-form.tsx';
 import { clearAddress, readResetLink } from './reset-link.ts';
 
-/** Where the mailed link leads. Its token lives in this page's memory alone. */
+/** The target of the mailed link. Its token is kept in this page's memory only. */
 export function NewPasswordPage() {
   const { t } = useTranslation();
   const [link] = useState(() => readResetLink(window.location.search));

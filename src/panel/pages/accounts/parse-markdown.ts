@@ -1,7 +1,7 @@
 /**
- * The part of Markdown that terms and policies are written in: headings, paragraphs, lists, rules,
- * bold, italics, code and links. Everything else, HTML too, is text. The result holds texts and
- * addresses alone, so that nothing of it can run.
+ * Parses the part of Markdown that terms and policies use: headings, paragraphs, lists, rules,
+ * bold, italics, code and links. Everything else, HTML included, is text. The result holds only
+ * texts and addresses, so nothing in it can execute.
  */
 export type Block =
   | { kind: 'heading'; level: number; text: Inline[] }
@@ -21,7 +21,7 @@ const rule = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
 
 export function parseMarkdown(source: string): Block[] {
   const blocks: Block[] = [];
-  /** Lines of the paragraph or list item that is being read. */
+  /** The paragraph or list item being read. */
   let openBlock: { lines: string[]; close(text: string): void } | null = null;
   const close = (): void => {
     openBlock?.close(openBlock.lines.join('\n'));
@@ -60,7 +60,7 @@ export function parseMarkdown(source: string): Block[] {
   return blocks;
 }
 
-/** Code, link, bold, italics, bare address: whichever comes first. No mark spans a blank line. */
+/** Code, link, bold, italics or bare address, whichever comes first. No mark spans a blank line. */
 const inlinePattern =
   /`([^`\n]+)`|\[([^\]\n]{1,500})\]\(([^()\s]{1,2000})\)|\*\*([^*]+)\*\*|__([^_]+)__|\*([^*\s][^*]*)\*|(?<!\w)_([^_\s][^_]*)_(?!\w)|(https?:\/\/[^\s<>()]+[^\s<>().,;:!?])/;
 
@@ -86,7 +86,7 @@ export function parseInline(source: string): Inline[] {
   return remaining === '' ? parts : [...parts, { kind: 'text', text: remaining }];
 }
 
-/** Only where a click does nothing but open a page or a mail. */
+/** Accepts only targets that open a page or a mail; anything else stays text. */
 function readLink(label: string, target: string, whole: string): Inline {
   const isSafe = /^(?:https?:\/\/|mailto:|\/(?![/\\]))/i.test(target);
   return isSafe ? { kind: 'link', href: target, children: parseInline(label) } : { kind: 'text', text: whole };

@@ -1,15 +1,12 @@
 export type ResetLink = { email: string; token: string };
 
-/** What the mailed link carries in its query; empty texts for what it lacks. */
+/** The query of the mailed link; missing parts are empty. */
 export function readResetLink(search: string): ResetLink {
   const params = new URLSearchParams(search);
   return { email: (params.get('email') ?? '').trim(), token: params.get('token') ?? '' };
 }
 
-/**
- * Takes the link's secret out of the address, so that it stays neither in the history nor on the
- * screen.
- */
+/** Removes the link's secret from the address bar and the history. */
 export function clearAddress(): void {
   if (window.location.search === '') return;
   window.history.replaceState(window.history.state, '', window.location.pathname);

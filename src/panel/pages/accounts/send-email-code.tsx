@@ -8,18 +8,18 @@ import { fieldErrorText } from './field-error-text.ts';
 import type { Captcha } from './use-captcha.tsx';
 import { validateEmail } from './validate-email.ts';
 
-/** Seconds between two codes to one address: the server takes two requests in this time. */
+/** Delay between two codes to one address; the server accepts two requests within it. */
 const resendDelaySeconds = 30;
 
 type SendEmailCodeProps = {
   email: string;
   captcha: Captcha;
-  /** What is wrong with the address, to be said at its field. */
+  /** The error to show at the address field. */
   onInvalidEmail(text: string): void;
   onSent(): void;
 };
 
-/** Mails the code that confirms an address, and again after a while. */
+/** Sends the code that confirms an address, and again after a delay. */
 export function SendEmailCode({ email, captcha, onInvalidEmail, onSent }: SendEmailCodeProps) {
   const { t } = useTranslation();
   const session = useSession();

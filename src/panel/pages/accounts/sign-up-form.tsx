@@ -19,7 +19,7 @@ import { validateEmail } from './validate-email.ts';
 type SignUpFormProps = {
   status: GatewayStatus;
   onDone(username: string): void;
-  /** The server says that it makes no accounts any more. */
+  /** The server says that registration is closed. */
   onClosed(): void;
 };
 
@@ -39,7 +39,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const [isAgreed, setAgreed] = useState(false);
   const agreement = useRef<HTMLInputElement>(null);
   const captcha = useCaptcha(status);
-  // An address with a mailed code is part of it.
+  // With email verification, the address and its code are part of the form.
   const confirmsAddress = status.email_verification;
   const mustAgree = hasLegalTexts(status);
   const [refusedAddress, setRefusedAddress] = useState<{ address: string; text: string } | null>(null);
@@ -81,10 +81,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
 
   useEffect(() => inputs.current.username?.focus(), []);
 
-  /**
-   * What is wrong with a field: by the rules, then by the server's answer until the field is
-   * changed.
-   */
+  /** The error of a field: a failed validation, or the server's error until the field changes. */
   const errorOf = (field: Field): string | null => {
     const validationError = validationErrors[field];
     if (isSubmitted && validationError !== null) return t(validationError);

@@ -9,7 +9,7 @@ import { BackToSignIn } from './back-to-sign-in.tsx';
 import { SignUpForm } from './sign-up-form.tsx';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
 
-/** A new account with a password, where the gateway makes them. */
+/** Registration with a password, where the gateway allows it. */
 export function SignUpPage() {
   const { t } = useTranslation();
   const queries = useQueryClient();

@@ -5,7 +5,7 @@ import { IconAlert } from '../../ui/icons.tsx';
 import { loadScript } from '../oauth/load-script.ts';
 
 /**
- * What Turnstile's script puts on the page:
+ * The global of Turnstile's script:
  * https://developers.cloudflare.com/turnstile/get-started/client-side-rendering/.
  */
 type Turnstile = {
@@ -22,20 +22,20 @@ declare global {
 const scriptUrl = 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit';
 
 export type CaptchaHandle = {
-  /** Has another token made: each is good for one request. */
+  /** Requests another token: each is valid for one request. */
   renew(): void;
 };
 
 type TurnstileWidgetProps = {
   siteKey: string;
-  /** Empty while there is none. */
+  /** Called with an empty token while there is none. */
   onToken(token: string): void;
   ref?: Ref<CaptchaHandle>;
 };
 
 /**
- * Cloudflare's challenge against robots. Its script is fetched from Cloudflare, so it is shown only
- * where the gateway asks for it.
+ * Cloudflare Turnstile. Its script comes from Cloudflare, so it is rendered only if the gateway
+ * requires a captcha.
  */
 export function TurnstileWidget({ siteKey, onToken, ref }: TurnstileWidgetProps) {
   const { t } = useTranslation();

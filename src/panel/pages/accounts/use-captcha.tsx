@@ -5,15 +5,15 @@ import type { GatewayStatus } from '../../api/types.ts';
 import { type CaptchaHandle, TurnstileWidget } from './turnstile-widget.tsx';
 
 export type Captcha = {
-  /** To be put into the form; nothing where the gateway asks for none. */
+  /** To place in the form; null if the gateway requires no captcha. */
   element: ReactNode;
-  /** Whether a request would be refused for the lack of it; from then on the form says so. */
+  /** True if there is no token yet; from then on the form says so. */
   isMissing(): boolean;
-  /** What a request carries, used up by it. */
+  /** The fields for a request. Consumes the token. */
   take(): { turnstile?: string };
 };
 
-/** The challenge of a form. A token is made again after each request, whatever became of it. */
+/** The captcha of a form. Each request consumes its token, so a new one is requested at once. */
 export function useCaptcha(status: Pick<GatewayStatus, 'turnstile_check' | 'turnstile_site_key'>): Captcha {
   const { t } = useTranslation();
   const handle = useRef<CaptchaHandle>(null);

@@ -7,7 +7,8 @@ import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 
 /**
- * For pages that depend on how the gateway is set. One without a root account leads to its set-up.
+ * Renders pages that depend on the gateway's status. Without a root account it redirects to the
+ * setup.
  */
 export function WithGatewayStatus({ children }: { children: (status: GatewayStatus) => ReactNode }) {
   const { t, i18n } = useTranslation();

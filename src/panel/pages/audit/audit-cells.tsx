@@ -12,7 +12,7 @@ import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
 type CellProps = { entry: AuditEntry };
 
-/** What was done, and the whole sentence with who did it. */
+/** What was done, and the sentence that also says who did it. */
 function useActionText({ action, username }: AuditEntry): { what: string; sentence: string } {
   const { t } = useTranslation();
   const signIn = signInTexts[action];
@@ -25,7 +25,7 @@ function useActionText({ action, username }: AuditEntry): { what: string; senten
   return { what, sentence: t('audit.by', { who: username || t('audit.system'), what }) };
 }
 
-/** As a sentence, with what it was done to. */
+/** The sentence of the entry, with a link to its target. */
 export function AuditActionCell({ entry }: CellProps) {
   const { sentence } = useActionText(entry);
   const path = auditTargetPath(entry.target);
@@ -47,7 +47,7 @@ export function AuditActionCell({ entry }: CellProps) {
   );
 }
 
-/** When, how and from where. */
+/** Time, authentication method and IP address. */
 export function AuditTimeCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -65,7 +65,7 @@ export function AuditTimeCell({ entry }: CellProps) {
   );
 }
 
-/** How many fields have changed, and on demand which, from what to what. */
+/** The number of changed fields; expands to the old and new values. */
 export function AuditChangesCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();

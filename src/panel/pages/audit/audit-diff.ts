@@ -1,14 +1,13 @@
-/** One line of a difference: undefined where there was, or is, nothing. */
+/** One changed field; undefined means no value. */
 export type Change = { field: string; before: string | undefined; after: string | undefined };
 
 type Detail = Readonly<Record<string, unknown>>;
-/** Unix seconds in words. */
+/** Formats Unix seconds. */
 type FormatTime = (seconds: number) => string;
 
 /**
- * What an entry says has changed, by field; the fields of `before` and `after` that are the same
- * are left out, and `updated_at`: the entry itself says when. Empty for what was made or taken away
- * as a whole: then there is nothing to compare.
+ * The fields that differ between `before` and `after`, without `updated_at`. Empty if something was
+ * created or deleted as a whole: there is nothing to compare.
  */
 export function listChanges({ before, after }: Detail, formatTime: FormatTime): Change[] {
   if (before === undefined || after === undefined) return [];
@@ -24,7 +23,10 @@ export function listChanges({ before, after }: Detail, formatTime: FormatTime): 
     }));
 }
 
-/** What an entry says besides, or of the one state that it knows. */
+/**
+ * The other fields of an entry, and those of its only state where one of `before` and `after` is
+ * missing.
+ */
 export function listFacts(detail: Detail, formatTime: FormatTime): { field: string; value: string }[] {
   const { before, after, ...others } = detail;
   const onlyState = before === undefined ? after : after === undefined ? before : undefined;
@@ -37,7 +39,7 @@ export function listFacts(detail: Detail, formatTime: FormatTime): { field: stri
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Moments are Unix seconds in fields that end in `_at`; 0: never. */
+/** Fields that end in `_at` are Unix seconds; 0 means never. */
 function formatField(field: string, value: unknown, formatTime: FormatTime): string | undefined {
   if (typeof value !== 'number' || !field.endsWith('_at')) return formatValue(value);
   return value === 0 ? undefined : formatTime(value);

@@ -16,16 +16,15 @@ const filterNames = ['user', 'action', 'range', 'target'] as const;
 type FilterName = (typeof filterNames)[number];
 type Entry = AuditList['items'][number];
 
-/** Days that a range looks back. */
+/** Length of each range in days. */
 const ranges = { day: 1, week: 7, month: 30 } as const;
 
-/** Who changed what, and from where. */
+/** Administrative changes: who changed what, and from where. */
 export function AuditPage() {
   const { t } = useTranslation();
   const filters = useFilters(filterNames);
   const { user, action, range, target } = filters.values;
-  // Reckoned when it is chosen, so that the address of the question stays the same while it is
-  // looked at.
+  // Computed once per choice, so that the query key stays the same between renders.
   const since = useMemo(() => {
     const days = range === 'day' || range === 'week' || range === 'month' ? ranges[range] : undefined;
     return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;

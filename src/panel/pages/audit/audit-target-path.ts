@@ -1,6 +1,5 @@
 /**
- * Where the panel shows what an entry is about: `channel:3`, `plugin:kling@1.2.0`; null where there
- * is no page.
+ * The panel's page for a target such as `channel:3` or `plugin:kling@1.2.0`; null if it has none.
  */
 export function auditTargetPath(target: string): string | null {
   const [, kind = '', name = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];

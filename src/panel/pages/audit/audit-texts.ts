@@ -1,6 +1,6 @@
 import type { TextKey } from '../../i18n/texts.ts';
 
-/** What somebody did, as the second half of a sentence that begins with his name. */
+/** An action as the second half of a sentence that begins with a name. */
 export const actionTexts: Readonly<Record<string, TextKey>> = {
   'api_key.create': 'audit.action.api_key.create',
   'api_key.update': 'audit.action.api_key.update',
@@ -60,8 +60,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /**
- * What happened at a sign-in, as a whole sentence: whoever failed is not the account that they
- * tried.
+ * Sign-in events as whole sentences: the person who fails to sign in is not the account they tried.
  */
 export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.login': 'audit.signIn.login',
@@ -72,7 +71,7 @@ export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.logout': 'audit.signIn.logout',
 };
 
-/** By which way it was done. */
+/** Authentication methods. */
 export const methodTexts: Readonly<Record<string, TextKey>> = {
   session: 'audit.method.session',
   access_token: 'audit.method.access_token',
@@ -87,7 +86,7 @@ export const methodTexts: Readonly<Record<string, TextKey>> = {
   wechat: 'audit.method.wechat',
 };
 
-/** What actions can be narrowed to: their beginnings. */
+/** Filters for actions, by their prefix. */
 export const areaTexts: Readonly<Record<string, TextKey>> = {
   auth: 'audit.area.auth',
   channel: 'audit.area.channel',

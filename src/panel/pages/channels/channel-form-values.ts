@@ -4,16 +4,13 @@ import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
 
-/**
- * A channel's fields as the form holds them; the names are the API's, so that what it says of one
- * stands there.
- */
+/** The form's values. Field names are the API's, so that server errors map to them. */
 export type ChannelValues = {
   name: string;
   /** A plugin's key, `relay`, or `type:50` for a channel of a declared type. */
   task_plugin_key: string;
   base_url: string;
-  /** Empty keeps the stored one. */
+  /** Empty keeps the stored key. */
   key: string;
   models: string[];
   groups: string[];
@@ -25,8 +22,7 @@ export type ChannelValues = {
 };
 
 /**
- * The OpenAI-compatible relay and the channels that are bound by a plugin's key, as the API counts
- * types.
+ * The API's channel types for the OpenAI-compatible relay and for channels bound by a plugin's key.
  */
 const relayType = 1;
 const pluginType = 61;
@@ -62,13 +58,13 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   settings: JSON.stringify(channel.settings, null, 2),
 });
 
-/** The plugin that serves a channel of this source. */
+/** The plugin that serves channels of this source. */
 export const pluginOf = (choices: ChannelChoices, source: string): PluginChoice | undefined =>
   choices.plugins.find(
     ({ key, channel_types: types }) => key === source || types.some((type) => source === `type:${type}`),
   );
 
-/** Whether the key would be sent elsewhere than where it was entered for. */
+/** Whether saving would send the stored key to another host or plugin than it was entered for. */
 export const sendsKeyElsewhere = (values: ChannelValues, stored: Channel): boolean =>
   values.task_plugin_key !== sourceOf(stored) || values.base_url.trim() !== stored.base_url;
 
@@ -107,8 +103,8 @@ function validateAddress(t: TFunction, address: string, isNeeded: boolean): stri
 }
 
 /**
- * What the API takes; of a stored channel only what is another now than when the form `begun`, so
- * that nothing is moved or checked in vain, and what somebody else has changed meanwhile stays.
+ * The body for the API. For a stored channel it holds only the fields that changed since the form
+ * was opened, so that concurrent changes by others are kept.
  */
 export function toChannelBody(values: ChannelValues, original: ChannelValues | null): Record<string, unknown> {
   const { task_plugin_key: source, key } = values;

@@ -15,16 +15,14 @@ import { PluginSelect } from './plugin-select.tsx';
 type ChannelFormProps = {
   form: Form<ChannelValues>;
   choices: ChannelChoices;
-  /** null for one that is being made. */
+  /** null for a new channel. */
   stored: Channel | null;
   submitLabel: string;
-  /** Beside the button that saves. */
+  /** Shown beside the save button. */
   actions?: ReactNode;
 };
 
-/**
- * All fields of a channel: who it is with, what it serves, and behind a fold what few people need.
- */
+/** All fields of a channel. Rarely used ones are collapsed. */
 export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
@@ -163,9 +161,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
 
 type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; isServiceAccount: boolean };
 
-/**
- * The vendor's credential, which no answer shows again: a line, or the file of a service account.
- */
+/** The vendor's credential, a key or a service account's file. The API never returns it. */
 function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
   const { t } = useTranslation();
   const hint = stored?.key_hint ?? '';

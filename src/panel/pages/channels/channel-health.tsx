@@ -13,7 +13,7 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-/** How the tasks of the last day went, in a word and two numbers. */
+/** How the last day's tasks went: a state and two counts. */
 export function ChannelHealth({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -9,10 +9,7 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/**
- * The stored key for root, who proves first that it is he; it stays on the page until it is hidden
- * or the page is left.
- */
+/** Shows the stored key to root after a Security Proof, until it is hidden or the page is left. */
 export function ChannelKey({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const prove = useSecurityProof();

@@ -19,7 +19,7 @@ import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
-/** One channel: whether it serves, what it is made of, and how it is tried. */
+/** One channel: its status, its settings and a test. */
 export function ChannelPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();

@@ -9,7 +9,7 @@ import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
 import classes from './channels.module.css';
 
-/** Whether the channel serves, how the last day went, and what went through it. */
+/** Whether the channel is enabled, its health over the last day, and what was spent through it. */
 export function ChannelStatus({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -7,7 +7,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 
 type ChannelSwitchProps = { channel: Pick<Channel, 'id' | 'name' | 'status'>; label?: string };
 
-/** Takes a channel into service or out of it at once; tasks that it already has are finished. */
+/** Enables or disables a channel at once. Tasks it already accepted are finished. */
 export function ChannelSwitch({ channel, label }: ChannelSwitchProps) {
   const { t } = useTranslation();
   const change = useApiMutation<boolean>({
@@ -18,7 +18,7 @@ export function ChannelSwitch({ channel, label }: ChannelSwitchProps) {
     }),
     invalidates: ['/api/channel'],
   });
-  // What was asked for is shown until the answer is there.
+  // Shows the requested state until the answer arrives.
   const isOn = change.isPending ? change.variables : channel.status === channelStatus.enabled;
   return (
     <>

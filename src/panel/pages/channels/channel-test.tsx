@@ -7,7 +7,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/** Asks the vendor with the stored key, at no cost, and shows how far it came. */
+/** Calls the vendor with the stored key, free of charge, and shows each step. */
 export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) {
   const { t } = useTranslation();
   const change = useApiMutation<number, ChannelTestResult>({

@@ -15,7 +15,7 @@ import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
 import classes from './channels.module.css';
 
-/** Accounts at vendors, and which of them serve. */
+/** Accounts at vendors, and which of them are enabled. */
 export function ChannelsPage() {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
@@ -93,7 +93,7 @@ function ChannelName({ channel, choices }: { channel: Channel; choices: ChannelC
   );
 }
 
-/** The first few names, and how many more. */
+/** The first few model names, and how many more there are. */
 function Models({ models }: { models: readonly string[] }) {
   const { t } = useTranslation();
   const shown = models.length > 3 ? models.slice(0, 2) : models;

@@ -7,7 +7,7 @@ import classes from './channels.module.css';
 type MappingRows = ChannelValues['model_mapping'];
 type MappingInputProps = { rows: MappingRows; onChange(rows: MappingRows): void; error: string | null };
 
-/** What clients call a model, and what the vendor calls it. */
+/** Maps model names of clients to model names of the vendor. */
 export function MappingInput({ rows, onChange, error }: MappingInputProps) {
   const { t } = useTranslation();
   const updateRow = (index: number, change: Partial<MappingRows[number]>): void =>

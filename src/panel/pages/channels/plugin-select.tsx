@@ -13,9 +13,7 @@ type PluginSelectProps = {
   error: string | null;
 };
 
-/**
- * What speaks to the vendor: the plugins that serve, and the relay of OpenAI-compatible requests.
- */
+/** Selects the plugin that talks to the vendor, or the relay for OpenAI-compatible requests. */
 export function PluginSelect({ choices, value, onChange, error }: PluginSelectProps) {
   const { t, i18n } = useTranslation();
   const chosen = pluginOf(choices, value);

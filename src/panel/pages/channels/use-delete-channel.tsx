@@ -8,7 +8,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 
-/** Asks with what breaks, deletes, and goes back to the list. */
+/** Confirms with the consequences, deletes the channel and returns to the list. */
 export function useDeleteChannel(channel: Channel): {
   confirmAndDelete(): Promise<void>;
   isPending: boolean;
@@ -27,10 +27,7 @@ export function useDeleteChannel(channel: Channel): {
     invalidates: ['/api/channel?'],
   });
 
-  /**
-   * Models of this channel that no other enabled one serves; unknown where the others cannot be
-   * read.
-   */
+  /** Models that no other enabled channel serves; empty if the other channels cannot be read. */
   async function findUnservedModels(): Promise<string[]> {
     try {
       const { items } = await session.send<ChannelPage>({ method: 'GET', path: '/api/channel?page_size=100' });

@@ -10,11 +10,11 @@ type Day = UsageStats['by_day'][number];
 
 const hasActivity = ({ succeeded, failed, running, spend }: Day): boolean => succeeded + failed + running + spend > 0;
 
-/** What happened on each day, and what it cost: as pictures, or as the tables behind them. */
+/** Tasks and spending per day, as charts or as tables. */
 export function Activity({ figures: { by_day, totals } }: { figures: UsageStats }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  // The API counts days as UTC does.
+  // The API's days are UTC days.
   const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
   const toDate = (day: number): Date => new Date(day * 1000);

@@ -38,12 +38,12 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
 
 const refreshMs = 60_000;
 
-/** What an administrator should look at, each with what to do; nothing at all while all is well. */
+/** What an administrator should look at, each with a remedy; renders nothing if all is well. */
 export function AttentionList() {
   const { t } = useTranslation();
   const role = useRole();
   const { data = [], error } = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs });
-  // That nobody could look is not that all is well.
+  // A failed query must not look as if all were well.
   if (data.length === 0) return error && <ErrorNotice error={error} />;
   return (
     <Section heading={t('home.attention')}>
@@ -84,7 +84,7 @@ export function AttentionList() {
   );
 }
 
-/** Keys that stay while figures in the messages change: whoever is on a button stays on it. */
+/** Keys that stay the same while figures in the messages change, so that buttons keep the focus. */
 function withKeys(items: readonly AttentionItem[]): { key: string; item: AttentionItem }[] {
   const seen = new Map<string, number>();
   return items.map((item) => {
@@ -95,7 +95,7 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
   });
 }
 
-/** The page that shows it, and who may open that. */
+/** The page that shows the target, and the role that may open it. */
 function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: number } {
   const name = encodeURIComponent(String(id ?? ''));
   switch (kind) {

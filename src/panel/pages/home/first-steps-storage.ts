@@ -1,8 +1,8 @@
 const storageKey = 'taskgate.firstSteps';
 
 /**
- * Whether the first steps were put away in this browser: not everybody who runs a gateway asks
- * models for something.
+ * Whether the first steps were hidden in this browser: not everybody who runs a gateway submits
+ * tasks.
  */
 export function areStepsHidden(): boolean {
   try {
@@ -16,6 +16,6 @@ export function hideSteps(): void {
   try {
     localStorage.setItem(storageKey, 'hidden');
   } catch {
-    // Storage is blocked: they stay away as long as the page.
+    // Storage is blocked: they stay hidden until the page is closed.
   }
 }

@@ -16,7 +16,7 @@ import classes from './first-steps.module.css';
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
 type FirstStepsProgress = { steps: readonly Step[]; isComplete: boolean };
 
-/** Which of the first steps are done; null until that is known. */
+/** The progress of the first steps; null while it is unknown. */
 export function useFirstStepsProgress(): FirstStepsProgress | null {
   const isAdmin = useRole() >= roles.admin;
   const channels = useApiQuery<ChannelPage>('/api/channel?page_size=1', { enabled: isAdmin });
@@ -53,7 +53,7 @@ export function useFirstStepsProgress(): FirstStepsProgress | null {
 
 type FirstStepsProps = { progress: FirstStepsProgress; origin: string; onHide(): void };
 
-/** The way of a newcomer to a first result and a first call of his own. */
+/** Guides a new user to a first result and a first API call. */
 export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsProps) {
   const { t } = useTranslation();
   const next = steps.find(({ isDone }) => !isDone);
@@ -100,7 +100,7 @@ export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsPr
   );
 }
 
-/** For root: a vendor that is built in, to see the gateway at work without an account anywhere. */
+/** For root: adds a channel with the built-in demo vendor, which needs no account. */
 function AddDemoChannel() {
   const { t } = useTranslation();
   const isRoot = useRole() >= roles.root;

@@ -30,7 +30,7 @@ const defaultSpan = '30';
 const filterNames = ['days', 'scope'] as const;
 const refreshMs = 30_000;
 
-/** Where a sign-in leads: what to do first, what needs a look, and what the last days came to. */
+/** The page after sign-in: first steps, items that need attention, and recent usage. */
 export function HomePage() {
   const { t } = useTranslation();
   const session = useSession();

@@ -6,7 +6,7 @@ import { Section } from '../../ui/page/section.tsx';
 
 type ModelFigures = UsageStats['slowest'][number];
 
-/** How long the models take that take longest, and how often they fail. */
+/** Durations and success rates of the slowest models. */
 export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
   const { t } = useTranslation();
   const format = useFormat();

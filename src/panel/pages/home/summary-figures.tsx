@@ -7,7 +7,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 
 type SummaryFiguresProps = { balance: number; figures: UsageStats; days: string; all: boolean };
 
-/** The four numbers that one comes for. */
+/** Balance, spending, success rate and running tasks. */
 export function SummaryFigures({ balance, figures: { totals }, days, all }: SummaryFiguresProps) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -2,15 +2,15 @@ import type { TFunction } from 'i18next';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
 import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
-/** What the form of an API key holds. */
+/** The form values of an API key. */
 export type KeyValues = {
   name: string;
   budget: 'account' | 'own';
-  /** US dollars that are left of the key's own budget. */
+  /** US dollars left in the key's own budget. */
   usd: number | string;
   models: string[];
   allow_ips: string[];
-  /** `YYYY-MM-DD`, the last day; empty: never. */
+  /** The last valid day as `YYYY-MM-DD`; empty means never. */
   expires: string;
   group: string;
   webhook_url: string;
@@ -38,10 +38,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   webhook_url: key.webhook_url ?? '',
 });
 
-/**
- * What is sent of the values: all of them for a new key, else those that differ from how the key
- * was.
- */
+/** The body for the API: all fields of a new key, otherwise those that changed. */
 export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiKeyFields {
   const differs = (field: keyof KeyValues): boolean => JSON.stringify(values[field]) !== JSON.stringify(before[field]);
   const isNew = before === emptyKey;
@@ -68,12 +65,12 @@ export const validateKey = (values: KeyValues, t: TFunction) => ({
 
 const isWebAddress = (text: string): boolean => URL.canParse(text.trim()) && /^https?:/i.test(text.trim());
 
-/** The day on which a moment lies where the reader is. */
+/** The local date of a time in Unix seconds. */
 function dayOf(seconds: number): string {
   const at = new Date(seconds * 1000);
   const twoDigits = (value: number): string => String(value).padStart(2, '0');
   return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())}`;
 }
 
-/** The last second of a day where the reader is. */
+/** The last second of a local day, in Unix seconds. */
 const endOfDay = (day: string): number => Math.floor(new Date(`${day}T23:59:59`).getTime() / 1000);

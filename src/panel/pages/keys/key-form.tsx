@@ -9,7 +9,7 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import type { KeyValues } from './key-form-values.ts';
 
-/** The fields of an API key. What few need is folded away until it is used. */
+/** The fields of an API key. Rarely used ones are collapsed. */
 export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean }) {
   const { t } = useTranslation();
   const budgetId = useId();

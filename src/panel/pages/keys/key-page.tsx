@@ -20,7 +20,7 @@ import { KeyStatus } from './key-status.tsx';
 import { KeyWebhook } from './key-webhook.tsx';
 import { useKeyChanges } from './use-key-changes.ts';
 
-/** One API key: what it may do, where its notices go, and its end. */
+/** One API key: its settings, its webhook, and how to disable or delete it. */
 export function KeyPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
@@ -50,7 +50,7 @@ export function KeyPage() {
   );
 }
 
-/** What one wants to know at a glance, in a line. */
+/** Status, prefix, spending and last use in one line. */
 function KeySummary({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const format = useFormat();

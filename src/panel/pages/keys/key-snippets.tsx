@@ -5,7 +5,7 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 
-/** A first request for the shell, Python and JavaScript: of a model that can be asked for now. */
+/** A first request in curl, Python and JavaScript, for a model that is available. */
 export function KeySnippets() {
   const { t } = useTranslation();
   const status = useGatewayStatus();

@@ -15,7 +15,7 @@ import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { toFormValues, validateKey } from './key-form-values.ts';
 import { WebhookInput } from './webhook-input.tsx';
 
-/** Where notices of the key's tasks go, and the secret that signs them. */
+/** The webhook address of a key's tasks, and the secret that signs its deliveries. */
 export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const session = useSession();
@@ -23,8 +23,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
   const [secret, setSecret] = useState<WebhookSecret | null>(null);
   const path = `/api/token/${apiKey.id}`;
   const save = useMutation({
-    // An address without a secret is refused, since nothing could be signed: the first one is made
-    // on the way.
+    // The API refuses an address without a signing secret, so the first secret is created here.
     mutationFn: async (address: string) => {
       if (address !== '' && apiKey.webhook_secret === 'none' && secret === null) {
         setSecret(await session.send<WebhookSecret>({ method: 'POST', path: `${path}/webhook-secret` }));
@@ -81,7 +80,7 @@ function Secret({ apiKey, shown, onCreated }: SecretProps) {
   const rotate = useApiMutation<void, WebhookSecret>({
     request: () => ({ method: 'POST', path: `/api/token/${apiKey.id}/webhook-secret` }),
     invalidates: [`/api/token/${apiKey.id}`],
-    // Shown once, so at once.
+    // The secret is shown only once, so it is taken before anything is refetched.
     onResponse: onCreated,
   });
   const isNew = apiKey.webhook_secret === 'none';

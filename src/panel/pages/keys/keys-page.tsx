@@ -15,7 +15,7 @@ import { KeyStatus } from './key-status.tsx';
 import classes from './keys-page.module.css';
 import { useKeyChanges } from './use-key-changes.ts';
 
-/** One's own API keys, with what each may still spend. */
+/** The user's own API keys, with what each may still spend. */
 export function KeysPage() {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
@@ -115,7 +115,7 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
   ];
 }
 
-/** In a few words: how many models and addresses, and another group. */
+/** The limits in a few words: models, addresses and group. */
 function KeyLimits({ limits }: { limits: ApiKey }) {
   const { t } = useTranslation();
   const texts = [

@@ -16,14 +16,14 @@ import { emptyKey, type KeyValues, toKeyBody, validateKey } from './key-form-val
 import { KeySnippets } from './key-snippets.tsx';
 import { WebhookInput } from './webhook-input.tsx';
 
-/** Makes an API key, then shows it once with the first request to send. */
+/** Creates an API key, then shows it once, with a first request. */
 export function NewKeyPage() {
   const { t } = useTranslation();
   const [created, setCreated] = useState<NewApiKey | null>(null);
   const create = useApiMutation<ApiKeyFields, NewApiKey>({
     request: (body) => ({ method: 'POST', path: '/api/token', body }),
     invalidates: ['/api/token?'],
-    // Shown once, so at once.
+    // The key is shown only once, so it is taken before anything is refetched.
     onResponse: setCreated,
   });
   const form = useForm<KeyValues, ApiKeyFields>({
@@ -51,7 +51,7 @@ export function NewKeyPage() {
             <Button type="submit" loading={form.isPending}>
               {t('keys.create')}
             </Button>
-            {/* The key that is being made would be seen by nobody. */}
+            {/* Leaving now would lose the key that is being created. */}
             <Button
               component={Link}
               to="/keys"

@@ -5,7 +5,7 @@ import { useApiMutation } from '../../api/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 
-/** Switching a key off and on, and deleting it. `onDeleted` follows a deletion. */
+/** Enables, disables and deletes a key. `onDeleted` runs after a deletion. */
 export function useKeyChanges(onDeleted?: () => void) {
   const { t } = useTranslation();
   const confirm = useConfirm();
@@ -21,7 +21,7 @@ export function useKeyChanges(onDeleted?: () => void) {
   });
   const remove = useApiMutation<ApiKey>({
     request: ({ id }) => ({ method: 'DELETE', path: `/api/token/${id}` }),
-    // The lists alone: the key itself is gone.
+    // Only the lists: the key itself is gone.
     invalidates: ['/api/token?'],
     onSuccess: (_answer, { name }) => {
       notifySuccess(t('keys.deleted', { name }));

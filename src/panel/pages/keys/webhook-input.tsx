@@ -2,7 +2,7 @@ import { TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Form } from '../../ui/form/use-form.ts';
 
-/** Where notices of a key's tasks go, as a field of a form. */
+/** The form field of a key's webhook address. */
 export function WebhookInput(field: ReturnType<Form<{ webhook_url: string }>['bind']>) {
   const { t } = useTranslation();
   return (

@@ -22,8 +22,8 @@ import { SourcesDialog } from './sources-dialog.tsx';
 const path = '/api/plugin/task/marketplace';
 
 /**
- * Plugins that others publish, by the sources that root has entered. The gateway fetches them; the
- * browser asks nobody else.
+ * Plugins of the sources that root has configured. The gateway fetches them; the browser contacts
+ * no other host.
  */
 export function MarketplacePage() {
   const { t } = useTranslation();
@@ -32,8 +32,8 @@ export function MarketplacePage() {
   const searchText = filters.values.q;
   const search = useDebouncedFilter(searchText, (text) => filters.set('q', text));
   const offers = useApiQuery<MarketplaceSource[]>(path);
-  // The gateway keeps what it has fetched, and the page reads that: the answer itself may be older
-  // than the sources are by then.
+  // The gateway caches what it fetched, and the page reads that cache: this answer may already be
+  // older.
   const refresh = useApiMutation<void>({
     request: () => ({ method: 'GET', path: `${path}?refresh=true`, timeoutMs: 60_000 }),
     invalidates: [path],

@@ -31,8 +31,8 @@ import { MarketState } from './market-state.tsx';
 type Install = { version: string; sha256: string; force: boolean };
 
 /**
- * One offered plugin: what it is, what it may reach, its text beside the one that serves, and its
- * installation.
+ * One plugin of the marketplace: what it is, which hosts it may reach, its source beside the active
+ * one, and its installation.
  */
 export function MarketplacePluginPage() {
   const { t, i18n } = useTranslation();
@@ -90,8 +90,8 @@ function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: st
   });
   function startInstall(request: Install): void {
     install.mutate(request, {
-      // Here, since this is not called once the page is left: nobody is asked about it on another
-      // one.
+      // Passed here because callbacks of `mutate` do not run after the page is left: nobody is
+      // asked on another page.
       onError: (error) => {
         if (!request.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT')
           void confirmForcedInstall(request, error);

@@ -16,7 +16,7 @@ type Entry = Source & { id: number };
 
 const path = '/api/plugin/task/marketplace/sources';
 
-/** The addresses of the indexes that the gateway reads. */
+/** The addresses of the marketplace indexes that the gateway reads. */
 export function SourcesDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
   return (
@@ -31,8 +31,7 @@ function StoredSources({ onClose }: { onClose(): void }) {
   const sources = useQuery({
     queryKey: ['api', path],
     queryFn: () => session.send<Source[]>({ method: 'GET', path }),
-    // The whole list is saved: begun with what was read for a former dialog, the form would undo
-    // what others have changed since.
+    // The whole list is saved. A form that starts from cached data would undo changes by others.
     gcTime: 0,
   });
   return <QueryResult query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</QueryResult>;
@@ -72,7 +71,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
         {change.isError && <ErrorNotice error={change.error} />}
         {entries.map(({ id, name, index_url: address }) => (
           <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
-            {/* On a phone one above the other: an address is long. */}
+            {/* On a phone the fields stack: an address is long. */}
             <Group gap="sm" flex={1}>
               <TextInput
                 label={t('market.sourceName')}

@@ -3,18 +3,19 @@ import { UserError } from '../../api/user-error.ts';
 import type { Session } from '../../session/session.ts';
 import { markPopup } from './oauth-state-storage.ts';
 
-/** From the popup to the page that opened it: what the provider sent back, unread. */
+/** Sent by the popup to the page that opened it: the provider's answer, not interpreted. */
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };
 
-/** The popup did not open, or was closed before the provider had answered. */
+/** The popup was blocked, or closed before the provider answered. */
 const popupClosedError = () => new UserError('home.identities.closed');
 
 const closedCheckMs = 500;
 
 /**
- * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token:
- * it hands the answer back, and this page alone calls the API. Must run in a click, or the browser
- * opens no window. Throws a `UserError`, or the `ApiError` of a refusal.
+ * Binds a provider's identity to the signed-in account in a popup. The popup holds no token: it
+ * passes the answer on, and only this page calls the API. Call it in a click handler, otherwise the
+ * browser blocks the popup.
+ * @throws UserError if the popup is gone, ApiError if the API refuses.
  */
 export async function bindInPopup(session: Session, provider: string): Promise<void> {
   const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');
@@ -25,7 +26,7 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
       path: '/api/oauth/state',
       body: { provider, intent: 'bind' },
     });
-    // A window that is gone has no storage to be marked in.
+    // A closed window has no storage to mark.
     if (popup.closed) throw popupClosedError();
     markPopup(popup, { provider, state: ticket.flow_token });
     const answer = waitForCallback(popup, provider, ticket.flow_token);
@@ -38,8 +39,8 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
 }
 
 /**
- * The query with which the provider sent this very popup back to this origin, for this provider and
- * this state.
+ * Waits for the query that the provider sent to this popup on this origin, for this provider and
+ * state.
  */
 function waitForCallback(popup: Window, provider: string, state: string): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -12,25 +12,25 @@ import { SignInError } from '../sign-in/sign-in-failure.tsx';
 import { TwoFactorForm } from '../sign-in/two-factor-form.tsx';
 
 type FinishLoginProps = {
-  /** Of the API, with what came back in its query. */
+  /** The API path, with the query that came back. */
   path: string;
-  /** What this tab remembers of the trip is used up. */
+  /** The state stored in this tab may be deleted now. */
   onStart(): void;
-  /** Where to go afterwards. */
+  /** Where to go after sign-in. */
   redirect: string;
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 /**
- * The end of a sign-in that went through another site: one call, perhaps the second factor, and on
- * to where it was meant to lead.
+ * Finishes a sign-in through another site: one API call, the second factor if required, then the
+ * redirect.
  */
 export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
   const { t } = useTranslation();
   const session = useSession();
   const navigate = useNavigate();
   const [flowToken, setFlowToken] = useState<string | null>(null);
-  /** Why the second factor can no longer be shown. */
+  /** Why the second-factor step ended. */
   const [ended, setEnded] = useState<Error | null>(null);
   const hasStarted = useRef(false);
   const { mutate, error, isSuccess } = useMutation({

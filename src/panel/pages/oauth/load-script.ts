@@ -1,8 +1,8 @@
 const timeoutMs = 15_000;
 
 /**
- * Loads a script of another origin, which the page's policy must allow, as an element of `parent`.
- * `attributes` are set before it loads. Rejects when it does not come, or not within 15 s.
+ * Loads a script of another origin into `parent`. The content security policy must allow it.
+ * `attributes` are set before it loads. Rejects if loading fails or takes longer than 15 s.
  */
 export function loadScript(
   parent: HTMLElement,

@@ -10,8 +10,8 @@ import { findLogin, forgetLogin, isMarkedPopup } from './oauth-state-storage.ts'
 type OAuthReturn = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
 /**
- * Where a provider sends the browser back to: the end of a sign-in of this tab, or of a popup that
- * a page of ours has opened.
+ * The provider's redirect target: finishes a sign-in of this tab, or a binding in a popup that the
+ * panel opened.
  */
 export function OAuthPage() {
   const { provider = '' } = useParams();
@@ -37,7 +37,7 @@ const readState = (search: string): string => new URLSearchParams(search).get('s
 
 const openerTimeoutMs = 30_000;
 
-/** The page that opened this window closes it when it is done. */
+/** The opener closes this window when it is done. */
 function SendToOpener({ opener, provider, query }: { opener: Window; provider: string; query: string }) {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
@@ -49,7 +49,7 @@ function SendToOpener({ opener, provider, query }: { opener: Window; provider: s
   return isLate ? <OAuthRefusal text="oauth.late" /> : <FullPageLoader />;
 }
 
-/** An answer that nobody here has asked for. */
+/** An answer to a request that this tab did not start. */
 export function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
   const { t } = useTranslation();
   const navigate = useNavigate();

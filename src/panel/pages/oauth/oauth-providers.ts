@@ -2,7 +2,7 @@ import type { GatewayStatus } from '../../api/types.ts';
 
 export type OfferedProvider = { slug: string; name: string };
 
-/** The providers through which people can sign in, in the order of their buttons. */
+/** The providers for sign-in, in the order of their buttons. */
 export function listProviders(status: GatewayStatus): OfferedProvider[] {
   return [
     ...(status.github_oauth ? [{ slug: 'github', name: 'GitHub' }] : []),

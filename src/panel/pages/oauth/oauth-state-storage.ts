@@ -1,7 +1,7 @@
 /**
- * What this tab remembers of a trip to a provider, so that it takes no answer to a question it has
- * not asked: another page could lead here with a code of its own and sign a visitor in as somebody
- * else. Session storage belongs to the tab and to this origin.
+ * OAuth requests that this tab has started. The tab accepts no other answer: otherwise another page
+ * could send a code of its own and sign the visitor in to another account (login CSRF). Session
+ * storage belongs to this tab and origin.
  */
 const loginKey = (state: string): string => `taskgate:oauth-login:${state}`;
 const bindKey = 'taskgate:oauth-bind';
@@ -13,26 +13,28 @@ export function rememberLogin(state: string, pending: PendingLogin): void {
   sessionStorage.setItem(loginKey(state), JSON.stringify(pending));
 }
 
-/** Telegram's widget carries no state of its own; gives a name of the trip for its way back. */
+/** Telegram's widget carries no state, so the state becomes part of its return path. */
 export function beginTelegramLogin(redirect: string): string {
   const state = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('');
   rememberLogin(state, { provider: 'telegram', redirect });
   return state;
 }
 
-/** Where to go after the sign-in that this tab began at this provider; null: it began none. */
+/**
+ * The redirect of the sign-in that this tab started with this provider; null if it started none.
+ */
 export function findLogin(provider: string, state: string): string | null {
   const pending = parse(sessionStorage.getItem(loginKey(state)));
   if (pending?.provider !== provider) return null;
   return typeof pending.redirect === 'string' ? pending.redirect : '/';
 }
 
-/** An answer is sent once. */
+/** Call it when the answer is sent: an answer is used once. */
 export function forgetLogin(state: string): void {
   sessionStorage.removeItem(loginKey(state));
 }
 
-/** Marks a window that this page has opened and that is still blank, so of this origin. */
+/** Marks a popup opened by this page while it is still blank and therefore of this origin. */
 export function markPopup(popup: Window, pending: PendingBind): void {
   popup.sessionStorage.setItem(bindKey, JSON.stringify(pending));
 }

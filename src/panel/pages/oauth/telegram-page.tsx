@@ -15,8 +15,8 @@ const codeTexts = {
 } as const satisfies Record<string, TextKey>;
 
 /**
- * Where Telegram's widget leads after a sign-in that began in this tab; its name of the trip is in
- * the path.
+ * The return path of Telegram's widget after a sign-in started in this tab; the path contains the
+ * state.
  */
 export function TelegramLoginPage() {
   const { state = '' } = useParams();
@@ -28,7 +28,7 @@ export function TelegramLoginPage() {
   return <FinishLogin path={path} onStart={forgetLoginState} redirect={redirect} codeTexts={codeTexts} />;
 }
 
-/** Why an account was not connected, as the gateway's return address puts it. */
+/** Texts for the error codes in the gateway's redirect. */
 const refusals: Readonly<Record<string, TextKey>> = {
   TELEGRAM_BIND_DISABLED: 'error.methodDisabled',
   TELEGRAM_BIND_INVALID_REQUEST: 'telegram.refused',
@@ -39,10 +39,7 @@ const refusals: Readonly<Record<string, TextKey>> = {
   TELEGRAM_BIND_USER_DISABLED: 'error.userDisabled',
 };
 
-/**
- * Where the gateway leads after it was to connect a Telegram account: what came of it, and the way
- * back.
- */
+/** The gateway's redirect target after binding a Telegram account: shows the outcome. */
 export function TelegramBindPage() {
   const { t } = useTranslation();
   const { search } = useLocation();

@@ -6,17 +6,14 @@ import { loadScript } from './load-script.ts';
 
 type TelegramWidgetProps = {
   botName: string;
-  /** Of this origin: where Telegram leads the browser to with what it has signed. */
+  /** Path on this origin to which Telegram redirects with the signed data. */
   path: string;
 };
 
-/**
- * https://core.telegram.org/widgets/login: the script puts a frame with Telegram's button in its
- * own place.
- */
+/** https://core.telegram.org/widgets/login: the script inserts a frame with Telegram's button. */
 const scriptUrl = 'https://telegram.org/js/telegram-widget.js?22';
 
-/** Telegram's own button. It comes from Telegram, so it is shown only to who has asked for it. */
+/** Telegram's login button. Its script comes from Telegram, so it is rendered only on request. */
 export function TelegramWidget(props: TelegramWidgetProps) {
   const { t } = useTranslation();
   const [attempt, setAttempt] = useState(0);

@@ -7,10 +7,10 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
 import type { RequestDraft } from './use-request-draft.ts';
 
-/** As a data URL a file is a third larger, and the gateway takes 16 MiB of JSON. */
+/** A data URL is a third larger than its file, and the gateway accepts 16 MiB of JSON. */
 const maxBytes = 11 * 1024 * 1024;
 
-/** Puts a file into a field of the request. */
+/** Attaches a file to a field of the request. */
 export function AttachFile({ draft }: { draft: RequestDraft }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -19,7 +19,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
   const reset = useRef<() => void>(null);
 
   const attach = async (file: File | null): Promise<void> => {
-    // The browser says nothing of a choice that is the one before.
+    // Without a reset, choosing the same file again raises no event.
     reset.current?.();
     if (file === null) return;
     const { name, size } = file;

@@ -1,9 +1,9 @@
-/** A file of the request by the text that stands for it there. */
+/** Files of the request, keyed by their placeholder in the body. */
 export type AttachedFiles = Readonly<Record<string, { type: string; dataUrl: string }>>;
 
 export type RequestBody = Readonly<Record<string, unknown>>;
 
-/** The mark of a file: its name, numbered where another file has the name. */
+/** The placeholder of a file: its name, numbered if another file has the same name. */
 export function filePlaceholder(files: AttachedFiles, name: string, dataUrl: string): string {
   for (let number = 1; ; number += 1) {
     const placeholder = `<file: ${number === 1 ? name : `${name} (${number})`}>`;
@@ -12,11 +12,11 @@ export function filePlaceholder(files: AttachedFiles, name: string, dataUrl: str
   }
 }
 
-/** Puts each file where its mark stands, as the data URL that the API takes. */
+/** Replaces each placeholder with the data URL that the API accepts. */
 export const withFiles = (body: RequestBody, files: AttachedFiles): RequestBody =>
   replacePlaceholders(body, files, ({ dataUrl }) => dataUrl);
 
-/** For a program's text: where the bytes go, without them. */
+/** For code samples: replaces each placeholder with a shortened data URL. */
 export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestBody =>
   replacePlaceholders(body, files, ({ type }) => `data:${type};base64,…`);
 
@@ -37,7 +37,7 @@ function replacePlaceholders(
   return replace(body) as RequestBody;
 }
 
-/** Rejects when the browser cannot read it. */
+/** Rejects if the browser cannot read the file. */
 export function readDataUrl(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

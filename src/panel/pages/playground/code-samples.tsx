@@ -7,7 +7,7 @@ import { Section } from '../../ui/page/section.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { CodeTabs } from './code-tabs.tsx';
 
-/** The request for one's own program, at the gateway's address. */
+/** Code samples of the request, with the gateway's address. */
 export function CodeSamples({ offer, body }: { offer: CallableModel; body: RequestBody }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();

@@ -4,11 +4,11 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { type CodeLanguage, codeGenerators } from './generate-code.ts';
 
-/** Names of themselves, in every language. */
+/** Proper names, the same in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
 const languages = Object.keys(names) as CodeLanguage[];
 
-/** One request for the shell, Python and JavaScript. */
+/** One request in curl, Python and JavaScript. */
 export function CodeTabs({ url, body }: { url: string; body: RequestBody }) {
   const { t } = useTranslation();
   return (

@@ -2,10 +2,10 @@ export type CodeLanguage = 'curl' | 'python' | 'javascript';
 
 export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>> };
 
-/** Stands where the key goes: a real one must not end up in a shell's history by a copy. */
+/** A real key must not end up in a shell's history by copying. */
 const placeholder = 'YOUR_API_KEY';
 
-/** The request as a program sends it, whole and ready to run but for the key. */
+/** Complete programs that send the request; only the key is missing. */
 export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
   curl: ({ url, body }) =>
     [
@@ -44,7 +44,9 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
     ].join('\n'),
 };
 
-/** In single quotes a shell changes nothing; a single quote itself has to leave them. */
+/**
+ * Inside single quotes a shell expands nothing; a single quote itself is escaped outside of them.
+ */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 type LanguageSyntax = {
@@ -52,7 +54,7 @@ type LanguageSyntax = {
   false: string;
   null: string;
   print: string;
-  /** Of one level. */
+  /** Indentation of one level. */
   indent: string;
   key(name: string): string;
 };
@@ -65,7 +67,7 @@ const pythonSyntax: LanguageSyntax = {
   indent: '    ',
   key: (name) => JSON.stringify(name),
 };
-/** In a script's object, a plain `__proto__` is no member. */
+/** In an object literal a plain `__proto__` sets the prototype. */
 const javascriptSyntax: LanguageSyntax = {
   true: 'true',
   false: 'false',
@@ -76,7 +78,7 @@ const javascriptSyntax: LanguageSyntax = {
 };
 
 /**
- * A value of JSON as a literal over several lines. JSON's texts and numbers are those of both
+ * Renders a JSON value as a literal over several lines. JSON strings and numbers are valid in both
  * languages.
  */
 function toLiteral(value: unknown, syntax: LanguageSyntax, indent = ''): string {

@@ -13,15 +13,15 @@ type ModelSelectProps = {
   onSelect(offer: CallableModel): void;
 };
 
-/** All models that one may use, grouped by plugin, to be searched by typing. */
+/** A searchable list of the models that the user may use, grouped by plugin. */
 export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
   const { t, i18n } = useTranslation();
-  // It stays chosen when it is no longer offered: only a person changes what is chosen.
+  // A model that is no longer offered stays selected: only the user changes the selection.
   const groups = Map.groupBy(
     offers.includes(selected) ? offers : [...offers, selected],
     ({ plugin_name }) => plugin_name,
   );
-  // Pictures of plugins are for root alone; for others the letters stand in.
+  // Only root can load plugin pictures; others see initials.
   const hasPicture = useRole() >= roles.root && selected.icon?.startsWith('text:') === false;
   const icon = hasPicture ? `/api/plugin/task/${selected.plugin_key}/icon` : undefined;
   return (

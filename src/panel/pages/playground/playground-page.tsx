@@ -11,8 +11,8 @@ import { Page } from '../../ui/page/page.tsx';
 import { Playground } from './playground.tsx';
 
 /**
- * `/playground`: `?plugin=` and `?model=` choose a model, `?from=` takes over the request of a
- * task, `?task=` is the task being watched.
+ * `/playground`: `?plugin=` and `?model=` select a model, `?from=` copies the request of a task,
+ * `?task=` is the task being watched.
  */
 export function PlaygroundPage() {
   const { t } = useTranslation();
@@ -23,7 +23,8 @@ export function PlaygroundPage() {
     enabled: from !== '',
     keepPrevious: false,
   });
-  // Read once more after a failure, it keeps nobody from what he has begun without it.
+  // After a first failed read the playground is usable; a later read must not replace what was
+  // typed.
   const isSourceLoaded = from === '' || source.isFetched;
   return (
     <Page heading={t('play.heading')} intro={t('play.intro')}>
@@ -32,7 +33,7 @@ export function PlaygroundPage() {
         {(offers) => {
           if (offers.length === 0) return <NoModels />;
           return (
-            // A task that is read late, or another one, is begun with anew.
+            // The key remounts the form when the task arrives late or changes.
             isSourceLoaded && (
               <Playground key={source.data === undefined ? '' : from} offers={offers} source={source.data} />
             )

@@ -26,7 +26,7 @@ import { useRequestDraft } from './use-request-draft.ts';
 
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
 
-/** A model, a request for it, its price, its run. What is chosen is in the address. */
+/** A model, a request, its price and its run. The selection is part of the URL. */
 export function Playground({ offers, source }: PlaygroundProps) {
   const { t } = useTranslation();
   const [params] = useSearchParams();
@@ -36,12 +36,12 @@ export function Playground({ offers, source }: PlaygroundProps) {
   const [lastRequested, setLastRequested] = useState(requested);
   const [selection, setSelection] = useState(() => selectOffer(offers, requested ?? modelOfTask(source)));
   const draft = useRequestDraft(initialBody(selection.offer, source));
-  // The offer as it is by now. Offers that come, go or change their order change no choice.
+  // The current version of the selected offer. Changes of the list do not change the selection.
   const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
   const taskId = params.get('task');
 
   const updateQuery = (values: Readonly<Record<string, string | null>>): void => {
-    // As it is by then: a run is answered late.
+    // Reads the current URL: a run may be answered late.
     const next = new URLSearchParams(window.location.search);
     for (const [name, value] of Object.entries(values)) {
       if (value === null) next.delete(name);
@@ -108,7 +108,7 @@ export function Playground({ offers, source }: PlaygroundProps) {
 const modelOfTask = (source: TaskDetail | undefined): RequestedModel | null =>
   source === undefined ? null : { model: source.model, plugin: source.platform };
 
-/** The request of the task for the model that is shown, whatever model the task was of. */
+/** The task's request with the selected model, whichever model the task had. */
 function initialBody({ model }: CallableModel, source: TaskDetail | undefined): RequestBody {
   const kept = source?.request?.body;
   const isObject = typeof kept === 'object' && kept !== null && !Array.isArray(kept);

@@ -7,7 +7,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './price-view.module.css';
 import type { QuoteState } from './use-quote.ts';
 
-/** What the plugin or the gateway would refuse: no fault yet while the request is being written. */
+/** Errors of an incomplete request: not an error while the user is typing. */
 const incompleteCodes = new Set([
   'PLUGIN_REQUEST_INVALID',
   'PLUGIN_USAGE_INVALID',
@@ -15,7 +15,7 @@ const incompleteCodes = new Set([
   'MODEL_REQUIRED',
 ]);
 
-/** What the request would cost, or what is missing until that can be said. */
+/** The price of the request, or what is missing to calculate it. */
 export function PriceView({ quote, isCurrent }: QuoteState) {
   const { t, i18n } = useTranslation();
   const format = useFormat();

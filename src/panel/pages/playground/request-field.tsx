@@ -12,13 +12,12 @@ type RequestFieldProps = {
   name: string;
   schema: FieldSchema;
   value: unknown;
-  /** undefined: the field is not sent. */
+  /** undefined omits the field. */
   onChange(value: unknown): void;
 };
 
 /**
- * The input that fits a field's schema. An empty one is left out, so that the plugin's own default
- * holds.
+ * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
 export function RequestField({ name, schema, value, onChange }: RequestFieldProps) {
   const { t, i18n } = useTranslation();

@@ -8,8 +8,8 @@ import classes from './request-form.module.css';
 import type { RequestDraft } from './use-request-draft.ts';
 
 /**
- * Inputs for what the plugin says that it bills or reads; what else is in the request is named, and
- * can be taken out.
+ * Inputs for the fields that the plugin declares. Other fields of the request are listed and can be
+ * removed.
  */
 export function RequestForm({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t } = useTranslation();

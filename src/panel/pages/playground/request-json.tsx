@@ -4,7 +4,7 @@ import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { jsonErrorMessage } from './json-error-message.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
-/** The whole request as text: for whatever the form does not know. */
+/** The request as JSON, for fields that the form does not have. */
 export function RequestJson({ draft }: { draft: RequestDraft }) {
   const { t } = useTranslation();
   const { error, files, text } = draft;

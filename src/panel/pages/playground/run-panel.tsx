@@ -29,13 +29,13 @@ type Attempt = { content: string; key: string; body: SubmitBody };
 
 type RunPanelProps = { offer: CallableModel; draft: RequestDraft; onRun(taskId: string): void };
 
-/** What it costs, and the button that sends it. */
+/** The price, and the button that submits the request. */
 export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { quote, isCurrent } = useQuote(offer, draft.body);
-  // By content, as long as nobody knows what came of them: the same request is sent again as it
-  // was, to the letter, and is bought once.
+  // Attempts with an unknown outcome, by content. A repeated request is sent unchanged with the
+  // same idempotency key, so it is charged once.
   const unsettled = useRef(new Map<string, Attempt>());
   const submit = useApiMutation<Attempt, TaskDetail>({
     request: ({ key, body }) => ({
@@ -49,7 +49,7 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
     onSuccess: ({ id }, { content }) => {
       unsettled.current.delete(content);
       onRun(id);
-      // Less is left now.
+      // The balance has changed.
       void quote.refetch();
     },
     onError: (error, { content }) => {
@@ -64,7 +64,7 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
     submit.mutate(attempt);
   };
   const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
-  // The price of what was there a moment ago is no price of this.
+  // A price of the previous request does not apply.
   const isPriced = isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError;
   const [fileBeingRead] = Object.values(draft.reading);
 
@@ -102,8 +102,8 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
 }
 
 /**
- * What a request says, whichever way its fields are ordered: one that is emptied and filled again
- * stands last.
+ * The body with sorted keys: order does not matter, and a field that was cleared and filled again
+ * moves to the end.
  */
 const canonicalJson = (body: SubmitBody): string =>
   JSON.stringify(body, (_name, value: unknown) =>

@@ -10,7 +10,7 @@ import { TaskHeadline } from '../tasks/task-headline.tsx';
 import { TaskResult } from '../tasks/task-result.tsx';
 import { useTask } from '../tasks/use-task.ts';
 
-/** The task that was just asked for: how far it is, then what came of it. */
+/** The submitted task: its progress, then its result. */
 export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
   const { t } = useTranslation();
   const format = useFormat();

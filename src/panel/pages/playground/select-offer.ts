@@ -1,12 +1,14 @@
 import type { CallableModel } from '../../api/types.ts';
 
-/** The model that an address or a task names; of any plugin where it names none. */
+/** The model that a URL or a task names; `plugin` is null if any plugin will do. */
 export type RequestedModel = { model: string; plugin: string | null };
 
-/** `unavailable` names what was wished for where the offer is another one, at another price perhaps. */
+/**
+ * `unavailable` names the requested model if another one was selected, possibly at another price.
+ */
 export type OfferSelection = { offer: CallableModel; unavailable: string | null };
 
-/** Names an offer among all: the same model may be offered by several plugins. */
+/** The key of an offer: several plugins may offer the same model. */
 export const offerKey = ({ plugin_key, model }: Pick<CallableModel, 'plugin_key' | 'model'>): string =>
   `${plugin_key}/${model}`;
 
@@ -19,8 +21,8 @@ export function readRequestedModel(params: URLSearchParams): RequestedModel | nu
 }
 
 /**
- * What was wished for, else the model of another plugin, else `otherwise`, else the first that can
- * be used. There is always one.
+ * Selects the requested model, else the same model of another plugin, else `fallback`, else the
+ * first available offer. `offers` must not be empty.
  */
 export function selectOffer(
   offers: readonly CallableModel[],

@@ -5,18 +5,17 @@ import type { CallableModel, TaskQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import type { RequestBody } from './attached-files.ts';
 
-/** After the last change until the price is asked for: a quote runs the plugin. */
+/** Delay after the last change before the price is requested: a quote runs the plugin. */
 const debounceMs = 450;
 
 export type QuoteState = {
   quote: UseQueryResult<TaskQuote>;
-  /** The quote is of the request as it stands, not of a former one. */
+  /** The quote belongs to the current request, not to a previous one. */
   isCurrent: boolean;
 };
 
 /**
- * What the request would cost, asked for once it has stopped changing. Files are marks here: they
- * change no price.
+ * The price of the request, debounced. Files stay placeholders here: they do not change the price.
  */
 export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): QuoteState {
   const session = useSession();
@@ -28,7 +27,7 @@ export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBo
   }, [text]);
   const quote = useQuery({
     queryKey: ['quote', debounced],
-    // Prices and what is left may be others by now.
+    // Prices and balance may have changed.
     staleTime: 0,
     queryFn: () =>
       session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(debounced) as unknown }),

@@ -5,20 +5,23 @@ export type JsonError = { kind: 'broken'; message: string } | { kind: 'noObject'
 
 export type RequestDraft = {
   body: RequestBody;
-  /** The body as JSON, or what is being typed there. */
+  /** The body as JSON, or the text being typed. */
   text: string;
-  /** What is wrong with the text; the body is the last good one then. */
+  /** What is wrong with the text; `body` is then the last valid one. */
   error: JsonError | null;
   files: AttachedFiles;
-  /** By the field that they are for. */
+  /** Files being read, by their field. */
   reading: Readonly<Record<string, File>>;
-  /** undefined takes the field out. */
+  /** undefined removes the field. */
   setField(name: string, value: unknown): void;
   setFields(values: RequestBody): void;
   setText(text: string): void;
-  /** With another request, which no file that is being read is meant for. */
+  /** Replaces the request and drops files that are still being read. */
   replace(body: RequestBody): void;
-  /** Of two files for a field the later one wins. Rejects when the browser cannot read it. */
+  /**
+   * If two files are attached to a field, the later one wins. Rejects if the browser cannot read
+   * the file.
+   */
   attach(file: File, field: string): Promise<void>;
 };
 
@@ -27,7 +30,7 @@ type State = RequestText & Pick<RequestDraft, 'files' | 'reading'>;
 
 const fromBody = (body: RequestBody): RequestText => ({ body, text: JSON.stringify(body, null, 2), error: null });
 
-/** One request that a form and a JSON text show: a change in either is one in both. */
+/** One request edited as a form and as JSON; each shows changes of the other. */
 export function useRequestDraft(initial: RequestBody): RequestDraft {
   const [state, setState] = useState<State>(() => ({ ...fromBody(initial), files: {}, reading: {} }));
   return {
@@ -58,7 +61,7 @@ export function useRequestDraft(initial: RequestBody): RequestDraft {
 
 function withField(body: RequestBody, name: string, value: unknown): RequestBody {
   const { [name]: _, ...others } = body;
-  // A field that is changed keeps its place.
+  // A changed field keeps its position.
   return value === undefined ? others : { ...body, [name]: value };
 }
 

@@ -19,7 +19,7 @@ import { PreviewChanges } from './preview-changes.tsx';
 import { PreviewReplay } from './preview-replay.tsx';
 import { VersionDiff } from './version-diff.tsx';
 
-/** What an activation would change, looked at before it is done. */
+/** Previews the changes of an activation before it happens. */
 export function ActivatePage() {
   const { t } = useTranslation();
   const { key = '' } = useParams();

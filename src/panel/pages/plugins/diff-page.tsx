@@ -9,7 +9,7 @@ import { BackToVersions } from './back-to-versions.tsx';
 import { pluginPath } from './plugin-paths.ts';
 import { VersionDiff } from './version-diff.tsx';
 
-/** Two versions side by side, whichever they are. */
+/** Compares any two versions. */
 export function DiffPage() {
   const { t } = useTranslation();
   const { key = '' } = useParams();

@@ -14,7 +14,7 @@ import { pluginPath } from './plugin-paths.ts';
 type Values = { hook: string; version: string; args: string };
 type DryRunBody = { hook: string; path: string[]; args: unknown[]; version?: string };
 
-/** Calls one hook with arguments of one's own. Nothing is sent to a vendor, nothing is stored. */
+/** Calls one hook with given arguments. Nothing is sent to a vendor or stored. */
 export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const path = pluginPath(plugin.key);
@@ -115,7 +115,7 @@ function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRu
   );
 }
 
-/** The hook's own fault, with what it logged before; anything else as everywhere. */
+/** The hook's error with its console output; other errors as everywhere. */
 function RunFailure({ error }: { error: Error }) {
   const { t } = useTranslation();
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <ErrorNotice error={error} />;
@@ -148,7 +148,7 @@ function ConsoleLines({ lines }: { lines: readonly string[] }) {
   );
 }
 
-/** The arguments as a list; `null` when the text is no JSON list. */
+/** The arguments as an array; null if the text is not a JSON array. */
 function readArguments(text: string): unknown[] | null {
   try {
     const value: unknown = JSON.parse(text);

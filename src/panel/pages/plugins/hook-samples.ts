@@ -1,9 +1,6 @@
 const task = 'task_0123456789abcdef';
 
-/**
- * Arguments with which a hook can be tried at once; a list with one empty object for a hook that is
- * not known here.
- */
+/** Sample arguments for a hook; one empty object for unknown hooks. */
 export function sampleArguments(hook: string, model: string): string {
   const driver = {
     method: 'POST',

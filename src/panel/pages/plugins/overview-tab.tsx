@@ -14,7 +14,7 @@ import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { usageFieldLabel } from './usage-field.ts';
 
-/** What a plugin is, what it may reach and what it serves. */
+/** A plugin's metadata, the hosts it may reach and its endpoints. */
 export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   const { t, i18n } = useTranslation();
   const { meta } = plugin;
@@ -121,7 +121,7 @@ export function Codes({ values }: { values: readonly string[] }) {
   );
 }
 
-/** Which of its models it serves. What ships with the gateway serves all of them. */
+/** Restricts the models that the plugin serves. A factory plugin serves all of its models. */
 function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: readonly string[] }) {
   const { t } = useTranslation();
   const change = useApiMutation<string[] | null, PluginVersion>({

@@ -1,4 +1,4 @@
-/** A picture as the API takes it: a base64 data URL with the type that its name says. */
+/** The picture as the API accepts it: a base64 data URL whose type follows from the file name. */
 export async function pictureDataUrl(file: File): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   let binary = '';

@@ -8,7 +8,9 @@ import classes from './plugins.module.css';
 
 type PluginError = PluginDetail['errors'][number];
 
-/** Why a plugin was refused: every fault of its source with its place, or the one reason. */
+/**
+ * Why a plugin was rejected: all errors of its source with their positions, or the single reason.
+ */
 export function PluginErrors({ error }: { error: Error }) {
   const { t } = useTranslation();
   const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];

@@ -1,6 +1,6 @@
 export const pluginPath = (key: string): string => `/api/plugin/task/${encodeURIComponent(key)}`;
 
-/** What is read anew once a plugin is another, serves, or serves no more. */
+/** Path prefixes to refetch after a plugin was changed, enabled or disabled. */
 export const pluginDependentPaths = [
   '/api/plugin',
   '/api/model',

@@ -11,7 +11,7 @@ import { useAllPrices } from '../prices/use-all-prices.ts';
 
 type Row = { model: string; price: Price | undefined };
 
-/** What each model of a plugin costs, and those that cost nothing yet. */
+/** The price of each model of a plugin, and the models without one. */
 export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const prices = useAllPrices();

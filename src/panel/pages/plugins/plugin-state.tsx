@@ -12,7 +12,7 @@ const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Ton
   disabled_fallback: { text: 'plugins.state.disabled_fallback', tone: 'waiting' },
 };
 
-/** Whether a plugin serves, and why not. */
+/** Whether a plugin is registered, and why not. */
 export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
   const { t } = useTranslation();
   const { text, tone } = states[plugin.runtime_status];

@@ -11,9 +11,7 @@ import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 type StatusChange = { enabled: boolean; cascade: boolean };
 type PluginUsage = { channels: number; running: number };
 
-/**
- * Switches a plugin on or off; where channels or tasks need it, says what ends with it and asks.
- */
+/** Enables or disables a plugin. If channels or tasks use it, confirms first with what will end. */
 export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
@@ -40,7 +38,7 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
       { enabled, cascade },
       {
         onError: (error) => {
-          // Something needs it since the page was read: the refusal says how much.
+          // It came into use after the page was read; the error says how much.
           const usage = readUsage(error);
           if (!cascade && usage !== null) void switchTo(enabled, usage);
         },
@@ -66,7 +64,7 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
   );
 }
 
-/** What needs the plugin, where a switch was refused because of it. */
+/** The usage that an error reports; null for other errors. */
 function readUsage(error: Error): PluginUsage | null {
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_IN_USE') return null;
   const { channels, in_flight_count: running } = error.details as { channels: unknown[]; in_flight_count: number };

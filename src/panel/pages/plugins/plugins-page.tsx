@@ -18,10 +18,7 @@ import { PluginSwitch } from './plugin-switch.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
 
-/**
- * What translates between this gateway and its vendors: what ships with it, what was uploaded, and
- * which of them serve.
- */
+/** Factory and uploaded plugins, and which of them are enabled. */
 export function PluginsPage() {
   const { t } = useTranslation();
   const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
@@ -59,7 +56,7 @@ export function PluginsPage() {
   );
 }
 
-/** Only what is wrong: a list that could not be read or built as a whole. */
+/** Shown only if plugins could not be read or registered as a whole. */
 function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
   const { t } = useTranslation();
   const problem = runtime.database_error ?? runtime.last_rebuild.error;

@@ -14,7 +14,7 @@ type Group = { heading: string; lines: readonly Line[] };
 const signs = { added: '+', removed: '−', changed: '~' } as const;
 
 /**
- * What the manifests' difference means: hosts first, since they say where requests and keys may go.
+ * The differences between two manifests. Hosts come first: they say where requests and keys may go.
  */
 export function PreviewChanges({ preview }: { preview: PluginPreview }) {
   const { t } = useTranslation();
@@ -58,9 +58,7 @@ function ChangeGroup({ heading, lines }: Group) {
   );
 }
 
-/**
- * What hangs on the plugin: channels that would serve less, and prices that would no longer fit.
- */
+/** Channels that would serve less, and prices that would no longer match. */
 function AffectedRecords({ preview: { channels, prices } }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   const { orphaned, undeclared, unpriced } = prices;

@@ -8,7 +8,7 @@ import { Section } from '../../ui/page/section.tsx';
 
 type Replayed = PluginPreview['replay'][number];
 
-/** The vendor's last answers read again by both versions: what would be understood otherwise. */
+/** The vendor's last answers parsed by both versions: shows which would be read differently. */
 export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   const differing = replay.filter(({ changed }) => changed);

@@ -10,7 +10,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
-/** The text of a version, to be read. */
+/** The source of a version, read-only. */
 export function SourceTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const [params, setParams] = useSearchParams();

@@ -18,7 +18,7 @@ type Upload = { source: string; icon?: string; remark: string; enabled: boolean;
 
 const emptyValues: Values = { file: null, icon: null, remark: '', enabled: true, force: false };
 
-/** Takes a plugin's file. What is wrong with it is told with its place in the text. */
+/** Uploads a plugin file. Errors are shown with their position in the source. */
 export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
   return (
@@ -49,7 +49,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
     change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
 
-  /** What was said of the former file, and agreed to for it, says nothing about another. */
+  /** Errors and confirmations of the previous file do not apply to another. */
   function chooseFile(file: File | null): void {
     change.reset();
     setUnreadable(false);
@@ -66,11 +66,11 @@ function UploadForm({ onClose }: { onClose(): void }) {
       const picture = icon === null ? {} : { icon: await pictureDataUrl(icon) };
       currentFile = 'file';
       const source = await file.text();
-      // What was agreed to for a conflict counts for that conflict alone.
+      // The confirmation applies to this conflict only.
       change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
     } catch {
-      // Moved, deleted or changed since it was chosen. The browser tells of the same file only
-      // where another one, or none, stood before.
+      // The file was moved, deleted or changed after it was chosen. Clear it: choosing the same
+      // file again raises an event only then.
       if (currentFile === 'file') chooseFile(null);
       else form.set('icon', null);
       setUnreadable(true);

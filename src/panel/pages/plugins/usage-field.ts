@@ -11,7 +11,7 @@ const units: Readonly<Record<string, TextKey>> = {
   credit: 'plugins.unit.credit',
 };
 
-/** What values a usage fact has, in words. */
+/** The values of a usage fact in words. */
 export function usageFieldLabel(field: UsageField, t: TFunction): string {
   if ('enum' in field) return t('plugins.unit.enum', { values: field.enum.join(', ') });
   if (field.type === 'boolean') return t('plugins.unit.boolean');

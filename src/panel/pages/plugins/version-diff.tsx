@@ -7,7 +7,7 @@ import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
-/** The sources of two versions beside each other. `factory` is what ships with the gateway. */
+/** Compares the sources of two versions. `factory` is the version shipped with the gateway. */
 export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: string; to: string }) {
   const { t } = useTranslation();
   const before = useApiQuery<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }), {

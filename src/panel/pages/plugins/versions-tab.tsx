@@ -16,7 +16,7 @@ import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };
 
-/** What was uploaded or installed, the newest first, and the way to another one. */
+/** Uploaded and installed versions, newest first, with links to activate another one. */
 export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -38,8 +38,8 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     remove.mutate(
       { version, force },
       {
-        // Here, since this is not called once the page is left: nobody is asked about it on another
-        // one.
+        // Passed here because callbacks of `mutate` do not run after the page is left: nobody is
+        // asked on another page.
         onError: (error) => {
           if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE')
             void confirmAndDelete(version, true);

@@ -10,12 +10,12 @@ import { PricePluginSelect } from './price-plugin-select.tsx';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-all-prices.ts';
 
-/** Which price is edited; `model` is empty for a new one. `*` stands for every plugin. */
+/** The price being edited; `model` is empty for a new one. `pluginKey` `*` means every plugin. */
 export type PriceSubject = { pluginKey: string; model: string; expression: string };
 
 type PriceDialogProps = { subject: PriceSubject | null; onClose(): void };
 
-/** A price with what it makes of an order, while one writes it. */
+/** Edits a price and previews it for a sample request. */
 export function PriceDialog({ subject, onClose }: PriceDialogProps) {
   const { t } = useTranslation();
   return (

@@ -4,7 +4,7 @@ import type { PluginSummary } from '../../api/types.ts';
 
 type PricePluginSelectProps = { plugins: readonly PluginSummary[]; value: string; onChange(key: string): void };
 
-/** One plugin, or every one that has the model. */
+/** One plugin, or every plugin that has the model. */
 export function PricePluginSelect({ plugins, value, onChange }: PricePluginSelectProps) {
   const { t } = useTranslation();
   return (

@@ -25,7 +25,7 @@ const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
   facts_gone: 'prices.problem.facts_gone',
 };
 
-/** What models cost, and those that nobody has put a price on. */
+/** The prices of all models, and the models without one. */
 export function PricesPage() {
   const { t } = useTranslation();
   const format = useFormat();

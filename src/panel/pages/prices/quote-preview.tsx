@@ -12,7 +12,7 @@ import { NumberField } from '../../ui/form/number-field.tsx';
 import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
 
-/** undefined: an emptied field. */
+/** undefined: the field was cleared. */
 type Fact = string | number | boolean | undefined;
 type Example = { label: string; facts: Readonly<Record<string, Fact>> };
 
@@ -25,8 +25,8 @@ type QuotePreviewProps = {
 };
 
 /**
- * What an expression makes of an order, while it is written: the facts are the reader's, the sum is
- * the gateway's.
+ * Previews the price of a sample request while the expression is edited. The user enters the facts;
+ * the gateway calculates.
  */
 export function QuotePreview({ pluginKey, model, expression, schema, examples }: QuotePreviewProps) {
   const { t, i18n } = useTranslation();
@@ -49,12 +49,12 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     queryKey: ['quote', debounced],
     queryFn: () =>
       session.send<PriceQuote>({ method: 'POST', path: '/api/price/quote', body: JSON.parse(debounced) as unknown }),
-    // Never for what stood there before the last key: that may be no question yet.
+    // Only for the current text: the previous one may have been incomplete.
     enabled: isComplete && debounced === text,
     placeholderData: keepPreviousData,
     retry: false,
   });
-  /** The sum is of what stands there now, not of what stood there before. */
+  /** The shown price belongs to the current input. */
   const isCurrent = debounced === text && !quote.isPlaceholderData;
 
   return (
@@ -161,7 +161,7 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
   );
 }
 
-/** Something to begin with: the plugin's first example, else a plausible value for every fact. */
+/** Initial facts: the plugin's first example, else a plausible value for each. */
 function initialFacts(schema: QuotePreviewProps['schema'], example: Example | undefined): Record<string, Fact> {
   const defaults = Object.entries(schema).map(([name, field]): [string, Fact] => {
     if ('enum' in field) return [name, field.enum[0] ?? ''];

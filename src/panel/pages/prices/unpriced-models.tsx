@@ -9,9 +9,7 @@ import classes from './prices.module.css';
 
 type UnpricedModelsProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
 
-/**
- * Models that clients can ask for and that cost nothing yet. Those that no channel offers can wait.
- */
+/** Offered models without a price. Models that no channel offers are left out. */
 export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
   const { t } = useTranslation();
   const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');

@@ -6,10 +6,10 @@ import { useSession } from '../../session/session-context.tsx';
 export type PriceList = { page: number; page_size: number; total: number; items: Price[] };
 
 const path = '/api/price';
-/** The largest page that the API gives. */
+/** The API's maximum page size. */
 const pageSize = 100;
 
-/** Every price, page after page: one that is not there counts as missing. */
+/** All prices, read page by page: a price that is not in the list counts as missing. */
 export function useAllPrices(): UseQueryResult<Price[]> {
   const session = useSession();
   return useQuery({

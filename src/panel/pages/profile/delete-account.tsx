@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
-/** The end of the own account; root's stays. */
+/** Deletes the user's own account; root cannot delete theirs. */
 export function DeleteAccount({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
@@ -18,7 +18,7 @@ export function DeleteAccount({ user }: { user: User }) {
   const remove = useMutation({
     mutationFn: async (proof: string) => {
       await session.send({ method: 'DELETE', path: '/api/user/self', headers: { 'x-security-proof': proof } });
-      // The account is gone with its sessions: this ends what the browser still holds.
+      // The account and its sessions are gone; this clears what the browser still holds.
       await session.signOut();
     },
   });

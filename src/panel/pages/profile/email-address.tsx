@@ -14,7 +14,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { validateEmail } from '../accounts/validate-email.ts';
 
-/** The address of the account: a new one is confirmed by a mailed code and by who asks. */
+/** The account's email address. A new one needs a mailed code and a Security Proof. */
 export function EmailAddress({ user }: { user: User }) {
   const { t } = useTranslation();
   const form = useInlineForm();
@@ -114,7 +114,7 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
   const queries = useQueryClient();
   const requestProof = useSecurityProof();
   const bind = useMutation({
-    /** False: the user gave up to confirm that it is he. */
+    /** Resolves to false if the user cancels the Security Proof. */
     mutationFn: async (code: string): Promise<boolean> => {
       const proof = await requestProof('account.email');
       if (proof === null) return false;

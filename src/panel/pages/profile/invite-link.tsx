@@ -6,7 +6,7 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
-/** The link whose newcomers the gateway knows to be brought by this account. */
+/** The sign-up link that credits new users to this account. */
 export function InviteLink({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
   const code = useApiQuery<string>('/api/user/aff');

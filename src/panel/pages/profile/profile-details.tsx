@@ -10,7 +10,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 
 const maxNameLength = 64;
 
-/** What the account is called, and the language in which it is written to. */
+/** Display name and mail language. */
 export function ProfileDetails({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();

@@ -14,7 +14,7 @@ import { EmailAddress } from './email-address.tsx';
 import { InviteLink } from './invite-link.tsx';
 import { ProfileDetails } from './profile-details.tsx';
 
-/** Who one is here. */
+/** The user's own account. */
 export function ProfilePage() {
   const { t } = useTranslation();
   const self = useApiQuery<User>('/api/user/self');

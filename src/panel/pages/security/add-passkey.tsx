@@ -10,7 +10,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 
-/** Name, proof where one is needed, the browser's dialog: a new passkey. */
+/** Creates a passkey: a name, a Security Proof if required, then the browser's dialog. */
 export function AddPasskey() {
   const { t } = useTranslation();
   const form = useInlineForm();
@@ -31,7 +31,7 @@ function AddForm({ onDone }: { onDone(): void }) {
   const requestProof = useSecurityProof();
   const device = parseUserAgent(navigator.userAgent);
   const add = useMutation({
-    /** Gives the name of what was made; null when the user gave up. */
+    /** Resolves to the new passkey's name; null if the user cancels. */
     mutationFn: async (name: string): Promise<string | null> => {
       const proof = await requestProof('passkey.register');
       if (proof === null) return null;

@@ -6,7 +6,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
-/** The links to one's own results that were given out, and their end. */
+/** Revokes all links to the user's own results. */
 export function ArtifactLinks() {
   const { t } = useTranslation();
   const confirm = useConfirm();

@@ -5,7 +5,7 @@ import { downloadText } from '../../ui/display/download-text.ts';
 
 type BackupCodesProps = { codes: readonly string[]; onDone(): void };
 
-/** Fresh backup codes, shown once. */
+/** New backup codes, shown once. */
 export function BackupCodes({ codes, onDone }: BackupCodesProps) {
   const { t } = useTranslation();
   const text = codes.join('\n');

@@ -9,7 +9,8 @@ import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 type BindTelegramProps = { isOpen: boolean; onClose(): void; botName: string };
 
 /**
- * Telegram's own button, which leads the browser to the gateway and from there back to this panel.
+ * Binds a Telegram account: Telegram's button redirects to the gateway, which redirects back to the
+ * panel.
  */
 export function BindTelegram({ isOpen, onClose, botName }: BindTelegramProps) {
   const { t } = useTranslation();

@@ -12,7 +12,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 
 type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };
 
-/** Scan the official account's code, ask it for a number, type the number. */
+/** Binds a WeChat account: scan the QR code, request a number in WeChat, enter it here. */
 export function BindWeChat({ isOpen, onClose, hasPicture }: BindWeChatProps) {
   const { t } = useTranslation();
   return (
@@ -50,7 +50,7 @@ function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
       notifySuccess(t('security.connected.bound', { name: 'WeChat' }));
       onClose();
     },
-    // Too late, or too many wrong numbers: the next one needs a beginning of its own.
+    // The flow expired or had too many wrong codes: start another one.
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void flow.refetch();
     },

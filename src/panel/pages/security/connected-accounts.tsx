@@ -21,7 +21,7 @@ import { BindWeChat } from './bind-wechat.tsx';
 
 type Provider = { slug: string; name: string; method: 'popup' | 'telegram' | 'wechat' };
 
-/** Identities at providers: those that are connected, and those that could be. */
+/** Connected identities, and the providers that can be connected. */
 export function ConnectedAccounts({ user, status }: { user: User; status: GatewayStatus }) {
   const { t } = useTranslation();
   const bindings = useApiQuery<Binding[]>('/api/user/oauth/bindings');

@@ -18,7 +18,7 @@ import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { AddPasskey } from './add-passkey.tsx';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
-/** The account's passkeys; where this browser cannot make one, the reason. */
+/** The account's passkeys; if this browser cannot create one, the reason. */
 export function Passkeys({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
   const list = useApiQuery<Passkey[]>('/api/user/passkey');

@@ -48,7 +48,7 @@ function ChangePassword({ username }: { username: string }) {
     <form onSubmit={form.submit} noValidate>
       <Stack gap={20} maw={420}>
         {form.error !== null && <ErrorNotice error={form.error} />}
-        {/* Password managers learn from it whose password this is. */}
+        {/* Tells password managers which account the password belongs to. */}
         <input type="text" autoComplete="username" value={username} readOnly hidden />
         <PasswordInput
           {...form.bind('original_password')}
@@ -76,8 +76,8 @@ function ChangePassword({ username }: { username: string }) {
 const emptyValues = { original_password: '', password: '' };
 
 /**
- * An account of a provider gets its first password by a mailed link: that proves that the mailbox
- * is his.
+ * An account created through a provider sets its first password by a mailed link, which proves that
+ * they own the mailbox.
  */
 function FirstPassword({ user, status }: PasswordProps) {
   const { t } = useTranslation();

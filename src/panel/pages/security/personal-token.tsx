@@ -13,7 +13,7 @@ import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 const path = '/api/user/token';
 
-/** The token with which scripts use the panel's API: one an account, shown once. */
+/** The personal access token for scripts: one per account, shown once. */
 export function PersonalToken() {
   const { t } = useTranslation();
   const stored = useApiQuery<Token | null>(path);
@@ -41,7 +41,8 @@ function TokenControls({ token, onCreated }: { token: Token | null; onCreated(to
   const create = useApiMutation<void, NewPersonalToken>({
     request: () => ({ method: 'POST', path }),
     invalidates: [path],
-    // Shown once, so at once: the former one is dead, whatever comes of reading it anew.
+    // The token is shown only once and the previous one is revoked, so it is taken before the
+    // refetch.
     onResponse: onCreated,
   });
   const revoke = useApiMutation<void>({

@@ -12,7 +12,7 @@ import { PersonalToken } from './personal-token.tsx';
 import { Sessions } from './sessions.tsx';
 import { TwoFactor } from './two-factor.tsx';
 
-/** How one gets into the own account, and who is in it. */
+/** Sign-in methods and sessions of the user's own account. */
 export function SecurityPage() {
   const { t } = useTranslation();
   const self = useApiQuery<User>('/api/user/self');

@@ -14,7 +14,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
-/** Where the account is signed in, and the end of any of it. */
+/** The account's sessions, each of which can be ended. */
 export function Sessions() {
   const { t } = useTranslation();
   const confirm = useConfirm();

@@ -5,25 +5,25 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
-/** `backup_codes` where the change makes new ones. */
+/** `backup_codes` is set if the change creates new ones. */
 type Changed = SessionRotation & { backup_codes?: string[] };
 
 type TwoFactorCodeDialogProps = {
   isOpen: boolean;
   title: string;
   text: string;
-  /** Which codes are taken. */
+  /** Which kinds of code are accepted. */
   hint: string;
   action: string;
   isDestructive?: boolean;
-  /** Where the code is sent to. */
+  /** The API path that takes the code. */
   path: string;
   onClose(): void;
-  /** For codes, which are shown once. */
+  /** For new backup codes, which are shown once. */
   onResponse?(answer: Changed): void;
 };
 
-/** A change of the second factor, which a code confirms. */
+/** Confirms a change of the second factor with a code. */
 export function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
   const { t } = useTranslation();
   return (

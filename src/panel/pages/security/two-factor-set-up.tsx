@@ -14,7 +14,7 @@ import { useSecurityMutation } from './use-security-mutation.ts';
 
 type SetUpProps = { onCancel(): void; onEnabled(backupCodes: readonly string[]): void };
 
-/** Scan, or type the secret; then a code shows that the app has it. */
+/** Set-up in two steps: scan the QR code or type the secret, then enter a code from the app. */
 export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
   const { t } = useTranslation();
   const session = useSession();

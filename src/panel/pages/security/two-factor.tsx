@@ -11,7 +11,7 @@ import { BackupCodes } from './backup-codes.tsx';
 import { TwoFactorCodeDialog } from './two-factor-code-dialog.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
 
-/** The authenticator app: how it stands, its set-up, its backup codes and its end. */
+/** Two-factor authentication: status, set-up, backup codes and disabling. */
 export function TwoFactor() {
   const { t } = useTranslation();
   const status = useApiQuery<TwoFactorStatus>('/api/user/2fa/status');

@@ -5,14 +5,14 @@ import { useSession } from '../../session/session-context.tsx';
 
 type SecurityMutation<Variables, Answer extends SessionRotation> = {
   request(variables: Variables): ApiRequest;
-  /** For what is shown once, so at once: before anything is read again. */
+  /** Runs before the refetch, for values that are shown only once. */
   onResponse?(answer: Answer): void;
   onSuccess?(answer: Answer, variables: Variables): void;
 };
 
 /**
- * A change of what protects the account: every other session ends, and this one goes on with the
- * token of the answer.
+ * Changes how the account is protected. Every other session ends; this one continues with the
+ * access token of the answer.
  */
 export function useSecurityMutation<Variables, Answer extends SessionRotation = SessionRotation>({
   request,
@@ -22,12 +22,12 @@ export function useSecurityMutation<Variables, Answer extends SessionRotation = 
   const session = useSession();
   return useApiMutation<Variables, Answer>({
     request,
-    // Before anything is read again: the former token is dead.
+    // Before the refetch: the previous access token is no longer valid.
     onResponse: (answer) => {
       session.adopt(answer);
       onResponse?.(answer);
     },
-    // Sessions have ended, and the account is described otherwise.
+    // Other sessions have ended, and the account's details have changed.
     invalidates: ['/api/user/'],
     ...(onSuccess === undefined ? {} : { onSuccess }),
   });

@@ -7,8 +7,8 @@ import { useApiMutation } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 
 /**
- * Asks a provider of OpenID Connect for its addresses, by the address of the issuer or of the
- * document itself.
+ * Fetches a provider's OpenID Connect endpoints, by the issuer's address or that of the discovery
+ * document.
  */
 export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
   const { t } = useTranslation();
@@ -24,7 +24,7 @@ export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider)
   const ask = (): void => {
     if (address.trim() !== '' && !change.isPending) change.mutate(address.trim());
   };
-  // Inside another form: Enter asks here and does not save.
+  // This is nested in another form: Enter must not submit that one.
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter') return;
     event.preventDefault();

@@ -17,12 +17,12 @@ import { validateOption } from './validate-option.ts';
 
 type OptionGroupProps = {
   group: string;
-  /** All of them: what is risky depends on others too. */
+  /** All options: a risk may depend on options of other groups. */
   options: readonly Option[];
   onDirty(isDirty: boolean): void;
 };
 
-/** The options of one group: changed at leisure, saved together. */
+/** The options of one group, saved together. */
 export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();
@@ -149,7 +149,7 @@ function Risks({ texts }: { texts: readonly string[] }) {
   );
 }
 
-/** Identities are kept under a provider, and its address is another now. */
+/** Shown when identities are bound to a provider whose address changes. */
 function ForceNotice({ drafts }: { drafts: OptionDrafts }) {
   const { t } = useTranslation();
   return (

@@ -7,6 +7,6 @@ export type OptionInputProps = {
   label: ReactNode;
   help: string;
   error: string | null;
-  /** undefined: as it is stored. */
+  /** undefined restores the stored value. */
   onChange(value: string | undefined): void;
 };

@@ -19,10 +19,10 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
   'cross-platform': 'settings.choice.crossPlatform',
 };
 
-/** Amounts of quota, shown and typed as dollars. */
+/** Quota amounts, shown and entered in dollars. */
 const moneyOptions = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
 
-/** The input that fits an option's type; its value is always a text, as the API has it. */
+/** The input for an option's type. Values are strings, as in the API. */
 export function OptionInput(props: OptionInputProps) {
   const { option, value, label, help, error, onChange } = props;
   const { t } = useTranslation();

@@ -48,8 +48,8 @@ const risks: readonly Risk[] = [
 ];
 
 /**
- * What deserves a word before it is saved: risks that the changed options take or have a part in.
- * `read` gives the values to come.
+ * The risks to confirm before saving: those that apply to the new values and involve a changed
+ * option. `read` returns the new values.
  */
 export const findOptionRisks = (changed: readonly string[], read: ReadOption): TextKey[] =>
   risks

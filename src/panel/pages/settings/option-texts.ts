@@ -2,7 +2,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 
 type OptionText = { name: TextKey; help: TextKey };
 
-/** What each option is called and what it does; a test compares the keys with those that exist. */
+/** Name and help text of each option. A test compares the keys with the existing options. */
 export const optionTexts: Readonly<Record<string, OptionText>> = {
   SystemName: { name: 'option.SystemName', help: 'option.SystemName.help' },
   ServerAddress: { name: 'option.ServerAddress', help: 'option.ServerAddress.help' },
@@ -117,7 +117,7 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   'legal.privacy_policy': { name: 'option.legal.privacy_policy', help: 'option.legal.privacy_policy.help' },
 };
 
-/** The groups of options in their order; those without a help text say everything by their name. */
+/** The option groups in their order; `help` is null if the name says enough. */
 export const groupTexts: Readonly<Record<string, { name: TextKey; help: TextKey | null }>> = {
   gateway: { name: 'settings.group.gateway', help: 'settings.group.gateway.help' },
   sign_in: { name: 'settings.group.sign_in', help: 'settings.group.sign_in.help' },

@@ -8,7 +8,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/** Tries what is stored, in place, and shows how far it came. */
+/** Tests the stored settings and shows each step. */
 export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');

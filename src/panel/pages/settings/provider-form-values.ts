@@ -6,7 +6,7 @@ export type ProviderValues = Omit<
   'id' | 'secret_unreadable' | 'created_at' | 'updated_at' | 'auth_style' | 'client_secret'
 > & {
   auth_style: string;
-  /** Empty keeps the stored one. */
+  /** Empty keeps the stored secret. */
   client_secret: string;
 };
 
@@ -65,8 +65,8 @@ export function validateProvider(
 }
 
 /**
- * What the API takes: all fields of a new provider, of a stored one those that are another now than
- * when the form began.
+ * The body for the API: all fields of a new provider, otherwise those that changed since the form
+ * was opened.
  */
 export function toProviderBody(values: ProviderValues, original: ProviderValues | null): Record<string, unknown> {
   const { slug, client_secret: secret, auth_style: style, ...fields } = values;

@@ -43,7 +43,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
       else form.reset(toFormValues(saved));
     },
   });
-  // What was agreed to counts for the refusal that asked for it.
+  // The confirmation applies only to the error that asked for it.
   const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   const form = useForm<ProviderValues, Saving>({
     initial: stored === null ? emptyProvider : toFormValues(stored),
@@ -178,7 +178,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   );
 }
 
-/** Where the provider is asked: read from its discovery document, or written down. */
+/** The provider's endpoints: discovered, or entered by hand. */
 function Endpoints({ form }: { form: Form<ProviderValues> }) {
   const { t } = useTranslation();
   const input = { inputMode: 'url', spellCheck: false } as const;

@@ -16,7 +16,7 @@ import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { ProviderForm } from './provider-form.tsx';
 
-/** A provider of identities that root adds, or has added. */
+/** Creates or edits a custom OAuth provider. */
 export function ProviderPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
@@ -63,7 +63,7 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
       notifySuccess(t('providers.deleted', { name: provider.name }));
-      // The list alone: the provider itself is gone.
+      // Only the list: the provider itself is gone.
       void queries.invalidateQueries({ queryKey: ['api', '/api/custom-oauth-provider'], exact: true });
       navigate('/settings/providers');
     },

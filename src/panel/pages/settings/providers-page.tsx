@@ -11,7 +11,7 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { SettingsFrame } from './settings-frame.tsx';
 
-/** Providers of identities besides those that are built in. */
+/** Custom OAuth providers, in addition to the built-in ones. */
 export function ProvidersPage() {
   const { t } = useTranslation();
   const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');

@@ -8,13 +8,13 @@ import classes from './settings.module.css';
 type Row = { id: number; name: string; ratio: number | string };
 
 /**
- * Groups and their ratios as rows; the value is a JSON object, or a text that is none while a row
- * is not complete.
+ * Edits groups and their ratios as rows. The value is a JSON object, or an empty string while a row
+ * is incomplete.
  */
 export function RatioTable({ option, value, label, help, error, onChange }: OptionInputProps) {
   const { t } = useTranslation();
   const [rows, setRows] = useState<readonly Row[]>(() => parseRows(value));
-  // Another value than the rows stand for came from elsewhere: it was discarded or saved.
+  // A value that differs from the rows was discarded or saved elsewhere: load it.
   const currentText = serializeRows(rows);
   const [lastSent, setLastSent] = useState(currentText);
   if (value !== lastSent && value === option.value) {
@@ -92,7 +92,7 @@ function parseRows(text: string): readonly Row[] {
   }
 }
 
-/** Empty while a name is missing, wrong or twice there, or a ratio is none. */
+/** Empty while a name is missing, invalid or duplicate, or a ratio is invalid. */
 function serializeRows(rows: readonly Row[]): string {
   const names = rows.map(({ name }) => name.trim());
   const isComplete =

@@ -3,10 +3,10 @@ import { useTranslation } from 'react-i18next';
 import type { OptionInputProps } from './option-input-props.ts';
 import classes from './settings.module.css';
 
-/** Stands for a secret that is set; it never comes along. */
+/** The API sends this in place of a stored secret. */
 const mask = '***';
 
-/** A secret is written and never read: it can be replaced, removed, or left as it is. */
+/** Secrets are write-only: replace, remove or keep. */
 export function SecretInput({ option, value, label, help, error, onChange }: OptionInputProps) {
   const { t } = useTranslation();
   const isStored = option.value === mask;

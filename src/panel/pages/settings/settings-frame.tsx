@@ -9,14 +9,14 @@ import { groupTexts } from './option-texts.ts';
 import classes from './settings.module.css';
 
 type SettingsFrameProps = {
-  /** The group that is shown; null for what a search found. */
+  /** The current group; null for search results. */
   current: string | null;
-  /** Asks before changes are lost. */
+  /** Confirms before unsaved changes are lost. */
   isDirty?: boolean;
   children: ReactNode;
 };
 
-/** The groups at the side, or above on a phone, and a search over all of them. */
+/** A list of the groups (a select on a phone) and a search over all options. */
 export function SettingsFrame({ current, isDirty = false, children }: SettingsFrameProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();

@@ -12,7 +12,7 @@ import { groupTexts, optionTexts } from './option-texts.ts';
 import classes from './settings.module.css';
 import { SettingsFrame } from './settings-frame.tsx';
 
-/** All options, a group at a time or as a search finds them. */
+/** The options of one group, or the results of a search. */
 export function SettingsPage() {
   const { group } = useParams();
   const [params] = useSearchParams();
@@ -37,7 +37,7 @@ export function SettingsPage() {
   );
 }
 
-/** Options whose name, help or key has the words that are looked for. */
+/** Options whose name, help, key or group contains all search words. */
 function SearchResults({ options, searchText }: { options: readonly Option[]; searchText: string }) {
   const { t } = useTranslation();
   const words = searchText.toLowerCase().split(/\s+/);

@@ -9,31 +9,26 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
 export type OptionDrafts = {
-  /** As it is typed, else as it is stored. */
+  /** The edited value, else the stored one. */
   valueOf(option: Option): string;
-  /** undefined goes back to what is stored. */
+  /** undefined restores the stored value. */
   set(key: string, value: string | undefined): void;
   isChanged(key: string): boolean;
-  /** What the gateway says of an option since it was last changed. */
+  /** The server's error since the option was last changed. */
   errorOf(key: string): string | null;
   changes: Saving['changes'];
-  /**
-   * The option says who is who at a provider, and people are connected through it: saving needs a
-   * word for that.
-   */
+  /** Identities are bound to the provider that this option identifies: saving needs `force`. */
   isBound(key: string): boolean;
-  /** So it is with one of them. */
+  /** Whether any changed option needs `force`. */
   needsForce: boolean;
   isPending: boolean;
-  /** A refusal that belongs to no option. */
+  /** An error that belongs to no option. */
   error: Error | null;
   save(force?: boolean): void;
   discard(): void;
 };
 
-/**
- * What was changed of some options and is not saved yet. All of it is saved together, or nothing.
- */
+/** Unsaved changes of some options. They are saved together or not at all. */
 export function useOptionDrafts(options: readonly Option[], savedText: string): OptionDrafts {
   const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
@@ -48,10 +43,10 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
       body: { options: changes, ...(force ? { force: true } : {}) },
     }),
     invalidates: ['/api/option', '/api/channel/choices'],
-    // What is switched on and off, for all pages.
+    // The status says which features are enabled; every page reads it.
     onResponse: () => void queries.invalidateQueries({ queryKey: ['status'] }),
     onSuccess: (_, saved) => {
-      // What was typed while the answer was on its way is not saved yet.
+      // Values typed while the request was running are still unsaved.
       setDrafts((now) =>
         Object.fromEntries(
           Object.entries(now).filter(
@@ -103,7 +98,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
 
 type OptionError = { message: string; isBound: boolean };
 
-/** Faults are told by the place of a change in the request: `options.2.value`. */
+/** Errors are keyed by the change's position in the request: `options.2.value`. */
 function readOptionErrors(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, OptionError> {
   if (!(error instanceof ApiError)) return new Map();
   const bound = fieldsViolating(error.details, 'needs_force');

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { Option } from '../../api/types.ts';
 
-/** What can be told of a value before it is sent; the gateway knows the rest. */
+/** Checks what can be checked in the browser; the gateway checks the rest. */
 export function validateOption(t: TFunction, option: Option, value: string): string | null {
   switch (option.type) {
     case 'integer':

@@ -9,8 +9,8 @@ import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { FirstTask } from './first-task.tsx';
 
 /**
- * After the account: a channel whose vendor is built in, and a first video through it. Nobody has
- * to.
+ * Optional step after the account is created: a channel with the built-in vendor, and a first video
+ * through it.
  */
 export function DemoStep({ username }: { username: string }) {
   const { t } = useTranslation();

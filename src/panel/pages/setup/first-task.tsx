@@ -14,7 +14,7 @@ import classes from './first-task.module.css';
 
 type FirstTaskProps = { channel: string; taskId: string; onAgain(): void };
 
-/** The first task on its way, step by step, and its video. */
+/** The first task, step by step, and its video. */
 export function FirstTask({ channel, taskId, onAgain }: FirstTaskProps) {
   const { t } = useTranslation();
   const task = useTask(taskId);
@@ -84,7 +84,7 @@ function Video({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const video = task.artifacts.find(({ type }) => type === 'video');
   if (video === undefined) return <Text c="dimmed">{t('task.resultNone')}</Text>;
-  // Of this origin, whatever address the gateway gives others: the page's policy allows no other.
+  // The content security policy allows this origin only, whatever public address the link has.
   const { pathname, search } = new URL(video.content_url, window.location.origin);
   return (
     <video

@@ -12,10 +12,10 @@ import { readSetupToken } from './setup-token.ts';
 import { validatePassword, validateUsername } from './validate-account.ts';
 
 type SetupFormProps = {
-  /** From the address; empty when it had none: then the form asks for it. */
+  /** The token of the URL; if it is empty, the form asks for it. */
   token: string;
   onDone(username: string): void;
-  /** The server says that a root account exists meanwhile. */
+  /** The server says that a root account exists by now. */
   onClosed(): void;
 };
 
@@ -35,7 +35,7 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const create = useMutation({
     mutationFn: async (account: { token: string; username: string; password: string }) => {
       await session.send({ method: 'POST', path: '/api/setup', body: account });
-      // The account is there, whatever becomes of this: at worst its owner signs in by hand.
+      // The account exists even if this fails: its owner can sign in by hand.
       await session.signIn(account.username, account.password).catch(() => null);
     },
     onSuccess: (_answer, account) => onDone(account.username),

@@ -12,7 +12,7 @@ import { DemoStep } from './demo-step.tsx';
 import { SetupForm } from './setup-form.tsx';
 import { takeTokenFromAddress } from './setup-token.ts';
 
-/** The first start: whoever holds the link from the terminal makes the root account. */
+/** First start: creates the root account with the token from the terminal's link. */
 export function SetupPage() {
   const { t } = useTranslation();
   const session = useSession();
@@ -27,7 +27,7 @@ export function SetupPage() {
 
   const finish = (username: string): void => {
     setCreatedName(username);
-    // Otherwise the sign-in page would lead back here by the earlier answers.
+    // The cached answers would make the sign-in page redirect back here.
     queries.setQueryData<SetupState>(['setup'], { status: true });
     queries.setQueryData<GatewayStatus>(['status'], (before) => before && { ...before, setup: true });
   };
@@ -68,7 +68,7 @@ export function SetupPage() {
   );
 }
 
-/** The token of the link that led here, also when a second link is opened in the same tab. */
+/** The token of the URL, also when a second link is opened in the same tab. */
 function useAddressToken(): string {
   const [token, setToken] = useState('');
   useEffect(() => {

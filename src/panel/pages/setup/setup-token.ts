@@ -1,6 +1,6 @@
 /**
- * The one-time token in what the terminal printed: the whole link, its fragment, or the bare code.
- * Empty when there is none.
+ * Reads the one-time token from terminal output: the whole link, its fragment, or the bare token.
+ * Empty if there is none.
  */
 export function readSetupToken(text: string): string {
   const trimmed = text.trim();
@@ -9,9 +9,7 @@ export function readSetupToken(text: string): string {
   return /^[^\s/#?]+$/.test(trimmed) ? trimmed : '';
 }
 
-/**
- * Takes the token out of the address, so that it stays neither in the history nor on the screen.
- */
+/** Removes the token from the address bar and the history, and returns it. */
 export function takeTokenFromAddress(): string {
   const token = readSetupToken(window.location.hash);
   if (token === '' || !window.location.hash.includes('token=')) return '';

@@ -1,9 +1,6 @@
 import type { TextKey } from '../../i18n/texts.ts';
 
-/**
- * The server's rules for names and passwords, told before the form is sent. null: nothing to object
- * to.
- */
+/** The server's rules for names and passwords, checked before sending. null if valid. */
 export function validateUsername(username: string): TextKey | null {
   return /^[A-Za-z0-9._-]{1,32}$/.test(username) ? null : 'setup.usernameInvalid';
 }

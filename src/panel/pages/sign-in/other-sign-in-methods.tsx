@@ -22,13 +22,13 @@ import { SignInError } from './sign-in-failure.tsx';
 type OtherSignInMethodsProps = {
   status: GatewayStatus;
   onTwoFactorRequired(flowToken: string): void;
-  /** These two ask for something more on a page of their own. */
+  /** These two continue on a page of their own. */
   onSelect(method: 'wechat' | 'telegram'): void;
 };
 
 const icons: Readonly<Record<string, TablerIcon>> = { github: IconBrandGithub, discord: IconBrandDiscord };
 
-/** Every way in but the password that is switched on; nothing where there is none. */
+/** All enabled sign-in methods except the password; renders nothing if there are none. */
 export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: OtherSignInMethodsProps) {
   const { t } = useTranslation();
   const session = useSession();

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import classes from './owner-recovery-hint.module.css';
 
-/** The way out for an owner who is locked out: a command on the gateway's own machine. */
+/** For an owner who is locked out: the command to run on the gateway's machine. */
 export function OwnerRecoveryHint() {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);

@@ -10,10 +10,7 @@ import { SignInError } from './sign-in-failure.tsx';
 
 type PasskeyButtonProps = { status: GatewayStatus; onTwoFactorRequired(flowToken: string): void };
 
-/**
- * Sign-in without a name: the passkey says who it is. Where the browser cannot, the reason stands
- * in its place.
- */
+/** Signs in with a passkey and no name. If this browser cannot, shows the reason instead. */
 export function PasskeyButton({ status, onTwoFactorRequired }: PasskeyButtonProps) {
   const { t } = useTranslation();
   const session = useSession();
@@ -48,7 +45,9 @@ export function PasskeyButton({ status, onTwoFactorRequired }: PasskeyButtonProp
   );
 }
 
-/** Browsers show passkeys at the address alone that they were made for, and over https alone. */
+/**
+ * Browsers offer passkeys only on the origin they were created for, and only in secure contexts.
+ */
 function OtherOriginHint({ origin }: { origin: string }) {
   const address = `${origin}${window.location.pathname}${window.location.search}`;
   return (

@@ -11,7 +11,7 @@ const texts = {
   signed_out: 'ended.signedOut',
 } as const satisfies Record<SessionEnd, TextKey>;
 
-/** Why somebody who was signed in finds himself here; nothing for everybody else. */
+/** Why the previous session ended; renders nothing if there was none. */
 export function SessionEndedNotice() {
   const { t } = useTranslation();
   const { end } = useSessionSnapshot();

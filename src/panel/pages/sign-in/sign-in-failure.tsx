@@ -12,7 +12,7 @@ type SignInErrorProps = {
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
-/** Why nobody was signed in. An account with too many sessions is told the ways out. */
+/** Why a sign-in failed. For an account with too many sessions it lists the remedies. */
 export function SignInError({ error, codeTexts }: SignInErrorProps) {
   const { t } = useTranslation();
   const { data: status } = useGatewayStatus();

@@ -6,7 +6,7 @@ import { useLocation } from 'react-router';
 import { useSession } from '../../session/session-context.tsx';
 import { SignInError } from './sign-in-failure.tsx';
 
-/** Name and password. Where to go afterwards is the guard's matter: it sees the session begin. */
+/** Name and password. The guard redirects once the session has started. */
 export function SignInForm({
   notice,
   onTwoFactorRequired,
@@ -77,7 +77,7 @@ export function SignInForm({
   );
 }
 
-/** The set-up page hands over the name of the account it made. */
+/** The setup page passes on the name of the account it created. */
 function readUsername(state: unknown): string {
   if (typeof state !== 'object' || state === null || !('username' in state)) return '';
   return typeof state.username === 'string' ? state.username : '';

@@ -5,10 +5,7 @@ import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { affiliateQuery } from '../accounts/affiliate-code.ts';
 import { OwnerRecoveryHint } from './owner-recovery-hint.tsx';
 
-/**
- * For whoever cannot sign in: what this gateway offers of sign-up and a mailed link, and the
- * owner's way back.
- */
+/** Help for people who cannot sign in: sign-up, a mailed link, and recovery for the owner. */
 export function SignInHelp() {
   const { t } = useTranslation();
   const [params] = useSearchParams();

@@ -17,7 +17,7 @@ import { WeChatStep } from './wechat-step.tsx';
 
 type Step = { kind: 'begin' | 'wechat' | 'telegram' } | { kind: 'code'; flowToken: string };
 
-/** Every way in that this gateway offers, and none that it does not. */
+/** Offers every enabled sign-in method. */
 export function SignInPage() {
   return (
     <WithGatewayStatus>

@@ -9,7 +9,7 @@ import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 
 type TelegramStepProps = { botName: string; onBack(): void };
 
-/** Sign-in by Telegram's own button. */
+/** Sign-in with Telegram's button. */
 export function TelegramStep({ botName, onBack }: TelegramStepProps) {
   const { t } = useTranslation();
   const [params] = useSearchParams();

@@ -6,18 +6,18 @@ import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { SignInError } from './sign-in-failure.tsx';
 
-/** After these the step itself is over and no code can be right. */
+/** After these the flow is over and no code is accepted. */
 const flowEndedCodes = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
 
 type TwoFactorFormProps = {
   flowToken: string;
-  /** Goes back to where the login began, with what ended the step or with nothing. */
+  /** Returns to the start of the sign-in, with the error that ended the flow or null. */
   onFlowEnded(reason: Error | null): void;
-  /** Where no guard waits for the session. */
+  /** For pages where no guard waits for the session. */
   onDone?(): void;
 };
 
-/** The second factor of a login. */
+/** The second-factor step of a sign-in. */
 export function TwoFactorForm({ flowToken, onFlowEnded, onDone }: TwoFactorFormProps) {
   const { t } = useTranslation();
   const session = useSession();

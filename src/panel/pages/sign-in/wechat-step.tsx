@@ -11,13 +11,13 @@ import { SignInError } from './sign-in-failure.tsx';
 import classes from './wechat-step.module.css';
 
 type WeChatStepProps = {
-  /** Whether the gateway has the account's QR code. */
+  /** Whether the gateway has a QR code to show. */
   hasQrCode: boolean;
   onTwoFactorRequired(flowToken: string): void;
   onBack(): void;
 };
 
-/** Scan the official account's code, ask it for a number, type the number. */
+/** Sign-in with WeChat: scan the QR code, request a number in WeChat, enter it here. */
 export function WeChatStep({ hasQrCode, onTwoFactorRequired, onBack }: WeChatStepProps) {
   const { t } = useTranslation();
   const session = useSession();
@@ -34,7 +34,7 @@ export function WeChatStep({ hasQrCode, onTwoFactorRequired, onBack }: WeChatSte
   });
   const signIn = useMutation({
     mutationFn: async (typed: string) => {
-      // Who is quick has typed the code before the beginning is answered: it is waited for.
+      // The code may be typed before the flow has started: wait for it.
       const isReady = flow.data !== undefined && !flow.isFetching;
       const { data } = isReady ? flow : await flow.refetch({ cancelRefetch: false, throwOnError: true });
       const query = new URLSearchParams({ code: typed, state: data?.flow_token ?? '' });
@@ -42,7 +42,7 @@ export function WeChatStep({ hasQrCode, onTwoFactorRequired, onBack }: WeChatSte
     },
     onSuccess: (flowToken) => flowToken !== null && onTwoFactorRequired(flowToken),
     onError: (error) => {
-      // Too late, or too many wrong numbers: the next one needs a beginning of its own.
+      // The flow expired or had too many wrong codes: start another one.
       if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void flow.refetch();
       field.current?.select();
     },

@@ -1,8 +1,7 @@
 import type { NodeReport } from '../../api/types.ts';
 
 /**
- * What is not as it should be. A second or two of lateness is the poller's own rhythm; half a
- * minute is not.
+ * What needs attention. A second or two of lateness is normal for the poller; half a minute is not.
  */
 export type HealthProblems = {
   nodes: boolean;

@@ -6,7 +6,7 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 
-/** Whether every balance is the sum of its entries, and which are not. */
+/** Whether every balance equals the sum of its ledger entries, and which do not. */
 export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -8,7 +8,7 @@ import classes from './system.module.css';
 
 type Node = NodeReport['nodes'][number];
 
-/** All processes of the gateway that were heard of lately. */
+/** The gateway's processes with a recent heartbeat. */
 export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -5,12 +5,12 @@ import classes from './system.module.css';
 export type SystemFigure = {
   label: string;
   value: string;
-  /** What is normal, or what else there is to say. */
+  /** What is normal, or further information. */
   note?: string;
   isProblem?: boolean;
 };
 
-/** Figures side by side; one that is not as it should be says so in words. */
+/** Figures side by side; a problem is also stated in words. */
 export function SystemFigures({ rows }: { rows: readonly SystemFigure[] }) {
   const { t } = useTranslation();
   return (

@@ -14,7 +14,7 @@ import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
 import { SystemFigures } from './system-figures.tsx';
 
-/** How the gateway is doing, and what is not as it should be. */
+/** The gateway's health, and what needs attention. */
 export function SystemPage() {
   const { t } = useTranslation();
   const report = useApiQuery<NodeReport>('/api/node', { refreshMs: 5000 });

@@ -13,7 +13,7 @@ import { diagnoseArtifact } from './diagnose-artifact.ts';
 type Artifact = TaskDetail['artifacts'][number];
 type ArtifactViewProps = { taskId: string; artifact: Artifact; onRenew(): Promise<unknown> };
 
-/** A file of a task, played or shown in place. `onRenew` asks for its links again. */
+/** Plays or shows a task's file. `onRenew` fetches fresh links. */
 export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
   const { t } = useTranslation();
   const [errorText, setErrorText] = useState<TextKey | null>(null);
@@ -100,11 +100,11 @@ function Media({ artifact: { type }, path, label, onError }: MediaProps) {
     );
   }
   if (type === 'image') return <img className={classes.picture} src={path} alt={label} onError={onError} />;
-  // The gateway sends other files to be saved only.
+  // The gateway serves other files as downloads only.
   return null;
 }
 
-/** Of this origin, whatever address the gateway gives others: the page's policy allows no other. */
+/** The content security policy allows this origin only, whatever public address the link has. */
 function pathOf({ content_url }: Artifact): string {
   const { pathname, search } = new URL(content_url, window.location.origin);
   return `${pathname}${search}`;

@@ -1,6 +1,6 @@
 import type { TextKey } from '../../i18n/texts.ts';
 
-/** By the codes that content answers with. */
+/** Texts for the error codes of the content endpoint. */
 const codeTexts: Readonly<Record<string, TextKey>> = {
   artifact_gone: 'task.artifact.gone',
   artifact_upstream_auth_failed: 'task.artifact.auth',
@@ -11,8 +11,7 @@ const codeTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /**
- * Why an element could not show a file: it says no more than that, so the gateway is asked for the
- * first byte.
+ * Media elements do not say why loading failed, so this requests the first byte to get the error.
  */
 export async function diagnoseArtifact(path: string): Promise<TextKey> {
   try {

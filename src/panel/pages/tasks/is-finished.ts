@@ -1,2 +1,2 @@
-/** Nothing about the task changes any more. */
+/** The task no longer changes. */
 export const isFinished = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';

@@ -1,8 +1,8 @@
 export type ServerSentEvent = { event: string; data: string };
 
 /**
- * The events of a server-sent event stream; comments, ids and broken tails are left out. Ends with
- * the stream.
+ * Reads server-sent events. Comments, ids and an incomplete last event are skipped. Ends with the
+ * stream.
  */
 export async function* readServerSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();

@@ -11,10 +11,10 @@ import classes from './task-bill.module.css';
 import { useUsageLabels } from './use-usage-labels.ts';
 
 type Bill = TaskDetail['bill'];
-/** What is read of a task; a row of the usage has as much. */
+/** The fields of a task that the bill needs; a row of the usage log has them too. */
 type BilledTask = Pick<TaskDetail, 'status' | 'bill' | 'ledger' | 'platform' | 'model'>;
 
-/** What a task costs and why, in sentences first; the sums are behind a fold. */
+/** What a task costs and why, in sentences; the calculation is collapsed. */
 export function TaskBill({ task }: { task: BilledTask }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -58,7 +58,7 @@ function explain({ status, bill }: BilledTask, t: TFunction, format: Format): st
   return t(bill.difference < 0 ? 'task.bill.less' : 'task.bill.more', { estimate, difference });
 }
 
-/** Ordered beside delivered, where the vendor has told what it delivered. */
+/** Ordered and delivered quantities, if the vendor reported the latter. */
 function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   const { t } = useTranslation();
   const labels = useUsageLabels(platform, model);

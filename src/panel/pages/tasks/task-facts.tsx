@@ -5,7 +5,7 @@ import { Section } from '../../ui/page/section.tsx';
 import classes from './task-facts.module.css';
 import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
 
-/** Names, ids and times of a task; for administrators also whose it is and who works on it. */
+/** Names, ids and times of a task; administrators also see its user and channel. */
 export function TaskFacts({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const format = useFormat();

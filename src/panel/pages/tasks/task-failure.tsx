@@ -4,7 +4,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { IconAlert } from '../../ui/icons.tsx';
 
-/** What to do, by the class of what ended the task. */
+/** Advice by failure class. */
 const advice: Readonly<Record<string, TextKey>> = {
   not_found: 'task.fail.lost',
   auth: 'task.fail.auth',
@@ -14,10 +14,10 @@ const advice: Readonly<Record<string, TextKey>> = {
   hook_error: 'task.fail.plugin',
 };
 
-/** The reason that the gateway itself writes for a cancellation. */
+/** The gateway's own reason for a cancellation. */
 const cancelled = 'cancelled by user';
 
-/** Why a task failed, in the words of whoever refused it, and what can be done about it. */
+/** Why a task failed, in the vendor's or gateway's words, and what to do. */
 export function TaskFailure({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const reason = task.fail_reason.trim();

@@ -19,7 +19,7 @@ const statuses = {
   NOT_START: 'task.status.NOT_START',
 } as const satisfies Record<string, TextKey>;
 
-/** What the list is narrowed to. All of it lives in the address. */
+/** The filters of the task list. They are stored in the URL. */
 export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNames)[number]> }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;

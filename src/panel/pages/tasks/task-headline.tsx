@@ -14,7 +14,7 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   IN_PROGRESS: { text: 'task.status.IN_PROGRESS', tone: 'busy' },
 };
 
-/** How a task stands, and for how long: read out when it changes. */
+/** A task's status and duration; screen readers announce changes. */
 export function TaskHeadline({
   task,
 }: {

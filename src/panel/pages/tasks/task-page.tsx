@@ -26,7 +26,7 @@ import { useTaskActions } from './use-task-actions.tsx';
 /** `/tasks/:id` */
 export function TaskPage() {
   const { id = '' } = useParams();
-  // Another task is another page: nothing of the former one may be left on it.
+  // The key remounts the page for another task, so that no state is left over.
   return <TaskById key={id} id={id} />;
 }
 
@@ -55,7 +55,7 @@ function TaskById({ id }: { id: string }) {
 
 type LoadedTaskProps = {
   task: TaskDetail;
-  /** Why it could not be read anew. */
+  /** Why the last refetch failed. */
   error: Error | null;
   back: ReactNode;
 };

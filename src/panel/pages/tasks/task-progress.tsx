@@ -8,11 +8,11 @@ import classes from './task-progress.module.css';
 
 type TaskProgressProps = {
   task: { status: string; progress: string };
-  /** Broad, for the task's own page. */
+  /** Wide layout for the task's own page. */
   wide?: boolean;
 };
 
-/** The state in a word and, while the task runs, how far it is. */
+/** The status and, while the task runs, its progress. */
 export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -5,7 +5,7 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/** The task as it is, for whoever writes a client. */
+/** The task as JSON, for developers of clients. */
 export function TaskRaw({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const { request, ...rest } = task;

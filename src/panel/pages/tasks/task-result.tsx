@@ -5,7 +5,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import { ArtifactView } from './artifact-view.tsx';
 import { isFinished } from './is-finished.ts';
 
-/** What came of a task: its files in place, or when they will be there. A failed one has none. */
+/** A task's files, or when to expect them. A failed task has none. */
 export function TaskResult({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const queries = useQueryClient();

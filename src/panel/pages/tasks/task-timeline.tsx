@@ -27,12 +27,12 @@ const failureClasses: Readonly<Record<string, TextKey>> = {
   transport_error: 'task.class.transport_error',
 };
 
-/** More entries than this are folded: the beginning and the end say most. */
+/** Longer timelines are folded: the first and last entries say most. */
 const foldAbove = 9;
 const keptAtStart = 3;
 const keptAtEnd = 4;
 
-/** What happened to a task, each question to the vendor that failed included. */
+/** The history of a task, failed polls included. */
 export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] }) {
   const { t } = useTranslation();
   const id = useId();
@@ -105,7 +105,7 @@ function TimelineLine({
   );
 }
 
-/** In an entry about money, `detail` is the amount in quota. */
+/** In entries about money, `detail` is the amount in quota. */
 function timelineText({ kind, status, detail }: TimelineEntry, t: TFunction, format: Format): string {
   const quota = Number(detail);
   switch (kind) {

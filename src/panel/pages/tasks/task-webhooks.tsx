@@ -22,7 +22,9 @@ const statuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 
 const refreshMs = 5000;
 
-/** The notices of a task with what came of each; nothing where the request named no receiver. */
+/**
+ * The webhooks of a task and their deliveries; renders nothing if the request named no receiver.
+ */
 export function TaskWebhooks({ taskId, isRunning }: { taskId: string; isRunning: boolean }) {
   const { t } = useTranslation();
   const path = `/api/task/${encodeURIComponent(taskId)}/webhooks`;

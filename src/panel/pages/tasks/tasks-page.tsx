@@ -15,7 +15,7 @@ import { useTaskColumns } from './use-task-columns.tsx';
 const runningRefreshMs = 2500;
 const idleRefreshMs = 20_000;
 
-/** One's own tasks, everybody's for administrators; what runs keeps itself up to date. */
+/** The user's own tasks, or all tasks for administrators. Running tasks are refreshed. */
 export function TasksPage() {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;

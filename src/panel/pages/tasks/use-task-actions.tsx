@@ -16,18 +16,21 @@ import { isFinished } from './is-finished.ts';
 const retryTimeoutMs = 150_000;
 
 type TaskActions = {
-  /** For the page's heading. */
+  /** Shown in the page's heading. */
   buttons: ReactNode;
-  /** Why something is not possible, or what went wrong. */
+  /** Why an action is not possible, or what failed. */
   notice: ReactNode;
 };
 
-/** What the owner can do with a task: once more, changed, or call it off while nobody has it. */
+/**
+ * What the owner can do with a task: retry it, copy it to the playground, or cancel it before the
+ * vendor has it.
+ */
 export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
-  // The same press repeated after a lost answer buys once; after an answer it is another one.
+  // Repeating after a lost answer is charged once; after an answer it is a new request.
   const idempotencyKey = useRef(createIdempotencyKey());
   const path = `/api/task/${encodeURIComponent(task.id)}`;
   const retry = useApiMutation<void, TaskDetail>({

@@ -9,7 +9,7 @@ import classes from './task-columns.module.css';
 import { TaskProgress } from './task-progress.tsx';
 import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
 
-/** `all`: everybody's tasks, so each row says whose it is and which channel has it. */
+/** `all` adds the columns for user and channel. */
 export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskSummary>[] {
   const { t } = useTranslation();
   const format = useFormat();

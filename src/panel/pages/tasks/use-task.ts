@@ -7,15 +7,15 @@ import { useSession } from '../../session/session-context.tsx';
 import { isFinished } from './is-finished.ts';
 import { readServerSentEvents } from './server-sent-events.ts';
 
-/** Between two questions while no stream tells of changes, and while one does. */
+/** Poll intervals without and with a connected event stream. */
 const pollMs = 2500;
 const streamingPollMs = 20_000;
-/** Until a stream that ended or was refused is opened again. */
+/** Delay before a stream that ended or was refused is reopened. */
 const reopenMs = 8000;
 
 /**
- * A task that keeps itself up to date while it runs: told by the gateway as it changes, asked for
- * where it cannot tell.
+ * A task that stays up to date while it runs: by server-sent events, and by polling while there is
+ * no stream.
  */
 export function useTask(id: string): UseQueryResult<TaskDetail> {
   const session = useSession();
@@ -51,7 +51,7 @@ type EventSubscription = {
 async function followWithRetry(subscription: EventSubscription): Promise<void> {
   const { signal, onStreaming } = subscription;
   while (!signal.aborted) {
-    // Trouble of the stream costs nothing: until it is back, the task is asked for.
+    // Errors of the stream are ignored: polling continues until it is back.
     await followEvents(subscription).catch(() => {});
     if (signal.aborted) return;
     onStreaming(false);
@@ -80,7 +80,7 @@ async function followEvents({ session, queries, path, signal, onStreaming }: Eve
   }
 }
 
-/** With its end come the result, the bill and another balance. */
+/** When a task finishes, its result, its bill and the balance change too. */
 const invalidateFinished = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({
     predicate: ({ queryKey: [kind, path] }) =>

@@ -5,13 +5,13 @@ import { localise } from '../../i18n/localise.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 
 export type UsageLabels = {
-  /** What the plugin says of a billed quantity; empty where it says nothing. */
+  /** The plugin's description of a billed quantity; empty if it has none. */
   describe(name: string): string;
   /** The value with its unit. */
   format(name: string, value: unknown): string;
 };
 
-/** Billed quantities in the words of the plugin, as long as one may use its model. */
+/** Labels for billed quantities from the plugin's schema, while the user may use its model. */
 export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
   const { t, i18n } = useTranslation();
   const format = useFormat();

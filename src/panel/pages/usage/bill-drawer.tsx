@@ -8,7 +8,7 @@ import classes from './bill-list.module.css';
 
 type BillDrawerProps = { row: UsageRow | null; keyName: string | null; onClose(): void };
 
-/** How one bill came about. */
+/** Explains one bill. */
 export function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
   const { t } = useTranslation();
   return (

@@ -15,7 +15,7 @@ import classes from './bill-list.module.css';
 const billFilterNames = ['key', 'model', 'from', 'to'] as const;
 type BillFilters = Filters<(typeof billFilterNames)[number]>;
 
-/** One bill for each task that has ended, each of which explains itself. */
+/** One bill per finished task. */
 export function BillList() {
   const { t } = useTranslation();
   const filters = useFilters(billFilterNames);
@@ -56,7 +56,7 @@ export function BillList() {
   );
 }
 
-/** Unix seconds of a time of the reader's place; null for what is none. */
+/** Unix seconds of a local time; null if it is invalid. */
 function secondsOf(text: string): number | null {
   const at = new Date(text).getTime();
   return Number.isFinite(at) && at >= 0 ? Math.floor(at / 1000) : null;
@@ -64,7 +64,7 @@ function secondsOf(text: string): number | null {
 
 type KeyNames = ReadonlyMap<number, string>;
 
-/** Of the first hundred keys, and of the chosen one. */
+/** Names of the first hundred keys and of the selected one. */
 function useKeyNames(chosen: string): KeyNames {
   const { data } = useApiQuery<ApiKeyPage>('/api/token?page_size=100');
   const isBeyondFirstPage =
@@ -157,7 +157,7 @@ function BillFilterBar({ filters: { values, set, isFiltered, clear }, keys }: Ba
   );
 }
 
-/** Without one, browsers take years of six digits. */
+/** Without it, browsers accept years with six digits. */
 const lastDay = '9999-12-31';
 
 const optional = (text: string): string[] => (text === '' ? [] : [text]);

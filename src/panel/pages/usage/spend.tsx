@@ -7,7 +7,7 @@ import { DayBars } from '../../ui/display/day-bars.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
-/** Spend by day as a chart or a table, and by model. */
+/** Spending per day, as a chart or a table, and per model. */
 export function Spend({ figures }: { figures: UsageStats }) {
   const { t } = useTranslation();
   if (figures.models.length === 0) {
@@ -24,7 +24,7 @@ export function Spend({ figures }: { figures: UsageStats }) {
 function SpendByDay({ days }: { days: UsageStats['by_day'] }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  // The API counts days as UTC does.
+  // The API's days are UTC days.
   const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
   const toDate = (day: number): Date => new Date(day * 1000);

@@ -13,7 +13,7 @@ import { Spend } from './spend.tsx';
 const periods = ['7', '30', '90'] as const;
 const defaultPeriod = '30';
 
-/** What the account spends: by day and model, and bill by bill. */
+/** The account's spending: per day, per model and per bill. */
 export function UsagePage() {
   const { t } = useTranslation();
   const filters = useFilters(['days']);

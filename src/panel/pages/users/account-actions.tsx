@@ -28,8 +28,8 @@ const texts: Record<Action, { title: TextKey; text: TextKey; action: TextKey }> 
 };
 
 /**
- * Whether somebody may use his account, his rank, and its end: only what the signed-in one's rank
- * allows is offered.
+ * Enables, disables, promotes, demotes or deletes an account. Only what the operator's role allows
+ * is offered.
  */
 export function AccountActions({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();

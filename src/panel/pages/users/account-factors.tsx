@@ -12,8 +12,7 @@ import { PasswordDialog } from './password-dialog.tsx';
 import classes from './users.module.css';
 
 /**
- * What the account signs in with; what its owner has lost can be taken away here, so that he gets
- * in again.
+ * The account's sign-in methods. Lost ones can be reset here, so that the owner can sign in again.
  */
 export function AccountFactors({ account }: { account: Account }) {
   const { t } = useTranslation();

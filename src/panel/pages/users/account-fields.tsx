@@ -20,7 +20,7 @@ const valuesOf = (account: AccountRow): FieldValues => ({
   remark: account.remark,
 });
 
-/** Name, address, group and remark of an account; only what is another now is sent. */
+/** Name, address, group and remark of an account. Only changed fields are sent. */
 export function AccountFields({ account }: { account: Account }) {
   const { t } = useTranslation();
   const choices = useApiQuery<ChannelChoices>('/api/channel/choices');

@@ -7,7 +7,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/** The links to an account's results that were given out, and their end. */
+/** Revokes all links to an account's results. */
 export function AccountLinks({ account }: { account: Account }) {
   const { t } = useTranslation();
   const confirm = useConfirm();

@@ -11,7 +11,7 @@ import type { Rights } from './account-rules.ts';
 import { BalanceDialog } from './balance-dialog.tsx';
 import classes from './users.module.css';
 
-/** What the account has and has used, and who it is here. */
+/** Balance, role, status and usage of an account. */
 export function AccountOverview({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -2,9 +2,9 @@ import type { TFunction } from 'i18next';
 import { roles } from '../../session/roles.ts';
 import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
-/** What an administrator may do to an account; the API refuses the rest. */
+/** What the operator may do to an account. The API refuses everything else. */
 export type Rights = {
-  /** Fields, balance, factors. */
+  /** Fields and sign-in methods. */
   edit: boolean;
   balance: boolean;
   switch: boolean;
@@ -27,9 +27,9 @@ const noRights: Rights = {
 };
 
 /**
- * Administrators deal with users alone, never with their peers; root with everybody below him.
- * One's own account is changed in one's own settings, but for root's balance, since nobody stands
- * above him.
+ * Administrators manage users only, never other administrators; root manages everybody else. People
+ * change their own account in their own settings. Root's balance is the exception, since nobody is
+ * above root.
  */
 export function rightsOver(operator: Person, target: Person & { deleted_at: number }): Rights {
   if (target.deleted_at !== 0) return noRights;
@@ -48,7 +48,7 @@ export function rightsOver(operator: Person, target: Person & { deleted_at: numb
   };
 }
 
-/** The rules of the account pages, as far as the panel can tell them before it asks. */
+/** The server's rules for names and passwords, checked before sending. */
 export const usernameError = (t: TFunction, name: string): string | null =>
   /^[A-Za-z0-9._-]{1,32}$/.test(name) ? null : t('users.nameInvalid');
 
@@ -58,7 +58,7 @@ export function passwordError(t: TFunction, secret: string): string | null {
   return length > 128 ? t('setup.passwordTooLong') : null;
 }
 
-/** Dollars as typed to quota; null for what is no amount. */
+/** Converts dollars as typed to quota; null if it is not an amount. */
 export function dollarsToQuota(text: number | string): number | null {
   const dollars = Number(text);
   if (text === '' || !Number.isFinite(dollars) || dollars < 0) return null;

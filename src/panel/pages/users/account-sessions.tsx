@@ -11,7 +11,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './users.module.css';
 
-/** Where the account is signed in, for root, who can end it. */
+/** The account's sessions, for root, who can end them. */
 export function AccountSessions({ account }: { account: Account }) {
   const { t } = useTranslation();
   const confirm = useConfirm();

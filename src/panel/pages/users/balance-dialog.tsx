@@ -36,8 +36,8 @@ export function BalanceDialog({ account, isOpen, onClose }: BalanceDialogProps) 
 }
 
 /**
- * Belongs to the account and not to one opening of the dialog: where nobody knows what came of a
- * request, the same one sent again counts once as long as the balance is not known to have changed.
+ * Lives as long as the account page, not as the dialog: a request with an unknown outcome keeps its
+ * idempotency key when it is repeated, until the balance changes or an outcome is known.
  */
 function useBalanceChange(account: Account, onDone: () => void) {
   const { t } = useTranslation();
@@ -65,7 +65,7 @@ function useBalanceChange(account: Account, onDone: () => void) {
 
 type BalanceFormProps = { account: Account; change: BalanceChange };
 
-/** Adds, subtracts or sets, and says before what the balance will be. */
+/** Adds to, subtracts from or sets the balance, and previews the result. */
 function BalanceForm({ account, change }: BalanceFormProps) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -9,7 +9,7 @@ type GroupSelectProps = {
   error: string | null;
 };
 
-/** The groups that have a ratio; one that an account has without is kept among them. */
+/** Groups with a ratio, plus the account's current group if it has none. */
 export function GroupSelect({ choices, value, onChange, error }: GroupSelectProps) {
   const { t, i18n } = useTranslation();
   const ratio = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 4 });

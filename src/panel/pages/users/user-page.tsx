@@ -18,7 +18,7 @@ import { AccountOverview } from './account-overview.tsx';
 import { rightsOver } from './account-rules.ts';
 import { AccountSessions } from './account-sessions.tsx';
 
-/** One account, and what one's own rank allows to do to it. */
+/** One account, and what the operator may do to it. */
 export function UserPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();

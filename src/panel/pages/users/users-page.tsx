@@ -22,7 +22,7 @@ const filterNames = ['keyword', 'role', 'status', 'group', 'sort'] as const;
 const deletedFilter = '-1';
 type FilterName = (typeof filterNames)[number];
 
-/** Everybody who has an account here. */
+/** All accounts. */
 export function UsersPage() {
   const { t } = useTranslation();
   const [isAdding, setAdding] = useState(false);

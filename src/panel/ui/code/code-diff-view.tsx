@@ -14,7 +14,7 @@ export type CodeDiffProps = {
   height?: number;
 };
 
-/** Unchanged stretches of more than this many lines are folded. */
+/** Folds longer unchanged stretches. */
 const collapseUnchanged = { margin: 3, minSize: 6 };
 
 export function CodeDiffView({ before, after, language, height = 560 }: CodeDiffProps) {

@@ -6,13 +6,13 @@ import classes from './code-editor.module.css';
 import { type CodeLanguage, codeSetup } from './code-setup.ts';
 
 export type CodeEditorProps = {
-  /** For screen readers. */
+  /** Name for screen readers. */
   label: string;
   value: string;
   language: CodeLanguage;
-  /** Without it the text can only be read. */
+  /** Without it the editor is read-only. */
   onChange?: (value: string) => void;
-  /** The greatest height, in px. */
+  /** Maximum height in px. */
   height?: number;
 };
 
@@ -23,7 +23,7 @@ export function CodeEditorView({ label, value, language, onChange, height = 420 
   latestOnChange.current = onChange;
   const editable = onChange !== undefined;
 
-  // Later values go into the living editor, below.
+  // `value` only initialises the editor; the next effect applies later values.
   useEffect(() => {
     if (container.current === null) return;
     const editor = new EditorView({

@@ -3,11 +3,11 @@ import { lazy, Suspense } from 'react';
 import type { CodeDiffProps } from './code-diff-view.tsx';
 import type { CodeEditorProps } from './code-editor-view.tsx';
 
-// The editor is as large as the rest of the panel: it comes when one is shown.
+// Loaded on demand: the editor is as large as the rest of the panel.
 const EditorView = lazy(async () => ({ default: (await import('./code-editor-view.tsx')).CodeEditorView }));
 const DiffView = lazy(async () => ({ default: (await import('./code-diff-view.tsx')).CodeDiffView }));
 
-/** Source text to be read, or written where `onChange` is given. */
+/** A code editor; read-only without `onChange`. */
 export function CodeEditor(props: CodeEditorProps) {
   return (
     <Suspense fallback={<Skeleton h={Math.min(props.height ?? 420, 240)} />}>
@@ -16,7 +16,7 @@ export function CodeEditor(props: CodeEditorProps) {
   );
 }
 
-/** Two texts: side by side where there is room, one below the other on a phone. */
+/** Compares two texts: side by side, or unified on narrow screens. */
 export function CodeDiff(props: CodeDiffProps) {
   return (
     <Suspense fallback={<Skeleton h={240} />}>

@@ -39,8 +39,8 @@ const colours = HighlightStyle.define([
 ]);
 
 /**
- * What every editor of the panel has: our colours, wrapped lines, the page's nonce for its style
- * tags, a name for screen readers.
+ * Extensions of every editor: colours, line wrapping, the nonce for style tags, and a name for
+ * screen readers.
  */
 export function codeSetup(options: { language: CodeLanguage; label: string; editable: boolean }): Extension {
   const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';

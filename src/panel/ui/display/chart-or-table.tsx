@@ -7,11 +7,11 @@ type ChartOrTableProps = {
   heading: string;
   intro?: ReactNode;
   chart: ReactNode;
-  /** The same figures to read. */
+  /** The same figures as a table. */
   table: ReactNode;
 };
 
-/** Figures as a picture, or as the table that it was drawn from. */
+/** Figures as a chart or as the table behind it. */
 export function ChartOrTable({ heading, intro, chart, table }: ChartOrTableProps) {
   const { t } = useTranslation();
   const [shown, setShown] = useState('chart');

@@ -5,19 +5,19 @@ import classes from './collapsible.module.css';
 
 type CollapsibleProps = {
   label: string;
-  /** Beside the label: what is inside, in a few words. */
+  /** Shown beside the label: what is inside. */
   note?: string;
-  /** Opens it when something inside needs a look. */
+  /** Opens it, for example when a field inside has an error. */
   forceOpen?: boolean;
   children: ReactNode;
 };
 
-/** What few people need, behind one button. */
+/** Rarely needed content behind a button. */
 export function Collapsible({ label, note, forceOpen = false, children }: CollapsibleProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const isShown = isOpen || forceOpen;
-  // It stays open when that need is gone: somebody is at work inside.
+  // It stays open when `forceOpen` ends: somebody may be working inside.
   useEffect(() => {
     if (forceOpen) setOpen(true);
   }, [forceOpen]);

@@ -5,7 +5,7 @@ import { IconCheck, IconCopy } from '../icons.tsx';
 import classes from './copy-field.module.css';
 import { copyText } from './copy-text.ts';
 
-/** A line or block of code with a button that copies it. */
+/** Code with a copy button. */
 export function CopyField({ text }: { text: string }) {
   const { t } = useTranslation();
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);

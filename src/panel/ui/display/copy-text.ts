@@ -1,7 +1,6 @@
 /**
- * Puts a text on the clipboard; false when the browser allows neither way. The clipboard's own
- * interface exists in secure contexts only, so over plain HTTP on a local network a selected text
- * field and the old command do it.
+ * Copies a text to the clipboard; false if the browser refuses. The Clipboard API exists in secure
+ * contexts only. Over plain HTTP it falls back to `execCommand` on a selected text area.
  */
 export async function copyText(text: string): Promise<boolean> {
   const clipboard: Clipboard | undefined = navigator.clipboard;
@@ -10,7 +9,7 @@ export async function copyText(text: string): Promise<boolean> {
       await clipboard.writeText(text);
       return true;
     } catch {
-      // Refused by a permission: the old way may still work.
+      // Permission denied: the fallback may still work.
     }
   }
   const textarea = document.createElement('textarea');

@@ -10,31 +10,31 @@ export type Column<Row> = {
   key: string;
   heading: string;
   render(row: Row): ReactNode;
-  /** Figures stand at the right, one under the other. */
+  /** Aligns figures to the right. */
   numeric?: boolean;
-  /** Buttons at a row's end; its heading is for screen readers alone. */
+  /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
-  /** Left out on a phone. */
+  /** Hidden on a phone. */
   minor?: boolean;
 };
 
 export type PagedRows<Row> = { page: number; page_size: number; total: number; items: readonly Row[] };
 
 type PlainTableProps<Row> = {
-  /** What the table shows, for screen readers. */
+  /** Name of the table for screen readers. */
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey(row: Row): string | number;
-  /** Old rows while new ones are on their way. */
+  /** The rows are outdated while new ones load. */
   isStale?: boolean;
 };
 
-/** Rows of a list; on a phone each becomes a card whose values carry their headings. */
+/** Rows of a list. On a phone each becomes a card whose values carry their headings. */
 export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false }: PlainTableProps<Row>) {
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
-      {/* Displayed as blocks on a phone, a table keeps its meaning by roles alone. */}
+      {/* On a phone the elements are displayed as blocks and lose their table semantics, so the roles are explicit. */}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table className={classes.table} aria-label={label} role="table">
         <thead role="rowgroup">
@@ -72,14 +72,14 @@ export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false 
 
 type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale'> & {
   query: UseQueryResult<PagedRows<Row>>;
-  /** Instead of an empty table. */
+  /** Shown instead of an empty table. */
   empty: ReactNode;
   onPage(page: number): void;
 };
 
-/** A paged list of the API with its states: on its way, failed, empty, filled. */
+/** A paged list of the API: loading, failed, empty or filled. */
 export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps<Row>) {
-  // What was on the last page may be gone: then another one is the last.
+  // If the rows of the last page were deleted, go back to the new last page.
   const isBeyond = query.data !== undefined && query.data.items.length === 0 && query.data.total > 0;
   const lastPage = isBeyond && !query.isPlaceholderData ? countPages(query.data) : null;
   const goBack = useEffectEvent(onPage);

@@ -1,12 +1,12 @@
-/** `key` of its numbers, `name` in the tooltip; the brand's colour unless said. */
+/** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
 export type DaySeries = { key: string; name: string; color?: string };
 
 export type DayBarsProps = {
-  /** What the chart shows, for those who do not see it. */
+  /** Describes the chart for screen readers. */
   label: string;
-  /** In the order of the days: `day` as it is written at the axis, and a number for each series. */
+  /** In order; `day` is the axis label, and each series has a number under its key. */
   days: readonly Readonly<Record<string, string | number>>[];
-  /** Stacked, the first at the bottom. */
+  /** Stacked, the first one at the bottom. */
   series: readonly DaySeries[];
   format(value: number): string;
 };

@@ -4,10 +4,10 @@ import type { DayBarsProps } from './day-bars-types.ts';
 
 const height = 240;
 
-// The library of charts is larger than all else that a page loads.
+// Loaded on demand: the chart library is larger than the rest of a page.
 const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.tsx')).DayBarsView }));
 
-/** One bar a day. */
+/** A bar chart with one bar per day. */
 export function DayBars(props: DayBarsProps) {
   return (
     <div role="img" aria-label={props.label}>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import classes from './description-list.module.css';
 
-/** What a thing is like, each with its name above it; side by side where there is room. */
+/** Values with labels above them, side by side where there is space. */
 export function DescriptionList({ entries }: { entries: readonly (readonly [label: string, value: ReactNode])[] }) {
   return (
     <dl className={classes.facts}>

@@ -1,7 +1,7 @@
 import { Fragment } from 'react';
 import classes from './dot-separated.module.css';
 
-/** A few short facts in a line, parted by dots. */
+/** Short facts in a line, separated by dots. */
 export function DotSeparated({ parts }: { parts: readonly string[] }) {
   return parts.map((part, index) => (
     <Fragment key={part}>

@@ -4,12 +4,12 @@ import classes from './empty-state.module.css';
 
 type EmptyStateProps = {
   heading: string;
-  /** Why there is nothing, and what to do next. */
+  /** Why the list is empty, and what to do next. */
   text: string;
   action?: ReactNode;
 };
 
-/** Instead of an empty list. */
+/** Shown instead of an empty list. */
 export function EmptyState({ heading, text, action }: EmptyStateProps) {
   return (
     <div className={classes.empty}>

@@ -7,13 +7,13 @@ import { IconAlert } from '../icons.tsx';
 
 type ErrorNoticeProps = {
   error: unknown;
-  /** What codes of the API mean on this page, where it is not what they mean elsewhere. */
+  /** Texts of this page for some API codes. */
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
 /**
- * What a refused or failed call means, read out at once. Unexplained failures carry the request's
- * id for the log.
+ * An alert that explains a failed call. Unexpected errors include the request id, to find them in
+ * the log.
  */
 export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
   const { t, i18n } = useTranslation();

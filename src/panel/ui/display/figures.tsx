@@ -4,13 +4,11 @@ import classes from './figures.module.css';
 export type Figure = {
   label: string;
   value: string;
-  /** Beside it: what the number is of, or the way to what it counts. */
+  /** Shown beside the value: a reference or a link. */
   note?: ReactNode;
 };
 
-/**
- * The few numbers that one comes to a page for, side by side; two by two where there is less room.
- */
+/** A page's key figures side by side; two per row on narrow screens. */
 export function Figures({ label, figures }: { label: string; figures: readonly Figure[] }) {
   return (
     <dl className={classes.figures} aria-label={label}>

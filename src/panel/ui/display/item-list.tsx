@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import classes from './item-list.module.css';
 
-/** A few things one below the other, each with what can be done with it at its right. */
+/** A short list whose items have actions at the right. */
 export function ItemList({ label, children }: { label: string; children: ReactNode }) {
   return (
     <ul className={classes.list} aria-label={label}>
@@ -13,7 +13,7 @@ export function ItemList({ label, children }: { label: string; children: ReactNo
 type ItemProps = {
   icon?: ReactNode;
   title: ReactNode;
-  /** Below the title: when, where, by what. */
+  /** Shown below the title: when, where, by what. */
   details?: ReactNode;
   actions?: ReactNode;
 };

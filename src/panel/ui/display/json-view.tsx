@@ -6,10 +6,10 @@ import { copyText } from './copy-text.ts';
 import classes from './json-view.module.css';
 import { notifySuccess } from './notify.ts';
 
-/** A string, then whether it is a name; or a number or word of JSON. */
+/** Matches a string and whether it is a key, or a number or literal. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
 
-/** A value as indented JSON, coloured, to be read, selected and copied as a whole. */
+/** A value as indented, coloured JSON with a copy button. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const { t } = useTranslation();
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'null', [value]);

@@ -3,16 +3,15 @@ import type { ReactNode } from 'react';
 import { CopyField } from './copy-field.tsx';
 
 type OneTimeSecretProps = {
-  /** What it is, in bold. */
+  /** What the secret is. */
   heading: string;
   /** That it is not shown again, and what to do with it. */
   text: ReactNode;
-  /** The secret itself. */
   secret: string;
   children?: ReactNode;
 };
 
-/** A secret that the server gives once. It takes the place of the form that made it. */
+/** A secret that the server shows once. It replaces the form that created it. */
 export function OneTimeSecret({ heading, text, secret, children }: OneTimeSecretProps) {
   return (
     <Alert color="gate" variant="light" title={heading} role="status">

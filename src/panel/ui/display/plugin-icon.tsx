@@ -8,17 +8,14 @@ type PluginIconProps = {
   name: string;
   /** The manifest's `icon`: a name of the icon library, `text` or `text:AB`. */
   icon?: string | null | undefined;
-  /** Where the picture is, with the session's token; absent without one. */
+  /** API path of the picture, fetched with the session's token. */
   path?: string | undefined;
   size?: number;
 };
 
 const tints = 6;
 
-/**
- * A plugin's logo, or the vendor's mark or the letters that stand for it. Decoration: the name
- * stands beside it.
- */
+/** A plugin's picture, the vendor's logo, or initials. Decorative: the name is shown beside it. */
 export function PluginIcon({ name, icon, path, size = 36 }: PluginIconProps) {
   const address = usePicture(path);
   const box = { width: size, height: size, fontSize: Math.round(size * 0.38) };
@@ -27,13 +24,16 @@ export function PluginIcon({ name, icon, path, size = 36 }: PluginIconProps) {
   if ('picture' in mark) return <img src={mark.picture} alt="" className={classes.mark} style={box} />;
   const tint = [...name].reduce((sum, letter) => sum + (letter.codePointAt(0) ?? 0), 0) % tints;
   return (
-    <span className={classes.letters} data-tint={tint} style={box} aria-hidden="true">
-      {mark.letters}
+    <span className={classes.initials} data-tint={tint} style={box} aria-hidden="true">
+      {mark.initials}
     </span>
   );
 }
 
-/** A picture that needs the token, as an address that lives as long as the element. */
+/**
+ * Fetches a picture with the access token; returns an object URL that lives as long as the
+ * component.
+ */
 function usePicture(path: string | undefined): string | null {
   const session = useSession();
   const [address, setAddress] = useState<string | null>(null);

@@ -15,7 +15,7 @@ import suno from '@lobehub/icons-static-svg/icons/suno.svg';
 import vidu from '@lobehub/icons-static-svg/icons/vidu-color.svg';
 import volcengine from '@lobehub/icons-static-svg/icons/volcengine-color.svg';
 
-/** Addresses of the bundled pictures, by the library's names in lower case. */
+/** URLs of the bundled pictures, by lower-case library name. */
 const pictures = new Map(
   Object.entries({
     alibaba,
@@ -39,18 +39,18 @@ const pictures = new Map(
 
 const TEXT = /^text(?::(.*))?$/s;
 
-/** What stands for a plugin that has no picture of its own. */
-export type PluginMark = { picture: string } | { letters: string };
+/** Shown for a plugin without a picture of its own. */
+export type PluginMark = { picture: string } | { initials: string };
 
 /**
- * The mark that the manifest's `icon` asks for: the picture of a library name such as `Kling` or
- * `Kling.Color`, else the letters of `text:AB`, else the first two characters of the name as they
- * are. A name of the library that is not bundled gives letters too.
+ * The mark for the manifest's `icon`: the picture of a library name such as `Kling` or
+ * `Kling.Color`, else the initials of `text:AB`, else the first two characters of the name. A
+ * library name that is not bundled gives initials too.
  */
 export function chooseMark(name: string, icon: string | null | undefined): PluginMark {
   const wanted = icon?.trim() ?? '';
   const picture = pictures.get(wanted.split('.', 1)[0]?.toLowerCase() ?? '');
   if (picture !== undefined) return { picture };
   const label = TEXT.exec(wanted)?.[1]?.trim() ?? '';
-  return { letters: label === '' ? [...name].slice(0, 2).join('') : [...label].slice(0, 3).join('') };
+  return { initials: label === '' ? [...name].slice(0, 2).join('') : [...label].slice(0, 3).join('') };
 }

@@ -1,8 +1,8 @@
 import { encode } from 'uqr';
 
 /**
- * A QR code as one path. Dark on white whatever the colour scheme, since cameras read no other
- * reliably.
+ * A QR code as a single path. Dark on white in both colour schemes: cameras read inverted codes
+ * unreliably.
  */
 export function QrCode({ text, label, size = 184 }: { text: string; label: string; size?: number }) {
   const { data, size: cells } = encode(text, { border: 3 });

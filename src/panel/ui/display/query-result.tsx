@@ -8,18 +8,18 @@ import { ErrorNotice } from './error-notice.tsx';
 
 type QueryResultProps<T> = {
   query: UseQueryResult<T>;
-  /** Stands in while the first answer is on its way; a few grey lines by default. */
+  /** Shown while the first answer loads; grey lines by default. */
   pending?: ReactNode;
-  /** Instead of a refusal, where what was asked for is not there. */
+  /** Shown for a 404. */
   notFound?: ReactNode;
-  /** What codes of the API mean here, see `FailureNotice`. */
+  /** Texts of this page for API codes, see `ErrorNotice`. */
   codeTexts?: Readonly<Record<string, TextKey>>;
   children(data: T): ReactNode;
 };
 
 /**
- * What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder.
- * Old data stays in view.
+ * Renders a query: its data, its error with a retry button, or a placeholder. Old data stays
+ * visible after a failed refetch.
  */
 export function QueryResult<T>({ query, pending, notFound, codeTexts = {}, children }: QueryResultProps<T>) {
   const { t } = useTranslation();

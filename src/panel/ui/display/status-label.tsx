@@ -13,7 +13,7 @@ const taskStatuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   FAILURE: { text: 'task.status.FAILURE', tone: 'bad' },
 };
 
-/** A state in a word, with a coloured dot that repeats it. */
+/** A status in words, with a coloured dot. */
 export function StatusLabel({ tone, children }: { tone: Tone; children: string }) {
   return (
     <span className={classes.mark} data-tone={tone}>

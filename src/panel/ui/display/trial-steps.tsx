@@ -3,17 +3,17 @@ import { IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-re
 import { useTranslation } from 'react-i18next';
 import classes from './trial-steps.module.css';
 
-/** `ok`: null where it could not be found out. */
+/** `ok` is null if the step could not be checked. */
 type TrialStep = { name: string; ok: boolean | null; message: string };
 
 type TrialStepsProps = {
   ok: boolean;
   steps: readonly TrialStep[];
-  /** Steps by their names in the API, in the reader's language. */
+  /** Step names of the API in the user's language. */
   names?: Readonly<Record<string, string>>;
 };
 
-/** What came of a trial, step by step as it happened; read out when it is there. */
+/** The steps of a test and their outcomes, announced to screen readers. */
 export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
   const { t } = useTranslation();
   return (

@@ -6,19 +6,19 @@ export const quotaPerUsd = 500_000;
 
 export type Format = {
   number(value: number): string;
-  /** A share of one as per cent. */
+  /** A ratio as a percentage. */
   percent(share: number): string;
-  /** Quota as dollars; amounts below a cent keep the digits that matter. */
+  /** Quota in dollars; amounts below ten cents keep three significant digits. */
   money(quota: number): string;
-  /** Unix seconds as date and time of the reader's place. */
+  /** Unix seconds as local date and time. */
   time(seconds: number): string;
-  /** Unix seconds as a date. */
+  /** Unix seconds as local date. */
   date(seconds: number): string;
-  /** Unix seconds as the time of day, to the second. */
+  /** Unix seconds as local time of day, with seconds. */
   clock(seconds: number): string;
   /** Unix seconds as "3 minutes ago" or "in 2 days". */
   ago(seconds: number, now?: number): string;
-  /** A length of time in seconds, in its largest fitting unit or two. */
+  /** A duration in seconds, in its largest fitting unit. */
   duration(seconds: number): string;
   bytes(count: number): string;
 };
@@ -31,7 +31,7 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** Numbers, money and times as the reader's language writes them. */
+/** Formats numbers, money and times for the user's language. */
 export function useFormat(): Format {
   const { i18n } = useTranslation();
   return useMemo(() => createFormat(i18n.language), [i18n.language]);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The present time in unix seconds; moves on each second while `active`. */
+/** Current time in Unix seconds; updates every second while `active`. */
 export function useNow(active: boolean): number {
   const [now, setNow] = useState(() => Date.now() / 1000);
   useEffect(() => {

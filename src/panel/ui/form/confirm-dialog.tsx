@@ -7,11 +7,11 @@ export type Question = {
   title: string;
   /** What will happen, and what cannot be undone. */
   text: ReactNode;
-  /** Of the button that does it: a verb, never "OK". */
+  /** Label of the confirming button: a verb, never "OK". */
   action: string;
-  /** Has to be typed first, where the loss is great. */
+  /** A text that must be typed first, for great losses. */
   typed?: string;
-  /** false for a step that destroys nothing. */
+  /** false if nothing is destroyed. */
   destructive?: boolean;
 };
 
@@ -19,7 +19,7 @@ export type Confirm = (question: Question) => Promise<boolean>;
 
 const ConfirmContext = createContext<Confirm>(async () => false);
 
-/** Asks before something is done that cannot be undone. Resolves to whether it shall be done. */
+/** Confirms an action that cannot be undone. Resolves to whether to proceed. */
 export const useConfirm = (): Confirm => useContext(ConfirmContext);
 
 export function ConfirmProvider({ children }: { children: ReactNode }) {
@@ -43,7 +43,7 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
     setOpen(false);
     settle.current(value);
   }, []);
-  // Who leaves the page leaves its question unanswered.
+  // Leaving the page cancels the question.
   const { pathname } = useLocation();
   useEffect(() => () => answer(false), [pathname, answer]);
   const isBlocked = question?.typed !== undefined && typed.trim() !== question.typed;

@@ -14,8 +14,8 @@ type FormDialogProps = {
 };
 
 /**
- * A dialog around a form. While what was sent is on its way it cannot be closed: nothing would be
- * stopped by that, and the answer would close the dialog that is open by then.
+ * A dialog with a form. It cannot be closed while the request runs: closing would not stop the
+ * request, and the answer would close whichever dialog is open by then.
  */
 export function FormDialog({ isOpen, onClose, title, size, children }: FormDialogProps) {
   const { t } = useTranslation();
@@ -36,7 +36,7 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
   );
 }
 
-/** The way out of a `FormDialog` and the one that sends its form. */
+/** The cancel and submit buttons of a `FormDialog`. */
 export function FormDialogButtons({ action, isPending }: { action: string; isPending: boolean }) {
   const { t } = useTranslation();
   const { close, setPending } = useContext(DialogContext);

@@ -7,19 +7,19 @@ import type { Form } from './use-form.ts';
 
 type InlineFormProps = {
   form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending'>;
-  /** What sending it does. */
+  /** Label of the submit button. */
   action: string;
   onCancel(): void;
-  /** The way back, where it is not to cancel. */
+  /** Label of the cancel button if it is not "Cancel". */
   cancel?: string;
-  /** What codes of the API mean here, where it is not what they mean elsewhere. */
+  /** Texts of this form for some API codes. */
   codeTexts?: Readonly<Record<string, TextKey>>;
   children: ReactNode;
 };
 
 /**
- * Whether an inline form is open. `opener` belongs to the button that opens it and whose place it
- * takes: when the form has closed and the focus with it, the button has it again.
+ * The open state of an inline form. Attach `opener` to the button that the form replaces: the
+ * button gets the focus back when the form closes.
  */
 export function useInlineForm() {
   const [isOpen, setOpen] = useState(false);
@@ -32,7 +32,7 @@ export function useInlineForm() {
   return { isOpen, open: () => setOpen(true), close: () => setOpen(false), opener };
 }
 
-/** A short form that takes the place of the button which opened it. */
+/** A short form that replaces the button which opened it. */
 export function InlineForm({ form, action, onCancel, cancel, codeTexts = {}, children }: InlineFormProps) {
   const { t } = useTranslation();
   return (

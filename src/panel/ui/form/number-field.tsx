@@ -3,13 +3,13 @@ import { useState } from 'react';
 
 type NumberFieldProps = NumberInputProps & {
   value: number | string;
-  /** undefined: no number is there. */
+  /** undefined: there is no number. */
   onChange(value: number | undefined): void;
 };
 
 /**
- * What is typed on the way to a number (`0.`, `10.0`) stays as it is typed: put back as the number
- * it means so far, the next digit would make it another.
+ * A number input that keeps intermediate texts such as `0.` and `10.0`. Replacing them with the
+ * parsed number would change the next digit's meaning.
  */
 export function NumberField({ value, onChange, ...input }: NumberFieldProps) {
   const [typed, setTyped] = useState(value);

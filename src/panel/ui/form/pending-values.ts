@@ -1,6 +1,6 @@
 /**
- * Values are `told` one after the other, the present one first, and come back in that order, some
- * never. Gives what may still come once `value` has; null where it is from elsewhere.
+ * Values are `sent` in order, the current one first. They come back in that order, some never.
+ * Returns those that may still come back after `value`; null if `value` was not sent from here.
  */
 export function pendingValues(sent: readonly string[], value: string): readonly string[] | null {
   const at = sent.lastIndexOf(value);

@@ -5,8 +5,7 @@ import { pendingValues } from './pending-values.ts';
 const delayMs = 300;
 
 /**
- * The text of a search field for one filter: follows the filter, and changes it a moment after the
- * last key.
+ * A text field for one filter: follows the filter, and updates it shortly after the last keystroke.
  */
 export function useDebouncedFilter(
   value: string,
@@ -19,8 +18,8 @@ export function useDebouncedFilter(
     set(typed.trim());
   }, delayMs);
   useEffect(() => {
-    // What was told from here comes back, on a slow machine after the next was told: by then more
-    // may have been typed.
+    // Values sent from here come back, on a slow machine after the next one was sent. By then more
+    // may have been typed, so they do not replace the text.
     const pending = pendingValues(sent.current, value);
     sent.current = pending ?? [value];
     if (pending !== null) return;

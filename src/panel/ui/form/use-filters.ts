@@ -2,20 +2,20 @@ import { useMemo } from 'react';
 import { useSearchParams } from 'react-router';
 
 export type Filters<Name extends string> = {
-  /** Empty where the address does not say. */
+  /** Empty if the URL has no value. */
   values: Readonly<Record<Name, string>>;
   page: number;
-  /** Something other than the page is asked for. */
+  /** Whether any filter is set; the page number does not count. */
   isFiltered: boolean;
-  /** Takes the list back to its first page. */
+  /** Also returns to the first page. */
   set(name: Name, value: string): void;
   setPage(page: number): void;
   clear(): void;
 };
 
 /**
- * What a list is narrowed to and which page of it is shown: in the address, so that it can be
- * linked to and gone back to.
+ * The filters and the page number of a list. They are stored in the URL, so that they can be linked
+ * to and survive back navigation.
  */
 export function useFilters<const Name extends string>(names: readonly Name[]): Filters<Name> {
   const [params, setParams] = useSearchParams();

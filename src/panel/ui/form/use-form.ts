@@ -8,19 +8,18 @@ import type { TextKey } from '../../i18n/texts.ts';
 type FormOptions<Values, Variables> = {
   initial: Values;
   /**
-   * What is wrong with the values, in the reader's language, by field; asked for after the first
-   * try to send.
+   * Validates the values; errors by field, in the user's language. Shown after the first submit.
    */
   validate?(values: Values): Partial<Record<keyof Values & string, string | null>>;
   /**
-   * What is sent. Who sends changes alone compares with how the form began: what it was made from
-   * may have been read anew since.
+   * Builds the request. To send changes only, compare with `original`, the values the form started
+   * with: the source may have been refetched since.
    */
   toVariables(values: Values, original: Values): Variables;
   change: Pick<UseMutationResult<unknown, Error, Variables>, 'isPending' | 'error' | 'isError' | 'reset'> & {
     mutate(variables: Variables): void;
   };
-  /** What codes of the API mean in this form, where it is not what they mean elsewhere. */
+  /** Texts of this form for some API codes. */
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
@@ -28,17 +27,17 @@ type Focusable = { focus(): void };
 
 export type Form<Values> = {
   values: Values;
-  /** Differs from how it began. */
+  /** Whether the values differ from the original ones. */
   isDirty: boolean;
   isPending: boolean;
-  /** The server's refusal, where no field shows it. */
+  /** The server's error, if no field shows it. */
   error: Error | null;
   set<Field extends keyof Values & string>(field: Field, value: Values[Field]): void;
-  /** Begins anew with other values. What was typed while the answer was on its way stays. */
+  /** Starts over with other values. Values typed while the request was running are kept. */
   reset(values: Values): void;
-  /** What is wrong with a field, by the form's own rules or by the server's answer. */
+  /** The error of a field: a failed validation or the server's error. */
   errorOf(field: keyof Values & string): string | null;
-  /** For text inputs: value, handler, fault, and where the focus goes when the field is wrong. */
+  /** Props for text inputs: value, handler, error, and the ref for focusing. */
   bind(field: keyof Values & string): {
     value: string;
     onChange(event: { currentTarget: { value: string } }): void;
@@ -46,7 +45,7 @@ export type Form<Values> = {
     ref(element: Focusable | null): void;
   };
   /**
-   * For inputs whose handler gets the value itself (Select, NumberInput, TagsInput,
+   * Props for inputs whose handler receives the value (Select, NumberInput, TagsInput,
    * SegmentedControl).
    */
   bindValue<Field extends keyof Values & string>(
@@ -57,7 +56,7 @@ export type Form<Values> = {
     error: string | null;
     ref(element: Focusable | null): void;
   };
-  /** For switches and check boxes. */
+  /** Props for switches and checkboxes. */
   bindChecked(field: keyof Values & string): {
     checked: boolean;
     onChange(event: { currentTarget: { checked: boolean } }): void;
@@ -66,8 +65,8 @@ export type Form<Values> = {
 };
 
 /**
- * One form: what was typed stays when the server refuses, and what the server says of a field
- * stands at that field until it is changed. The first wrong field takes the focus.
+ * Form state. What was typed stays when the server refuses. The server's error of a field is shown
+ * until the field changes. The first invalid field gets the focus.
  */
 export function useForm<Values extends Record<string, unknown>, Variables = Values>({
   initial,
@@ -83,7 +82,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   const [isSubmitted, setSubmitted] = useState(false);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const inputs = useRef(new Map<string, Focusable>());
-  /** The values that the change on its way was made of. */
+  /** The values of the request that is running. */
   const sent = useRef<Values | null>(null);
 
   const fieldErrors = change.error instanceof ApiError ? change.error.fieldErrors : new Map<string, string>();
@@ -168,7 +167,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   };
 }
 
-/** `next`, but for the fields that are other `now` than when they were `sent`. */
+/** `next`, except for fields whose value `now` differs from what was `sent`. */
 function mergeTyped<Values extends Record<string, unknown>>(next: Values, now: Values, sent: Values): Values {
   const typed = Object.entries(now).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(sent[field]));
   return { ...next, ...Object.fromEntries(typed) };

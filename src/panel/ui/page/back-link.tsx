@@ -3,7 +3,7 @@ import { IconArrowLeft } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import classes from './back-link.module.css';
 
-/** Above a page's heading: the way back to the list. */
+/** Link above a page's heading, back to the list. */
 export function BackLink({ to, children }: { to: string; children: string }) {
   return (
     <Anchor component={Link} to={to} size="sm" className={classes.link}>

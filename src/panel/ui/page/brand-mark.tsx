@@ -1,9 +1,6 @@
 import classes from './brand-mark.module.css';
 
-/**
- * The gate with a task in it, and the name beside it. `onInk` for the dark brand surface, whatever
- * the colour scheme.
- */
+/** The logo and the name. `onInk` is for the dark brand surface in both colour schemes. */
 export function BrandMark({ onInk = false }: { onInk?: boolean }) {
   return (
     <span className={classes.mark} data-on-ink={onInk || undefined}>

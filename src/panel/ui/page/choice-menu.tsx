@@ -11,8 +11,8 @@ type ChoiceMenuProps = {
 };
 
 /**
- * One choice of several, behind an icon. It opens as it comes, in the place of the button that was
- * pressed for it, and takes its focus.
+ * A menu with one choice, behind an icon. It replaces the button that loaded it, takes its focus
+ * and opens at once.
  */
 export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenuProps) {
   const [isOpen, setOpen] = useState(false);

@@ -3,8 +3,8 @@ import { useTranslation } from 'react-i18next';
 import { FullPageMessage } from './full-page.tsx';
 
 /**
- * Catches what a page throws while it renders, a chunk that cannot be loaded included. `within`:
- * the frame around it stands.
+ * Catches errors thrown while rendering, including chunks that fail to load. `within`: inside the
+ * app frame.
  */
 export class ErrorBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
   override state = { crashed: false };

@@ -1,8 +1,6 @@
 import { Anchor } from '@mantine/core';
 
-/**
- * An address that somebody else wrote: a link where it is one of the web, else the text that it is.
- */
+/** An address from a third party: a link if it is a web address, else plain text. */
 export function ExternalLink({ address, name = address }: { address: string; name?: string }) {
   if (!/^https?:\/\//i.test(address)) return name;
   return (

@@ -3,8 +3,8 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 /**
- * Shown while a page has nothing yet, in the whole window or `within` the frame. It stays invisible
- * for a moment, so that quick answers do not flicker.
+ * Shown while a page loads, in the whole window or `within` the app frame. It appears after a short
+ * delay, so that quick answers do not flicker.
  */
 export function FullPageLoader({ within = false }: { within?: boolean }) {
   const { t } = useTranslation();
@@ -25,11 +25,11 @@ type FullPageMessageProps = {
   text: string;
   action: string;
   onAction(): void;
-  /** The frame around it has the main landmark. */
+  /** Inside the app frame, which has the main landmark. */
   within?: boolean;
 };
 
-/** A page that cannot be shown says why, and offers the one step that may help. */
+/** A page that cannot be shown: the reason, and one action that may help. */
 export function FullPageMessage({ heading, text, action, onAction, within = false }: FullPageMessageProps) {
   return (
     <Center component={within ? 'div' : 'main'} mih={within ? '60dvh' : '100dvh'} p="lg">

@@ -7,7 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { IconContrast, IconGlobe } from '../icons.tsx';
 import type { MenuChoice } from './menu-choice.ts';
 
-/** Menus are a tenth of what the sign-in page would load: they come with the first click. */
+/** Loaded with the first click: menus would add a tenth to the sign-in page. */
 const ChoiceMenu = lazy(async () => ({ default: (await import('./choice-menu.tsx')).ChoiceMenu }));
 
 const schemes = {
@@ -16,7 +16,7 @@ const schemes = {
   auto: 'app.scheme.auto',
 } as const satisfies Record<MantineColorScheme, TextKey>;
 
-/** Language and colour scheme: on every page, at the same place. */
+/** Language and colour scheme, at the same position on every page. */
 export function PageControls() {
   const { t, i18n } = useTranslation();
   const { colorScheme, setColorScheme } = useMantineColorScheme();

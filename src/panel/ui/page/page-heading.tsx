@@ -2,15 +2,15 @@ import { Text, Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 
 type PageHeadingProps = {
-  /** Of the browser's tab. */
+  /** Title of the browser tab. */
   title: string;
   heading: string;
   intro?: string;
-  /** Puts the focus on the heading: for pages whose first field should not take it. */
+  /** Focuses the heading, for pages whose first field should not take the focus. */
   focus?: boolean;
 };
 
-/** A page's one main heading; it also names the browser's tab. */
+/** A page's main heading, and the title of the browser tab. */
 export function PageHeading({ title, heading, intro, focus = false }: PageHeadingProps) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -4,20 +4,20 @@ import classes from './page.module.css';
 import { PageHeading } from './page-heading.tsx';
 
 type PageProps = {
-  /** The heading, and the name of the browser's tab unless `title` is that. */
+  /** The heading, and the browser tab's title unless `title` is given. */
   heading: string;
   title?: string;
   intro?: string;
-  /** The page's main action, at the right of the heading. */
+  /** The page's main actions, to the right of the heading. */
   actions?: ReactNode;
-  /** Above the heading: the way back to the list. */
+  /** A link above the heading, back to the list. */
   back?: ReactNode;
-  /** Forms and texts read better in a narrow column. */
+  /** A narrow column for forms and texts. */
   narrow?: boolean;
   children: ReactNode;
 };
 
-/** The frame of every page inside the shell. */
+/** The layout of every page inside the app frame. */
 export function Page({ heading, title = heading, intro, actions, back, narrow = false, children }: PageProps) {
   return (
     <div className={classes.page} data-narrow={narrow || undefined}>

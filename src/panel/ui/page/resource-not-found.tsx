@@ -6,13 +6,13 @@ import { EmptyState } from '../display/empty-state.tsx';
 
 type ResourceNotFoundProps = {
   heading: string;
-  /** What may have become of it, and what to do. */
+  /** What may have happened to it, and what to do. */
   text: string;
-  /** The list that it would be in. */
+  /** The list it would be in. */
   list: { to: string; name: TextKey };
 };
 
-/** Instead of a page's content when what the address names is not there. */
+/** Shown when the resource in the URL does not exist. */
 export function ResourceNotFound({ heading, text, list }: ResourceNotFoundProps) {
   const { t } = useTranslation();
   return (

@@ -4,7 +4,7 @@ import classes from './section.module.css';
 
 type SectionProps = { heading: string; intro?: ReactNode; actions?: ReactNode; children: ReactNode };
 
-/** A card with a heading: one subject of a page. */
+/** A card with a heading. */
 export function Section({ heading, intro, actions, children }: SectionProps) {
   const id = useId();
   return (

@@ -4,14 +4,13 @@ import classes from './settings-block.module.css';
 
 type SettingsBlockProps = {
   heading: string;
-  /** What it is for and how it stands, in a sentence or two. */
+  /** What it is for, in a sentence or two. */
   intro?: ReactNode;
   children: ReactNode;
 };
 
 /**
- * One subject of a page of settings: what it is at the left, how it stands and what can be done at
- * the right.
+ * One subject of a settings page: its description at the left, its state and actions at the right.
  */
 export function SettingsBlock({ heading, intro, children }: SettingsBlockProps) {
   const id = useId();

@@ -18,10 +18,7 @@ const stateTexts = {
   delivered: 'board.delivered',
 } as const satisfies Record<Row['state'], TextKey>;
 
-/**
- * A picture of what the gateway does: tasks of a vendor wait, run, and come out on the owner's side
- * of the gate.
- */
+/** An illustration of the gateway: tasks of a vendor wait, run, and arrive on the owner's side. */
 export function TaskBoard() {
   const { t } = useTranslation();
   return (
@@ -30,9 +27,9 @@ export function TaskBoard() {
         <span>{t('board.vendor')}</span>
         <span>{t('board.yours')}</span>
       </div>
-      <div className={classes.lanes} aria-hidden="true">
+      <div className={classes.rows} aria-hidden="true">
         {rows.map((row) => (
-          <div key={row.id} className={classes.lane} data-state={row.state}>
+          <div key={row.id} className={classes.row} data-state={row.state}>
             <span className={classes.name}>
               {row.model}
               <span className={classes.id}>_{row.id}</span>

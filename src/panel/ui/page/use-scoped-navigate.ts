@@ -1,8 +1,8 @@
 import { type NavigateOptions, type To, useLocation, useNavigate } from 'react-router';
 
 /**
- * Leads on from the page where something was begun, and does nothing once the person is on another
- * page: an answer that comes late takes nobody away from where he has gone meanwhile.
+ * Navigates only while the user is still on the page that called it: a late answer must not take
+ * them away from another page.
  */
 export function useScopedNavigate(): (to: To, options?: NavigateOptions) => void {
   const navigate = useNavigate();

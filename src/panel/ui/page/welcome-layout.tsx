@@ -5,7 +5,7 @@ import { PageControls } from './page-controls.tsx';
 import { TaskBoard } from './task-board.tsx';
 import classes from './welcome-layout.module.css';
 
-/** The frame of the pages before sign-in: the brand at the side, one form in the middle. */
+/** The layout of the pages before sign-in: the brand at the side, one form in the middle. */
 export function WelcomeLayout({ children }: { children: ReactNode }) {
   const { t } = useTranslation();
   return (
