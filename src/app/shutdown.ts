@@ -1,9 +1,9 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 
-/** What has been started, to be stopped in the opposite order, after a failed start too. */
+/** Stops what has been started, in the opposite order; after a failed start too. */
 export type Shutdown = {
   add(name: string, stop: () => void | Promise<void>): void;
-  /** Stops everything once, the last first; a step that fails is logged and the next one runs. */
+  /** Stops everything once, the last first. A step that fails is logged and the next one runs. */
   run(): Promise<void>;
 };
 
@@ -18,7 +18,7 @@ export function createShutdown(logger: Logger, clock: Clock): Shutdown {
           await step.stop();
           logger.debug({ step: step.name, ms: Math.round(clock.monotonicMs() - started) }, 'stopped');
         } catch (error) {
-          logger.error({ err: error, step: step.name }, 'could not be stopped cleanly');
+          logger.error({ err: error, step: step.name }, 'a shutdown step failed; the next step runs');
         }
       }
     },

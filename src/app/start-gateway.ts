@@ -1,7 +1,7 @@
 import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
 import { createSandbox } from '../sandbox/index.ts';
 import { CommandError } from './cli/command.ts';
-import type { Development, Services } from './compose.ts';
+import type { Development, Services } from './composition/types.ts';
 import type { Config } from './config/config-variables.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-secrets.ts';
 import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
@@ -17,33 +17,34 @@ export type Gateway = {
   dataDir: string;
   /** Opens the set-up page, once; undefined once there is an administrator. */
   setupLink: string | undefined;
-  /** What this start made, in words. */
+  /** The files and folders that this start created, in words. */
   created: string[];
   /** What a command may do with a running gateway. */
-  rooms: Pick<Services, 'auth' | 'channels' | 'plugins' | 'options'>;
+  services: Services;
   /** Stops everything in order; waits for requests in flight up to `SHUTDOWN_TIMEOUT_SECONDS`. */
   stop(): Promise<void>;
 };
 
 /**
- * Starts all rooms in order and serves. The listener opens last: whoever reaches the port finds a
- * gateway that works. Throws `CommandError` or `AppError` with a message for people; what had been
- * started by then is stopped again.
+ * Starts all services in order and serves. The listener opens last, so that an open port means a
+ * gateway that works. When a step fails, everything already started is stopped again.
+ *
+ * @throws `CommandError` or `AppError` with a message for people
  */
 export async function startGateway(deps: {
   config: Config;
   clock: Clock;
   logger: Logger;
   development?: Development;
-  /** What the configuration deserves a word for. */
+  /** Risks in the configuration, each as a sentence. */
   warnings?: readonly string[];
 }): Promise<Gateway> {
   const { config, clock, logger, development, warnings = [] } = deps;
-  const stops = createShutdown(logger, clock);
-  const started = clock.monotonicMs();
+  const shutdown = createShutdown(logger, clock);
+  const startedMs = clock.monotonicMs();
   const timings: Record<string, number> = {};
-  const passed = (step: string) => {
-    timings[step] = Math.round(clock.monotonicMs() - started);
+  const recordTiming = (step: string) => {
+    timings[step] = Math.round(clock.monotonicMs() - startedMs);
   };
   try {
     const created: string[] = [];
@@ -52,11 +53,10 @@ export async function startGateway(deps: {
     for (const warning of folder?.warnings ?? []) logger.warn({}, warning);
     const dataDir = folder?.path ?? config.dataDir;
 
-    // Its first process takes longest to boot, so it begins before most of the program is even
-    // loaded.
+    // The first sandbox process boots slowest, so it starts before most of the program is loaded.
     const sandbox = createSandbox({ limits: sandboxLimits(config), command: sandboxCommand(), clock, logger });
-    stops.add('sandbox', () => sandbox.close());
-    passed('sandbox_begun_ms');
+    shutdown.add('sandbox', () => sandbox.close());
+    recordTiming('sandbox_begun_ms');
 
     const { openStore } = await import('../store/index.ts');
     const store = await openStore({
@@ -67,8 +67,8 @@ export async function startGateway(deps: {
       logger,
       exclusive: true,
     });
-    stops.add('store', () => store.close());
-    passed('store_ms');
+    shutdown.add('store', () => store.close());
+    recordTiming('store_ms');
 
     const secrets = loadSecrets(config, dataDir);
     if (secrets.created) created.push(`secrets in ${dataDir}/${SECRETS_FILE}: keep a copy with your back-ups`);
@@ -84,10 +84,10 @@ export async function startGateway(deps: {
       version: VERSION,
       fingerprints: fingerprintSecrets(secrets),
     });
-    stops.add('node', () => node.stop());
+    shutdown.add('node', () => node.stop());
 
-    const { composeServices } = await import('./compose.ts');
-    const rooms = await composeServices({
+    const { composeGateway } = await import('./composition/compose-gateway.ts');
+    const composed = await composeGateway({
       config,
       clock,
       logger,
@@ -96,26 +96,26 @@ export async function startGateway(deps: {
       secretBox: createSecretBox(secrets.crypto),
       secrets,
       nodeId,
-      stops,
+      shutdown,
       warnings,
       ...(development ? { development } : {}),
     });
-    passed('rooms_ms');
+    recordTiming('services_ms');
     await sandbox.ready();
-    passed('sandbox_ms');
+    recordTiming('sandbox_ms');
 
-    const { address, port } = await rooms.listen();
-    const setupLink = await rooms.openSetupLink();
-    passed('ready_ms');
+    const { address, port } = await composed.listen();
+    const setupLink = await composed.openSetupLink();
+    recordTiming('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
-    return { address, port, dataDir, setupLink, created, rooms, stop: () => stops.run() };
+    return { address, port, dataDir, setupLink, created, services: composed.services, stop: () => shutdown.run() };
   } catch (error) {
-    await stops.run();
-    throw explainStart(error, config);
+    await shutdown.run();
+    throw explainStartFailure(error, config);
   }
 }
 
-function explainStart(error: unknown, config: Config): unknown {
+function explainStartFailure(error: unknown, config: Config): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const where = `port ${config.port} on ${config.host}`;
   if (code === 'EADDRINUSE') {
@@ -124,7 +124,7 @@ function explainStart(error: unknown, config: Config): unknown {
   if (code === 'EACCES')
     return new CommandError(`${where} may not be used by this user: choose a port above 1023 with --port`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CommandError(`${config.host} is no address of this machine: choose another with --host`);
+    return new CommandError(`${config.host} is not an address of this machine: choose another with --host`);
   }
   return error;
 }

@@ -9,7 +9,7 @@ export { DELETED, ROLE, STATUS } from '../store/ports/index.ts';
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { Auth } from './auth.ts';
-export { type CleanUp, type CleanUpConfig, createCleanUp } from './clean-up/clean-up.ts';
+export { authCleanUpSteps, type CleanUpConfig, warnOfManySessions } from './clean-up/clean-up-steps.ts';
 export type { AuthConfig, AuthSettings } from './config.ts';
 export { createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';

@@ -7,7 +7,7 @@
 export { authSettings } from './auth-settings.ts';
 export { describeRisks } from './describe-risks.ts';
 export { describeStatus } from './describe-status.ts';
-export { createLiveOptions } from './live-options.ts';
+export { createLiveOptions, type LiveOptions } from './live-options.ts';
 export { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
 export {
   configuredAddress,

@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { createFairLimiter, holdSlotUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
+import { type CleanUpStep, createFairLimiter, holdSlotUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
 import { describeHookFailure, renderVideo } from '../plugins/index.ts';
 import type {
   ChannelRecord,
@@ -134,6 +134,8 @@ export type Tasks = {
   readonly webhooks: Webhooks;
   /** What no plugin serves. */
   readonly relay: Relay;
+  /** The rows of this room that the hourly clean-up deletes. */
+  readonly cleanUpSteps: readonly CleanUpStep[];
 };
 
 export function createTasks(services: TaskServices): Tasks {
@@ -147,12 +149,21 @@ export function createTasks(services: TaskServices): Tasks {
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
   const links = createLinkLimit(services, limits.links);
+  const webhooks = createWebhooks(deps);
 
   return {
-    webhooks: createWebhooks(deps),
+    webhooks,
     figures: createFigureReader(deps),
     channelHealth: createHealthReader(deps),
     relay,
+    cleanUpSteps: [
+      {
+        step: 'idempotency keys',
+        deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
+      },
+      { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
+      { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
+    ],
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
-import { type CleanUpConfig, createCleanUp } from '../../src/auth/index.ts';
-import { type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createCleanUp } from '../../src/app/operations/clean-up.ts';
+import { authCleanUpSteps, warnOfManySessions } from '../../src/auth/index.ts';
+import { type CleanUpStep, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { FlowRecord, SessionRecord, Store } from '../../src/store/ports/index.ts';
 import { addUser, describeEachStore, newSession } from '../contract/each-store.ts';
@@ -14,13 +15,22 @@ const DAY = 24 * HOUR;
 const NOW = 1000 * DAY;
 const clock = { ...systemClock, unix: () => NOW };
 
-const CONFIG: CleanUpConfig = {
+const CONFIG = {
   sessionIssuanceWindowSeconds: DAY,
   revokedRetentionDays: 7,
+  auditSignInDays: 0,
   hourlyAlertThreshold: 5000,
 };
-const cleanUpOf = (store: Store, change: Partial<CleanUpConfig> = {}, logger: Logger = silentLogger) =>
-  createCleanUp({ store, clock, logger, config: { ...CONFIG, ...change } });
+type Change = Partial<typeof CONFIG> & { logger?: Logger; more?: readonly CleanUpStep[] };
+const cleanUpOf = (store: Store, { logger = silentLogger, more = [], ...change }: Change = {}) => {
+  const config = { ...CONFIG, ...change };
+  return createCleanUp({
+    store,
+    logger,
+    issuanceAlert: () => warnOfManySessions({ store, clock, logger }, config.hourlyAlertThreshold),
+    steps: [...authCleanUpSteps({ store, clock }, config), ...more],
+  });
+};
 const saying = (lines: readonly LogLine[], level: string) => lines.filter((line) => line.level === level);
 
 const newFlow = (change: Partial<FlowRecord> = {}): FlowRecord => ({
@@ -122,7 +132,7 @@ describeEachStore(
         flows: overriding(flowStore, { deleteDone: (until, limit) => counted(flowStore.deleteDone(until, limit)) }),
       });
       const { logger, lines } = recordingLogger();
-      await cleanUpOf(watching, {}, logger).run();
+      await cleanUpOf(watching, { logger }).run();
 
       expect(Math.max(...batches)).toBe(500);
       expect(batches.filter((deleted) => deleted > 0).length).toBeGreaterThanOrEqual(4 + 3 + 4);
@@ -132,7 +142,7 @@ describeEachStore(
       expect((await flows()).filter((hash) => !hash.startsWith('open'))).toEqual([]);
       expect(await flows()).toHaveLength(200);
       expect(saying(lines, 'info').map(({ fields }) => fields)).toEqual([
-        { expired: 1700, revoked: 1201, flows: 1700 },
+        { deleted: { 'expired sessions': 1700, 'revoked sessions': 1201, flows: 1700 } },
       ]);
       expect(lines).toHaveLength(1);
     }, 60_000);
@@ -196,7 +206,7 @@ describeEachStore(
         [9, [{ sessions: 10, threshold: 9 }]],
       ] as const) {
         const { logger, lines } = recordingLogger();
-        await cleanUpOf(store, { hourlyAlertThreshold }, logger).run();
+        await cleanUpOf(store, { hourlyAlertThreshold, logger }).run();
         expect(saying(lines, 'warn').map(({ fields }) => fields)).toEqual([...warnings]);
       }
       expect(await sids()).toHaveLength(15);
@@ -219,7 +229,7 @@ describeEachStore(
         flows: overriding(store.flows, method === 'deleteDone' ? { deleteDone: away } : {}),
       });
       const { logger, lines } = recordingLogger();
-      await cleanUpOf(broken, {}, logger).run();
+      await cleanUpOf(broken, { logger }).run();
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual([step]);
       const left = [...(await sids()), ...(await flows()).map((hash) => `flow ${hash}`)];
       const expected: Record<string, string[]> = {
@@ -258,16 +268,16 @@ describeEachStore(
         }),
       });
       const [first, other] = [recordingLogger(), recordingLogger()];
-      const running = cleanUpOf(slow, {}, first.logger).run();
+      const running = cleanUpOf(slow, { logger: first.logger }).run();
       await inside;
-      await cleanUpOf(second, {}, other.logger).run();
+      await cleanUpOf(second, { logger: other.logger }).run();
       expect(other.lines).toEqual([]);
       expect(await sids()).toHaveLength(1200);
       release();
       await running;
-      expect(saying(first.lines, 'info').map(({ fields }) => fields.expired)).toEqual([1200]);
+      expect(saying(first.lines, 'info').map(({ fields }) => fields.deleted)).toEqual([{ 'expired sessions': 1200 }]);
 
-      await cleanUpOf(second, {}, other.logger).run();
+      await cleanUpOf(second, { logger: other.logger }).run();
       expect(other.lines).toEqual([]);
     }, 60_000);
 
@@ -277,8 +287,12 @@ describeEachStore(
       await addMany(id, 'expired', 2600, { expires_at: NOW - 10 * DAY });
       const nodes = databaseUrl ? [store, await openAnother(), await openAnother()] : [store, store];
       const logs = nodes.map(() => recordingLogger());
-      await Promise.all(nodes.map((node, index) => cleanUpOf(node, {}, logs[index]?.logger).run()));
-      const done = logs.flatMap(({ lines }) => saying(lines, 'info').map(({ fields }) => Number(fields.expired)));
+      await Promise.all(
+        nodes.map((node, index) => cleanUpOf(node, { logger: logs[index]?.logger ?? silentLogger }).run()),
+      );
+      const done = logs.flatMap(({ lines }) =>
+        saying(lines, 'info').map(({ fields }) => (fields.deleted as Record<string, number>)['expired sessions'] ?? 0),
+      );
       expect(done.reduce((sum, deleted) => sum + deleted, 0)).toBe(2600);
       expect(await sids()).toEqual([]);
       expect(logs.flatMap(({ lines }) => saying(lines, 'error'))).toEqual([]);
@@ -337,7 +351,7 @@ describeEachStore(
         step: 'idempotency keys',
         deleteBatch: (limit: number) => store.idempotency.deleteExpired(NOW, limit),
       };
-      await createCleanUp({ store, clock, logger, config: CONFIG, others: [broken, keys] }).run();
+      await cleanUpOf(store, { logger, more: [broken, keys] }).run();
       expect(await store.idempotency.deleteExpired(NOW, 1)).toBe(0);
       expect(await store.idempotency.deleteExpired(NOW + 1, 100)).toBe(10);
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual(['what breaks']);

@@ -24,5 +24,5 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
 export const cleanUpConfig = (config: Config): CleanUpConfig => ({
   sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
   revokedRetentionDays: config.sessionRevokedRetentionDays,
-  hourlyAlertThreshold: config.sessionHourlyAlert,
+  auditSignInDays: config.auditSignInDays,
 });

@@ -47,14 +47,13 @@ export function countSignIns(registry: Registry): (sample: { method: string; out
 }
 
 /**
- * Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody
- * asks.
+ * Adds the figures of polling and of the sandbox to `/metrics`; they are read at every scrape.
  */
 export function registerMetrics(
   registry: Registry,
-  rooms: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },
+  services: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },
 ): void {
-  const { tasks, sandbox, disks } = rooms;
+  const { tasks, sandbox, disks } = services;
   new Gauge({
     name: 'taskgate_disk_free_bytes',
     help: 'Free bytes of the file systems of this node: of the data directory and of the folder of uploads.',

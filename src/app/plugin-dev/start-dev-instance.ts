@@ -64,7 +64,7 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
     const accounts = known ?? (await createAccounts(started, folder));
     const bind = await openChannel(started, vendor);
     const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
-      const developed = await started.rooms.plugins.develop(source);
+      const developed = await started.services.plugins.develop(source);
       if (!developed.ok) return developed.error;
       await bind(developed.value);
       return developed.value;
@@ -129,8 +129,8 @@ function readAccounts(folder: string): Accounts | undefined {
   return undefined;
 }
 
-async function createAccounts({ rooms }: Gateway, folder: string): Promise<Accounts> {
-  const { auth, options } = rooms;
+async function createAccounts({ services }: Gateway, folder: string): Promise<Accounts> {
+  const { auth, options } = services;
   const password = randomToken(18);
   await auth.setup.createRoot({ username: ROOT, password });
   const login = await auth.passwords.logIn({
@@ -152,8 +152,8 @@ async function createAccounts({ rooms }: Gateway, folder: string): Promise<Accou
  * Gives what brings the channel in line with a manifest: it is made at the first and follows key
  * and models of the others.
  */
-async function openChannel({ rooms }: Gateway, { baseUrl, key }: DevOptions['vendor']) {
-  const { channels } = rooms;
+async function openChannel({ services }: Gateway, { baseUrl, key }: DevOptions['vendor']) {
+  const { channels } = services;
   const { items } = await channels.list({ page: 1, pageSize: 100 });
   let id = items.find(({ name }) => name === CHANNEL)?.id;
   return async (manifest: Manifest): Promise<void> => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { signInRetention } from '../../src/app/config/sign-in-retention.ts';
-import { createCleanUp } from '../../src/auth/index.ts';
+import { createCleanUp } from '../../src/app/operations/clean-up.ts';
+import { authCleanUpSteps } from '../../src/auth/index.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { openTestStore } from '../auth/harness.ts';
+import { openTestStore } from './harness.ts';
 
 const DAY = 86_400;
 
@@ -14,10 +14,10 @@ test('the clean-up removes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and
     for (const createdAt of [70 * DAY, 70 * DAY + 1])
       for (const action of ['auth.login', 'auth.login_failed', 'user.edit'])
         await store.logs.addAudit({ ...row, action, createdAt });
-    const config = { sessionIssuanceWindowSeconds: DAY, revokedRetentionDays: 7, hourlyAlertThreshold: 5000 };
+    const config = { sessionIssuanceWindowSeconds: DAY, revokedRetentionDays: 7 };
     const clean = (auditSignInDays: number) => {
-      const others = signInRetention({ auditSignInDays }, store, clock);
-      return createCleanUp({ store, clock, logger: silentLogger, config, others }).run();
+      const steps = authCleanUpSteps({ store, clock }, { ...config, auditSignInDays });
+      return createCleanUp({ store, logger: silentLogger, issuanceAlert: async () => {}, steps }).run();
     };
     const kept = async () =>
       (await store.logs.listAudit({}, { page: 1, pageSize: 10 })).items

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { startCleanUp } from '../../src/app/operations/run-clean-up.ts';
+import { startCleanUp } from '../../src/app/operations/clean-up.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -143,7 +143,7 @@ describe('on a running gateway', () => {
     await gateway.logged('cleaned up');
     expect(column(SESSIONS)).toEqual(['counts-1', 'revoked-1']);
     expect(column(FLOWS)).toEqual([]);
-    expect(gateway.log()).toContain('"expired":1100,"revoked":0,"flows":600');
+    expect(gateway.log()).toContain('"deleted":{"expired sessions":1100,"flows":600}');
     // It did not hold up the start.
     expect(gateway.log().indexOf('"msg":"ready"')).toBeLessThan(gateway.log().indexOf('cleaned up'));
     expect(await gateway.stop()).toBe(0);
@@ -200,7 +200,7 @@ describe('on a running gateway', () => {
           .log()
           .split('\n')
           .filter((line) => line.includes('cleaned up'))
-          .map((line) => Number(JSON.parse(line).expired)),
+          .map((line) => Number(JSON.parse(line).deleted['expired sessions'] ?? 0)),
       );
       expect(done.reduce((sum, deleted) => sum + deleted, 0)).toBe(1100);
       for (const gateway of gateways) expect(gateway.log()).not.toContain('"level":"error"');

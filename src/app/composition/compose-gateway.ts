@@ -1,0 +1,88 @@
+import { authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
+import { authSettings } from '../../settings/index.ts';
+import { cleanUpConfig } from '../config/auth-config.ts';
+import { listeningAddress } from '../config/node-address.ts';
+import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
+import { composeHttp } from './compose-http.ts';
+import { composeServices } from './compose-services.ts';
+import type { DomainServices, Foundation, Services } from './types.ts';
+
+/** How long a shutdown waits for running polls before it frees their leases. */
+const POLL_GRACE_MS = 5000;
+/**
+ * How long a shutdown waits for running deliveries before it leaves them to other nodes, or to the
+ * next start.
+ */
+const WEBHOOK_GRACE_MS = 3000;
+
+export type ComposedGateway = {
+  /**
+   * Opens the listener and starts the clean-up on a master. `address` is for a browser on this
+   * machine.
+   *
+   * @throws the platform's error, for instance `EADDRINUSE`
+   */
+  listen(): { address: string; port: number };
+  /** The one-time set-up link of this start, undefined once there is an administrator. */
+  openSetupLink(): Promise<string | undefined>;
+  services: Services;
+};
+
+/**
+ * Creates every service, gives each those it may use, and starts them; the listener stays closed.
+ * Each adds its own stop to `shutdown`, which stops them in the opposite order.
+ */
+export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
+  const { config, logger, shutdown } = foundation;
+  const services = composeServices(foundation);
+  const { auth, channels, plugins, tasks, disks, node } = services;
+  let { port } = config;
+  const { http, settingsService, demo } = composeHttp(foundation, services, () => port);
+
+  await services.started;
+  // The demo vendor's port may have gone to another program. Nothing else may fail because of it.
+  await demo.start().catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
+  shutdown.add('demo vendor', () => demo.stop());
+  await disks.start();
+  shutdown.add('disks', () => disks.stop());
+  // Webhooks stop after polling: they still deliver its last transitions.
+  await tasks.webhooks.start();
+  shutdown.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));
+  // Polling starts before the listener opens: on SQLite its start ends the leases of an earlier
+  // process, and a submission that had come in by then would lose its own.
+  await tasks.start({ poll: config.updateTask });
+  shutdown.add('polling', () => tasks.stop(POLL_GRACE_MS));
+
+  return {
+    listen() {
+      const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
+      const listener = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
+      shutdown.add('listener', () => listener.stop(config.shutdownSeconds * 1000));
+      // Observations end before the listener stops: it waits for its answers, and a stream would go
+      // on for as long as its task.
+      shutdown.add('observations', () => tasks.endObservations());
+      if (config.nodeRole === 'master') startMasterCleanUp(foundation, services);
+      ({ port } = listener);
+      node.listening = listeningAddress(config, port);
+      return { address: node.listening, port };
+    },
+    async openSetupLink() {
+      const token = await auth.setup.openLink();
+      const address = authSettings(services.options, node).serverAddress;
+      return token === undefined ? undefined : `${address}/setup#token=${token}`;
+    },
+    services: { auth, channels, plugins, options: settingsService },
+  };
+}
+
+function startMasterCleanUp(foundation: Foundation, { tasks }: DomainServices): void {
+  const { config, clock, logger, store, shutdown } = foundation;
+  const cleanUp = createCleanUp({
+    store,
+    logger,
+    issuanceAlert: () => warnOfManySessions({ store, clock, logger }, config.sessionHourlyAlert),
+    steps: [...authCleanUpSteps({ store, clock }, cleanUpConfig(config)), ...tasks.cleanUpSteps],
+  });
+  const cleaning = startCleanUp({ cleanUp, clock, logger });
+  shutdown.add('clean-up', () => cleaning.stop());
+}

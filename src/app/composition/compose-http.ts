@@ -1,0 +1,127 @@
+import { panelManifest } from '../../../build/panel/manifest.gen.ts';
+import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
+import { createHttpApp, type HttpApp } from '../../http/index.ts';
+import { createMarketplace } from '../../plugins/index.ts';
+import {
+  authSettings,
+  configuredAddress,
+  createOptionTrials,
+  createSettingsService,
+  DEFAULT_MARKET_SOURCES,
+  describeMissingAddress,
+  describeRisks,
+  describeStatus,
+  type SettingsService,
+} from '../../settings/index.ts';
+import { isLoopback } from '../config/check-config.ts';
+import { decidingProxies } from '../config/config-kinds.ts';
+import { marketSources } from '../config/market-sources.ts';
+import { panelHostNames } from '../config/panel-names.ts';
+import { createLedgerCheck } from '../operations/check-ledger.ts';
+import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
+import { describeSystem } from '../operations/describe-system.ts';
+import { listAttention } from '../operations/list-attention.ts';
+import { listOfferedModels } from '../operations/list-offered-models.ts';
+import { VERSION } from '../version.ts';
+import type { DomainServices, Foundation } from './types.ts';
+
+const MIB = 1024 * 1024;
+
+export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo: DemoChannel };
+
+/** Creates the HTTP application over the services. `port` is where the listener is, or will be. */
+export function composeHttp(foundation: Foundation, services: DomainServices, port: () => number): HttpParts {
+  const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
+  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics } = services;
+  const currentAuthSettings = () => authSettings(options, node);
+
+  const settingsService = createSettingsService({
+    store,
+    secretBox,
+    clock,
+    reload: () => options.reload(),
+    rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
+  });
+  const offeredModels = () => listOfferedModels(plugins, channels);
+  const demo = createDemoChannel({ store, channels, plugins, secretBox, clock, logger });
+  const ledger = createLedgerCheck({ store, clock, logger });
+
+  const http = createHttpApp({
+    config: {
+      secureCookies: config.cookieSecure,
+      trustedOrigins: config.cookieTrustedUrls,
+      trustedProxies: config.trustedProxies,
+      decidingProxies: decidingProxies(config.trustedProxies),
+      tls: config.tlsCert !== '',
+      metricsToken: config.metricsToken,
+      maxFileBytes: config.maxFileMb * MIB,
+      heartbeatMs: config.protocolHeartbeatSeconds * 1000,
+      uploadsFolder: services.uploadsFolder,
+      hostGuard: isLoopback(config.host) ? { names: () => panelHostNames(config, options), port } : undefined,
+    },
+    auth,
+    channels,
+    billing,
+    tasks,
+    plugins,
+    marketplace: createMarketplace({
+      plugins,
+      upstream,
+      sources: () => marketSources(options),
+      shippedSources: DEFAULT_MARKET_SOURCES,
+      mirrorDir: config.marketplaceDir,
+      clock,
+      logger,
+      watchCache,
+    }),
+    options: settingsService,
+    optionTrials: createOptionTrials({
+      options,
+      upstream,
+      tryOidc: (oidc) => tryOidc(upstream, oidc, `${currentAuthSettings().serverAddress}/oauth/oidc`),
+      tryMail: (to, language) => auth.mail.test(to, language),
+    }),
+    publicSettings: () => {
+      const settings = currentAuthSettings();
+      const relyingParty = findRelyingParty(settings);
+      return describeStatus(options, { auth: settings, relyingParty, address: configuredAddress(options, node) });
+    },
+    publicProviders: () => auth.oauth.providers.listPublic(),
+    legalTexts: () => ({
+      user_agreement: options.text('legal.user_agreement'),
+      privacy_policy: options.text('legal.privacy_policy'),
+    }),
+    offeredModels,
+    records: store.logs,
+    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    demoChannel: () => demo.make(),
+    attention: () =>
+      listAttention({
+        store,
+        clock,
+        plugins,
+        channels,
+        billing,
+        tasks,
+        ledger,
+        offeredModels,
+        disks,
+        missingAddress: () => describeMissingAddress(options, node),
+        risks: () => [...(foundation.warnings ?? []), ...describeRisks(currentAuthSettings())],
+        taskTimeoutMinutes: config.taskTimeoutMinutes,
+        unlistedProxy: http.unlistedProxy(),
+      }),
+    readiness: {
+      // The store opens migrated or not at all, so its answer covers the migrations.
+      database: () => store.ping(),
+      sandbox: () => sandbox.ready(),
+      disk: () => disks.requireWritable(),
+    },
+    metrics,
+    panel: panelManifest,
+    version: VERSION,
+    clock,
+    logger,
+  });
+  return { http, settingsService, demo };
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { factoryPlugins } from '../../../build/factory/manifest.gen.ts';
+import { createAuth } from '../../auth/index.ts';
+import { createBilling } from '../../billing/index.ts';
+import { createChannels } from '../../channels/index.ts';
+import { createMetrics } from '../../http/index.ts';
+import { createPluginService } from '../../plugins/index.ts';
+import {
+  authSettings,
+  createLiveOptions,
+  createRiskLog,
+  type NodeAddress,
+  readOptions,
+  serverAddress,
+  taskPublicAddress,
+} from '../../settings/index.ts';
+import { createCallbackUrls, createTasks } from '../../tasks/index.ts';
+import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
+import { authConfig } from '../config/auth-config.ts';
+import { billingSettings } from '../config/billing-settings.ts';
+import { configuredNode } from '../config/node-address.ts';
+import { taskLimits } from '../config/task-limits.ts';
+import { measureLag } from '../operations/event-loop-lag.ts';
+import { createPluginFacts } from '../operations/plugin-facts.ts';
+import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
+import { createDiskWatch } from '../operations/watch-disks.ts';
+import { openShared } from './open-shared.ts';
+import type { DomainServices, Foundation } from './types.ts';
+
+/** In the data directory. */
+const UPLOADS_FOLDER = 'taskgate.uploads';
+/** How long a shutdown waits for mails that are being sent. */
+const MAIL_GRACE_MS = 5000;
+
+/**
+ * Creates the services below HTTP and begins to load plugins, channels, prices and options. Each
+ * service adds its own stop to `shutdown`.
+ */
+export function composeServices(foundation: Foundation): DomainServices {
+  const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, shutdown, development } = foundation;
+  const syncFrequencyMs = config.syncFrequency * 1000;
+
+  const metrics = createMetrics();
+  const watchCache = measureCaches(metrics.registry);
+  sandbox.watchCaches(watchCache);
+
+  const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
+  shutdown.add('upstream', () => upstream.close());
+  // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose. Anybody with an API key
+  // chooses a receiver.
+  const { ranges: privateRanges } = config.webhookAllowedHosts;
+  const receivers = createUpstream({ allowPrivate: false, privateRanges, clock, logger });
+  shutdown.add('receivers', () => receivers.close());
+
+  const plugins = createPluginService({
+    store,
+    sandbox,
+    clock,
+    logger,
+    factory: development ? [] : factoryPlugins,
+    ...development,
+    syncFrequencyMs,
+  });
+  const facts = createPluginFacts(plugins);
+  const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
+  const node: NodeAddress = { ...configuredNode(config), listening: '' };
+  const warnOfRisks = createRiskLog(logger);
+  const options = createLiveOptions({
+    store,
+    logger,
+    secretBox,
+    syncFrequencyMs,
+    onReading: () => warnOfRisks(authSettings(options, node)),
+  });
+  const billing = createBilling({
+    store,
+    clock,
+    logger,
+    syncFrequencyMs,
+    declaredFacts: facts.declaredFacts,
+    watchCache,
+    settings: () => billingSettings(options),
+  });
+  for (const [name, service] of Object.entries({ plugins, channels, billing, options })) {
+    shutdown.add(name, () => service.stop());
+  }
+  // The first sandbox process checks the stored plugins; everything below is created meanwhile.
+  const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
+
+  const shared = openShared(foundation, watchCache);
+  const auth = createAuth({
+    onSignIn: countSignIns(metrics.registry),
+    upstream,
+    sendMail: createSendMail(),
+    store,
+    ...shared,
+    watchCache,
+    clock,
+    logger,
+    secretBox,
+    config: authConfig(config, secrets),
+    settings: () => authSettings(options, node),
+    settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
+  });
+  // Mail stops after the listener has closed, and before the store and the options that it needs.
+  shutdown.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
+
+  const uploadsFolder = join(config.dataDir, UPLOADS_FOLDER);
+  const disks = createDiskWatch({
+    places: [
+      ...(store.dialect === 'sqlite' ? [{ name: 'data' as const, path: config.dataDir }] : []),
+      { name: 'uploads', path: uploadsFolder },
+    ],
+    databaseFault: () => store.writeFault(),
+    clock,
+    logger,
+  });
+  const tasks = createTasks({
+    store,
+    clock,
+    logger,
+    upstream,
+    serviceAccounts: createServiceAccountTokens({ upstream, clock, watchCache }),
+    webhooks: {
+      upstream: receivers,
+      urls: createCallbackUrls(config.webhookAllowedHosts),
+      secretBox,
+      updateEveryMs: config.webhookUpdateSeconds * 1000,
+      hostConcurrency: config.webhookHostConcurrency,
+      attemptMs: config.webhookTimeoutSeconds * 1000,
+    },
+    channels,
+    billing,
+    pin: () => plugins.pin(),
+    nodeId,
+    limits: taskLimits(config),
+    cryptoSecrets: secrets.crypto,
+    publicAddress: () => taskPublicAddress(options, node),
+    ownAddresses: () => [
+      taskPublicAddress(options, node) ?? '',
+      serverAddress(options, node),
+      node.listening,
+      ...config.cookieTrustedUrls,
+    ],
+    counters: shared.counters,
+    watchCache,
+    canStore: () => disks.canStore(),
+    onPoll: measurePolls(metrics.registry),
+  });
+  registerMetrics(metrics.registry, { tasks, sandbox, disks });
+  shutdown.add('lag', measureLag(metrics.registry, clock));
+
+  return {
+    plugins,
+    channels,
+    options,
+    billing,
+    auth,
+    tasks,
+    disks,
+    upstream,
+    metrics,
+    watchCache,
+    node,
+    uploadsFolder,
+    started,
+  };
+}

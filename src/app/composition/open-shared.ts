@@ -1,0 +1,53 @@
+import type { WatchCache } from '../../kernel/index.ts';
+import {
+  connectRedis,
+  createMemoryCounters,
+  createMemorySuccessLists,
+  createNoSessionCache,
+  createRedisCounters,
+  createRedisSessionCache,
+  createRedisSuccessLists,
+} from '../../store/index.ts';
+import type { Counters, SessionCache, SuccessLists } from '../../store/ports/index.ts';
+import type { Foundation } from './types.ts';
+
+/**
+ * Opens what nodes share through Redis. Without Redis each node counts its limits for itself, and
+ * sessions are read from the database.
+ */
+export function openShared(
+  foundation: Pick<Foundation, 'config' | 'clock' | 'logger' | 'secrets' | 'shutdown'>,
+  watchCache: WatchCache,
+): {
+  counters: Counters;
+  successLists: SuccessLists;
+  sessionCache: SessionCache;
+} {
+  const { config, clock, logger, secrets, shutdown } = foundation;
+  const memoryCounters = createMemoryCounters(clock);
+  watchCache('counters', memoryCounters.size);
+  if (config.redisUrl === '') {
+    return {
+      counters: memoryCounters,
+      successLists: createMemorySuccessLists(clock, watchCache),
+      sessionCache: createNoSessionCache(),
+    };
+  }
+  const redis = connectRedis({ url: config.redisUrl, logger });
+  shutdown.add('redis', () => redis.disconnect());
+  // Reading the database is what records that a session is used. Where idle sessions end, that must
+  // happen every minute.
+  const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
+  return {
+    counters: createRedisCounters(redis, memoryCounters),
+    successLists: createRedisSuccessLists(redis, clock, watchCache),
+    sessionCache: createRedisSessionCache({
+      redis,
+      clock,
+      logger,
+      ttlSeconds,
+      watchCache,
+      cryptoSecrets: secrets.crypto,
+    }),
+  };
+}

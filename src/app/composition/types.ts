@@ -1,0 +1,62 @@
+import type { Auth } from '../../auth/index.ts';
+import type { Billing } from '../../billing/index.ts';
+import type { Channels } from '../../channels/index.ts';
+import type { Metrics } from '../../http/index.ts';
+import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
+import type { HookCall, PluginService } from '../../plugins/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import type { LiveOptions, NodeAddress, SettingsService } from '../../settings/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import type { Config } from '../config/config-variables.ts';
+import type { Secrets } from '../config/load-secrets.ts';
+import type { DiskWatch } from '../operations/watch-disks.ts';
+import type { Shutdown } from '../shutdown.ts';
+
+/** What exists before any service. */
+export type Foundation = {
+  config: Config;
+  clock: Clock;
+  logger: Logger;
+  store: Store;
+  sandbox: Sandbox;
+  secretBox: SecretBox;
+  secrets: Secrets;
+  nodeId: string;
+  shutdown: Shutdown;
+  development?: Development;
+  /** Risks in the configuration, each as a sentence. */
+  warnings?: readonly string[];
+};
+
+/** A gateway for one plugin that its author works on: it serves no factory plugin. */
+export type Development = { onHookCall: (call: HookCall) => void };
+
+/** The services below HTTP, and what they share. */
+export type DomainServices = {
+  plugins: PluginService;
+  channels: Channels;
+  options: LiveOptions;
+  billing: Billing;
+  auth: Auth;
+  tasks: Tasks;
+  disks: DiskWatch;
+  /** Requests to vendors, providers and marketplaces. */
+  upstream: Upstream;
+  metrics: Metrics;
+  watchCache: WatchCache;
+  /** Changes while the gateway starts: `listening` is empty until the listener is open. */
+  node: NodeAddress;
+  uploadsFolder: string;
+  /** Resolves when plugins, channels, prices and options have been loaded. */
+  started: Promise<unknown>;
+};
+
+/** What a command may do with a running gateway. */
+export type Services = {
+  auth: Auth;
+  channels: Channels;
+  plugins: PluginService;
+  options: SettingsService;
+};
