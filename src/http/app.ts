@@ -7,8 +7,9 @@ import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { OptionTrials, SettingsService } from '../settings/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { createUploadBudget } from './bodies/upload-budget.ts';
-import { openUploads } from './bodies/upload-folder.ts';
-import { describeApi, openApiRoutes } from './openapi/openapi-document.ts';
+import { openUploadFolder } from './bodies/upload-folder.ts';
+import { describeApi } from './openapi/openapi-document.ts';
+import { openApiRoutes } from './openapi/openapi-routes.ts';
 import { createHealth, type ReadinessChecks } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
 import { accountSettingsRoutes } from './panel-api/accounts/account-settings.ts';
@@ -27,9 +28,9 @@ import { priceRoutes } from './panel-api/gateway/prices.ts';
 import { type AttentionItem, attentionRoutes } from './panel-api/operation/attention.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
-import { type MadeDemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
+import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
 import { statsRoutes } from './panel-api/operation/stats.ts';
-import { type OperationDeps, operationRoutes } from './panel-api/operation/status.ts';
+import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
 import { type SystemView, systemRoutes } from './panel-api/operation/system.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './panel-api/record-audit.ts';
 import { mailCodeRoutes } from './panel-api/sign-in/mail-codes.ts';
@@ -47,24 +48,26 @@ import { playgroundRoutes } from './panel-api/tasks/playground.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
-import { assemble, type HttpConfig, type RequestHandler } from './pipeline/assemble-pipeline.ts';
+import { assemblePipeline, type HttpConfig } from './pipeline/assemble-pipeline.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
+import type { RequestHandler } from './pipeline/types.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
 import { responseRoutes } from './v1/response-routes.ts';
-import { taskRoutes, type V1Deps } from './v1/task-routes.ts';
+import { taskRoutes } from './v1/task-routes.ts';
+import type { V1Deps } from './v1/types.ts';
 import { videoRoutes } from './v1/video-routes.ts';
 
 export type HttpDeps = {
   config: HttpConfig & {
-    /** MAX_FILE_DOWNLOAD_MB in bytes: the cap of multipart bodies. */
+    /** MAX_FILE_DOWNLOAD_MB in bytes: the largest file in a body. */
     maxFileBytes: number;
     /**
-     * TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: between two keep-alive comments of a stream.
+     * TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: the interval of a stream's keep-alive comments.
      */
     heartbeatMs: number;
-    /** A folder of their own for files of clients on their way to a vendor. */
+    /** A folder that holds nothing but clients' files on their way to a vendor. */
     uploadsFolder: string;
   };
   auth: Auth;
@@ -72,18 +75,18 @@ export type HttpDeps = {
   marketplace: Marketplace;
   channels: Channels;
   billing: Billing;
-  /** Every model that a plugin has or a channel lists. */
+  /** Every model that a plugin declares or a channel lists. */
   offeredModels: () => OfferedModel[];
   tasks: Tasks;
   options: SettingsService;
   optionTrials: OptionTrials;
   records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
-  publicSettings: OperationDeps['publicSettings'];
-  publicProviders: OperationDeps['publicProviders'];
-  legalTexts: OperationDeps['legalTexts'];
+  publicSettings: StatusDeps['publicSettings'];
+  publicProviders: StatusDeps['publicProviders'];
+  legalTexts: StatusDeps['legalTexts'];
   system: () => Promise<SystemView>;
   attention: () => Promise<AttentionItem[]>;
-  demoChannel: () => Promise<MadeDemoChannel>;
+  demoChannel: () => Promise<DemoChannel>;
   readiness: ReadinessChecks;
   metrics: Metrics;
   panel: PanelManifest;
@@ -92,24 +95,22 @@ export type HttpDeps = {
   logger: Logger;
 };
 
-/**
- * So many of the largest files may be on the disk at once, of all users together and of one: eight
- * of his largest requests.
- */
+/** How many files of the maximal size all users together may have on disk at once. */
 const NODE_FILES = 128;
+/** The same for one user: eight of the largest requests. */
 const USER_FILES = 32;
 
 export type HttpApp = {
   /** Answers one request; never rejects. */
   handle: RequestHandler;
-  /** A proxy that TRUSTED_PROXIES should list, seen within the last hour. */
+  /** The address of a proxy that TRUSTED_PROXIES should list, if one was seen within the last hour. */
   unlistedProxy: () => string | undefined;
   /** Opens the listener; throws the platform's error, for instance `EADDRINUSE`. */
   listen(options: ListenOptions): Listening;
 };
 
 /**
- * Every route of the gateway behind one front door.
+ * Every route of the gateway behind one request pipeline.
  * @throws Error when a route declares no access
  */
 export function createHttpApp(deps: HttpDeps): HttpApp {
@@ -119,48 +120,48 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const v1: V1Deps = {
     tasks: deps.tasks,
     maxFileBytes,
-    uploads: openUploads({
+    uploads: openUploadFolder({
       folder: deps.config.uploadsFolder,
-      room: createUploadBudget({ nodeBytes: NODE_FILES * maxFileBytes, userBytes: USER_FILES * maxFileBytes }),
+      budget: createUploadBudget({ nodeBytes: NODE_FILES * maxFileBytes, userBytes: USER_FILES * maxFileBytes }),
       logger,
     }),
     heartbeatMs: deps.config.heartbeatMs,
     watchAccess: deps.auth.watchAccess,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
-  const { handle, unlistedProxy } = assemble(
+  const { handle, unlistedProxy } = assemblePipeline(
     {
       config: deps.config,
       auth: deps.auth,
       limits: deps.auth.limits,
       panel: deps.panel,
-      foreignParts: () => {
+      thirdParties: () => {
         const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
         return { turnstile, telegram };
       },
       files: v1,
-      findNative: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
+      findNativeRoute: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       clock,
       logger,
     },
-    (kit) => joinRoutes(kit, { ...deps, audit, v1 }),
+    (kit) => allRoutes(kit, { ...deps, audit, v1 }),
   );
   return { handle, unlistedProxy, listen: (options) => listen(handle, options) };
 }
 
-type JoinDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
+type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
 
-function joinRoutes(kit: Kit, deps: JoinDeps) {
+function allRoutes(kit: Kit, deps: RouteDeps) {
   const routes: AnyElysia = new Elysia({ normalize: false });
   const { v1 } = deps;
-  for (const join of [joinAccounts, joinAdministration, joinTasks, joinOperation]) routes.use(join(kit, deps));
-  for (const join of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(join(kit, v1));
-  // The document describes these two routes as well.
+  for (const group of [accountGroup, administrationGroup, taskGroup, operationGroup]) routes.use(group(kit, deps));
+  for (const group of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(group(kit, v1));
+  // Last: the OpenAPI document describes its own two routes too.
   return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
 }
 
-const joinAccounts = (kit: Kit, deps: JoinDeps) => {
+const accountGroup = (kit: Kit, deps: RouteDeps) => {
   const { clock, auth } = deps;
   const cookies = createSessionCookies({ secure: deps.config.secureCookies });
   return new Elysia({ normalize: false })
@@ -180,7 +181,7 @@ const joinAccounts = (kit: Kit, deps: JoinDeps) => {
     .use(apiKeyRoutes(kit, deps));
 };
 
-const joinAdministration = (kit: Kit, deps: JoinDeps) =>
+const administrationGroup = (kit: Kit, deps: RouteDeps) =>
   new Elysia({ normalize: false })
     .use(userRoutes(kit, deps))
     .use(artifactLinkRoutes(kit, deps))
@@ -193,7 +194,7 @@ const joinAdministration = (kit: Kit, deps: JoinDeps) =>
     .use(priceQuoteRoutes(kit, deps))
     .use(optionRoutes(kit, deps));
 
-const joinTasks = (kit: Kit, deps: JoinDeps) =>
+const taskGroup = (kit: Kit, deps: RouteDeps) =>
   new Elysia({ normalize: false })
     .use(panelTaskRoutes(kit, deps))
     .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }))
@@ -202,21 +203,21 @@ const joinTasks = (kit: Kit, deps: JoinDeps) =>
     .use(keyUsageRoutes(kit, deps))
     .use(statsRoutes(kit, deps));
 
-const joinOperation = (kit: Kit, deps: JoinDeps) =>
+const operationGroup = (kit: Kit, deps: RouteDeps) =>
   new Elysia({ normalize: false })
-    .use(operationRoutes(kit, { ...deps, startedAt: deps.clock.unix() }))
+    .use(statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }))
     .use(attentionRoutes(kit, deps))
     .use(systemRoutes(kit, deps))
     .use(createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }))
     .use(createMetricsRoute({ kit, metrics: deps.metrics }));
 
 /**
- * The routes that the panel calls, for its typed client. One type of all of them would be too deep
- * for the compiler, so each group has its own; what API clients call is not part of it.
+ * The types of the routes that the panel calls, for its typed client. One type of all routes would
+ * be too deep for the compiler, so each group has its own. Routes for API clients are left out.
  */
 export type Routes = {
-  '~Routes': ReturnType<typeof joinAccounts>['~Routes'] &
-    ReturnType<typeof joinAdministration>['~Routes'] &
-    ReturnType<typeof joinTasks>['~Routes'] &
-    ReturnType<typeof joinOperation>['~Routes'];
+  '~Routes': ReturnType<typeof accountGroup>['~Routes'] &
+    ReturnType<typeof administrationGroup>['~Routes'] &
+    ReturnType<typeof taskGroup>['~Routes'] &
+    ReturnType<typeof operationGroup>['~Routes'];
 };

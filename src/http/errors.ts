@@ -1,23 +1,23 @@
-/** The only place that knows HTTP statuses, published codes and the two envelopes of a failure. */
+/** The only file that knows HTTP statuses, published error codes and the two error envelopes. */
 import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../kernel/index.ts';
 import { REPLAYED } from './pipeline/response-headers.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
   bad_address: ['invalid', 'The request has no readable address: its Host header is missing or broken.'],
-  bad_json: ['invalid', 'The body is no valid JSON.'],
+  bad_json: ['invalid', 'The body is not valid JSON.'],
   bad_body: ['invalid', 'The body could not be read.'],
-  body_too_slow: ['invalid', 'The body came too slowly. Nothing was submitted.'],
+  body_too_slow: ['invalid', 'The body arrived too slowly. Nothing was submitted.'],
   not_found: ['not_found', 'There is nothing at this address.'],
-  method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
+  method_not_allowed: ['method_not_allowed', 'This address does not support this method.'],
   too_large: ['too_large', 'The body is too large.'],
-  unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
+  unsupported_media: ['unsupported_media', 'The body has a content type that this address does not accept.'],
   upload_storage: [
     'unavailable',
-    'The gateway has no room for the files of this request at the moment. Nothing was submitted; try again later.',
+    'The gateway cannot store the files of this request at the moment. Nothing was submitted; try again later.',
   ],
-  uploads_limited: ['rate_limited', 'The files of all your requests under way are together too large.'],
-  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
+  uploads_limited: ['rate_limited', 'The files of all your requests in progress are together too large.'],
+  session_required: ['forbidden', 'This requires a browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   host_forbidden: ['forbidden', 'The panel is not known by this name.'],
@@ -60,7 +60,7 @@ const OPENAI_TYPE: Partial<Record<ErrorKind, OpenAiErrorType>> = {
   upstream_timeout: 'server_error',
 };
 
-/** Rooms whose name is not the published prefix. */
+/** Rooms whose published prefix is not their name. */
 const PREFIX: Record<string, string> = {
   http: '',
   plugins: 'PLUGIN_',
@@ -69,7 +69,7 @@ const PREFIX: Record<string, string> = {
   sessions: 'AUTH_SESSION_',
 };
 
-/** Codes that are not made of prefix and reason. */
+/** Codes that are not built from prefix and reason. */
 const EXCEPTIONS: Record<string, string> = {
   'http.session_required': 'AUTH_SESSION_REQUIRED',
   'http.insufficient_privilege': 'AUTH_INSUFFICIENT_PRIVILEGE',
@@ -89,13 +89,13 @@ export function panelCode(code: string): string {
   return `${PREFIX[room] ?? `${room}_`}${reason.join('_')}`.toUpperCase();
 }
 
-/** The code of `/v1` and native routes: the reason alone. */
+/** The code on `/v1` and native routes: only the reason. */
 export const openAiCode = (code: string): string => code.slice(code.indexOf('.') + 1);
 
-/** `panel`: the envelope of `/api`; `openai`: that of `/v1` and of native routes. */
+/** `panel`: the envelope of `/api`. `openai`: the envelope of `/v1` and native routes. */
 export type ErrorEnvelope = 'panel' | 'openai';
 
-/** Anything thrown as an `AppError`; what nobody foresaw becomes `http.internal`. */
+/** Turns anything thrown into an `AppError`; unexpected errors become `http.internal`. */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   return httpErrors.internal({ cause: thrown });
@@ -103,14 +103,14 @@ export function toAppError(thrown: unknown): AppError {
 
 export const statusOf = (error: AppError): number => STATUS[error.kind];
 
-/** The answer to a failure. The cause never leaves: `logFailure` writes it down. */
+/** The response to a failure. It never contains the cause, which `logFailure` writes to the log. */
 export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestId: string): Response {
   const headers = new Headers();
   if (error.retryAfterSeconds !== undefined) {
     headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }
   if (error.replayed) headers.set(REPLAYED, 'true');
-  // Else the listener would take the rest of it, for as long as it drips.
+  // Otherwise the listener would keep reading the rest of the slow body.
   if (error.code === 'http.body_too_slow') headers.set('connection', 'close');
   if (error.doNotRetry) headers.set('x-should-retry', 'false');
   const body =
@@ -133,10 +133,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   return Response.json(body, { status: statusOf(error), headers });
 }
 
-/**
- * Forms show a fault at its field, so a field that is named otherwise in `/v1` is among the details
- * here.
- */
+/** The panel shows a fault at its form field, so `param` is added to the details as `field`. */
 function describeDetails({ details, param }: AppError): { details?: unknown } {
   if (param === undefined || (details !== undefined && !isObject(details))) {
     return details === undefined ? {} : { details: publishDetails(details) };
@@ -144,7 +141,7 @@ function describeDetails({ details, param }: AppError): { details?: unknown } {
   return { details: publishDetails({ field: param, ...details }) };
 }
 
-/** Names in answers are snake_case; a room's own are not. */
+/** Converts a room's camelCase names to the snake_case of responses. */
 const publishDetails = (details: unknown): unknown =>
   isObject(details)
     ? Object.fromEntries(
@@ -156,8 +153,8 @@ const publishDetails = (details: unknown): unknown =>
     : details;
 
 /**
- * Writes a failure down with its cause: what is our fault as an error, what may be a neighbour's as
- * a warning.
+ * Logs a failure with its cause: an unexpected one as an error, another 5xx (a vendor, the database)
+ * as a warning, a client's fault for debugging only.
  */
 export function logFailure(log: Logger, error: AppError): void {
   const fields = { code: error.code, err: error.cause ?? error };

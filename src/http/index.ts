@@ -1,7 +1,9 @@
 /**
- * Owns: routes, access of each route, HTTP statuses, codes and envelopes, cookies, headers, the
- * listener, the panel's files. May touch: the rooms' public functions. Never touches: the database,
- * plugins' code, outbound requests; it decides nothing about money, tasks or accounts.
+ * Owns: routes and who may call them, HTTP statuses, error codes and envelopes, cookies, headers,
+ * the listener, the panel's files. May use: the public functions of the rooms below. Never touches:
+ * the database, plugin code, outbound requests. It decides nothing about money, tasks or accounts.
+ *
+ * Start reading at `pipeline/handle-request.ts`: route → access → body → answer.
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export { NotReady } from './operator/health.ts';

@@ -7,15 +7,14 @@ import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
 import { readBody } from '../../src/http/bodies/read-body.ts';
 import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/operator/health.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/operator/metrics.ts';
 import { createSessionCookies } from '../../src/http/panel-api/sign-in/session-cookies.ts';
 import type { PanelManifest } from '../../src/http/panel-files/panel-manifest.ts';
-import { assemble, type HttpConfig, type HttpFoundation } from '../../src/http/pipeline/assemble-pipeline.ts';
-import type { Authenticators } from '../../src/http/pipeline/authorize-request.ts';
-import type { RequestLimits } from '../../src/http/pipeline/handle-request.ts';
+import { assemblePipeline, type HttpConfig, type HttpFoundation } from '../../src/http/pipeline/assemble-pipeline.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/pipeline/route-kit.ts';
+import type { Authenticators, RequestLimits } from '../../src/http/pipeline/types.ts';
 import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
@@ -69,11 +68,11 @@ export type KitOptions = {
   config?: { [K in keyof HttpConfig]?: HttpConfig[K] };
   checks?: ReadinessChecks;
   panel?: PanelManifest;
-  foreignParts?: HttpFoundation['foreignParts'];
+  thirdParties?: HttpFoundation['thirdParties'];
   limits?: Partial<RequestLimits>;
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
-  findNative?: HttpFoundation['findNative'];
+  findNativeRoute?: HttpFoundation['findNativeRoute'];
 };
 
 export function openKit(options: KitOptions = {}) {
@@ -88,18 +87,18 @@ export function openKit(options: KitOptions = {}) {
     metricsToken: '',
     ...options.config,
   };
-  const app = assemble(
+  const app = assemblePipeline(
     {
       config,
       metrics,
       panel: options.panel ?? { files: [], indexHtml: '' },
-      foreignParts: options.foreignParts ?? (() => ({ turnstile: false, telegram: false })),
-      findNative: options.findNative ?? (() => undefined),
+      thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
+      findNativeRoute: options.findNativeRoute ?? (() => undefined),
       files: {
         maxFileBytes: 64 * 1024 * 1024,
-        uploads: openUploads({
+        uploads: openUploadFolder({
           folder: join(temporaryFolder(), 'uploads'),
-          room: createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY }),
+          budget: createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY }),
           logger,
         }),
       },

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -17,8 +17,8 @@ import { temporaryFolder } from '../support/gateway.ts';
 import { addCaller, type Engine, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
-const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
+const budget = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(null);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 let engine: Engine;

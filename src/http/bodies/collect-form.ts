@@ -2,18 +2,16 @@ import type { RequestFile } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, formatBytes } from './body-limits.ts';
 import { checkFieldName, decodeUtf8, type PartHeader } from './read-part-header.ts';
-import type { Upload, Uploads, UploadWriter } from './upload-folder.ts';
+import type { FileStorage, UploadWriter } from './upload-folder.ts';
 
-/** Limits of form and multipart bodies (as in new-api). */
+/** Limits of forms, the same as in new-api. */
 const MAX_FIELDS = 256;
 const MAX_FILES = 32;
-/** Of one text, and of all together: what JSON may have. */
+/** Of one text, and of all texts together: the same as for JSON. */
 const MAX_TEXT_BYTES = BODY_LIMITS.submission.maxBytes;
 
-export type FormLimits = { uploads: Uploads; maxFileBytes: number };
-
-/** Takes the content of one part, piece by piece; a piece is good until it is taken. */
-export type PartTaker = { take(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
+/** Receives one part's content piece by piece. A piece is valid until `write` settles. */
+export type PartWriter = { write(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
 
 export type Form = {
   fields: Record<string, string[]>;
@@ -22,28 +20,29 @@ export type Form = {
   release(): Promise<void>;
 };
 
-/** What a multipart body has brought so far: texts in memory, files where `uploads` puts them. */
+/** Collects the parts of a multipart body: texts in memory, files in `uploads`. */
 export type FormCollector = {
-  /** The next part. @throws http.bad_body when there are too many */
-  begin(header: PartHeader): PartTaker;
+  /** Begins the next part. @throws http.bad_body when there are too many */
+  begin(header: PartHeader): PartWriter;
   end(): Form;
+  /** Removes the files. Never throws. */
   release(): Promise<void>;
 };
 
-export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollector {
+export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollector {
   const fields = new Map<string, string[]>();
   const files: RequestFile[] = [];
   const writers: UploadWriter[] = [];
   let texts = 0;
   let textBytes = 0;
 
-  function takeText(name: string): PartTaker {
+  function beginText(name: string): PartWriter {
     texts += 1;
     if (texts > MAX_FIELDS) throw tooMany(MAX_FIELDS, 'fields');
     const chunks: Uint8Array[] = [];
     let size = 0;
     return {
-      async take(bytes) {
+      async write(bytes) {
         size += bytes.byteLength;
         textBytes += bytes.byteLength;
         checkValueSize(name, size);
@@ -59,13 +58,13 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
     };
   }
 
-  function takeFile(name: string, filename: string, mimeType: string): PartTaker {
+  function beginFile(name: string, filename: string, mimeType: string): PartWriter {
     if (writers.length === MAX_FILES) throw tooMany(MAX_FILES, 'files');
     const writer = uploads.begin();
     writers.push(writer);
     let size = 0;
     return {
-      async take(bytes) {
+      async write(bytes) {
         size += bytes.byteLength;
         if (size > maxFileBytes) {
           throw httpErrors.too_large({
@@ -76,7 +75,10 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
         }
         await writer.write(bytes);
       },
-      end: async () => void files.push(requestFile(name, filename, mimeType, await writer.end(), files)),
+      async end() {
+        const upload = await writer.end();
+        files.push({ ...upload, ref: nextRef(name, files), field: name, filename, mimeType });
+      },
     };
   }
 
@@ -86,22 +88,16 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
 
   return {
     begin: ({ name, filename, contentType }) =>
-      filename === undefined ? takeText(name) : takeFile(name, filename, contentType),
+      filename === undefined ? beginText(name) : beginFile(name, filename, contentType),
     end: () => ({ fields: Object.fromEntries(fields), files, release }),
     release,
   };
 }
 
-function requestFile(
-  field: string,
-  filename: string,
-  mimeType: string,
-  { size, stream }: Upload,
-  earlier: readonly RequestFile[],
-): RequestFile {
+/** The name by which plugins refer to the next file of a field. */
+function nextRef(field: string, earlier: readonly RequestFile[]): string {
   const index = earlier.filter((other) => other.field === field).length;
-  const ref = index === 0 ? `request_file:${field}` : `request_file:${field}#${index}`;
-  return { ref, field, filename, mimeType, size, stream };
+  return index === 0 ? `request_file:${field}` : `request_file:${field}#${index}`;
 }
 
 const tooMany = (limit: number, what: string) =>
@@ -116,8 +112,8 @@ function checkValueSize(name: string, bytes: number): void {
 /** The fields of an urlencoded body. @throws http.bad_body, http.too_large */
 export function readUrlencoded(bytes: Uint8Array): Record<string, string[]> {
   const text = decodeUtf8(bytes);
-  // Counted first: millions of empty fields fit into a body, and reading them would hold the
-  // gateway for seconds.
+  // Count first: millions of empty fields fit into a body, and parsing them would block the gateway
+  // for seconds.
   let separators = 0;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     separators += 1;
@@ -125,8 +121,8 @@ export function readUrlencoded(bytes: Uint8Array): Record<string, string[]> {
   }
   const fields = new Map<string, string[]>();
   let count = 0;
-  // The separator in front keeps a `?` that the body begins with, which would be taken for that of
-  // an address.
+  // The leading separator keeps a `?` at the start of the body; without it `URLSearchParams` would
+  // drop the `?` as that of an address.
   for (const [name, value] of new URLSearchParams(`&${text}`)) {
     count += 1;
     if (count > MAX_FIELDS) throw tooMany(MAX_FIELDS, 'fields');
@@ -137,7 +133,7 @@ export function readUrlencoded(bytes: Uint8Array): Record<string, string[]> {
   return Object.fromEntries(fields);
 }
 
-/** In place: a copy for each value would cost the square of their number. */
+/** Appends in place: a copy for each value would cost quadratic time. */
 export function addValue(values: Map<string, string[]>, name: string, value: string): void {
   const known = values.get(name);
   if (known) known.push(value);

@@ -21,16 +21,13 @@ type Schema = {
 
 type Fault = { field: string; rule: 'unknown_field' | 'required' | 'wrong_value'; message: string };
 
-/**
- * Faults reported at once; a body of nothing but wrong fields must not make an answer of its own
- * size.
- */
+/** Faults in one response: a body full of wrong fields must not get a response of the same size. */
 const MAX_FAULTS = 20;
 const MAX_NAME = 100;
 
 /**
- * The framework's verdict as `http.validation_failed`: each fault names the field, the rule and
- * what to do.
+ * The framework's validation error as `http.validation_failed`. Each fault names the field, the rule
+ * and what to do.
  */
 export function describeValidation(error: ValidationError): AppError {
   const faults = new Map<string, Fault>();
@@ -51,18 +48,18 @@ export function describeValidation(error: ValidationError): AppError {
 }
 
 function describeFault(field: string, message: string, schema: Schema, error: ValidationError): Fault {
-  const place = error.type === 'query' ? 'query parameter' : 'field';
+  const kind = error.type === 'query' ? 'query parameter' : 'field';
   if (message === 'Unexpected property') {
     const known = Object.keys(schema.properties ?? {});
-    const hint = known.length === 0 ? 'None is taken here.' : `Taken here: ${known.join(', ')}.`;
-    return { field, rule: 'unknown_field', message: `Unknown ${place} "${field}": remove it. ${hint}` };
+    const hint = known.length === 0 ? 'None is accepted here.' : `Accepted here: ${known.join(', ')}.`;
+    return { field, rule: 'unknown_field', message: `Unknown ${kind} "${field}": remove it. ${hint}` };
   }
   const wanted = describeSchema(schema);
   if (field === '') return { field, rule: 'wrong_value', message: `The body must be ${wanted}.` };
   if (message === 'Expected required property') {
-    return { field, rule: 'required', message: `The ${place} "${field}" is missing: give ${wanted}.` };
+    return { field, rule: 'required', message: `The ${kind} "${field}" is missing: give ${wanted}.` };
   }
-  return { field, rule: 'wrong_value', message: `The ${place} "${field}" must be ${wanted}.` };
+  return { field, rule: 'wrong_value', message: `The ${kind} "${field}" must be ${wanted}.` };
 }
 
 /** `/models/0` → `models.0` */

@@ -2,62 +2,62 @@ import { createByteBuffer, createJsonEscapeReader, randomAlnum } from '../../ker
 import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
-import type { Upload, Uploads } from './upload-folder.ts';
+import type { FileStorage, Upload } from './upload-folder.ts';
 
-/** Shorter runs of Base64 stay in the JSON. */
+/** A run of Base64 that is shorter stays in the JSON. */
 const MIN_RUN_BYTES = 64 * 1024;
 
 const BACKSLASH = 0x5c;
 const BASE64 = 1;
 const ESCAPE = 2;
-/** 0: neither. */
+/** The kind of each byte: `BASE64`, `ESCAPE`, or 0 for neither. */
 const KINDS = new Uint8Array(256);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   KINDS[char.charCodeAt(0)] = BASE64;
 KINDS[BACKSLASH] = ESCAPE;
-/** What may stand behind a backslash within Base64 besides its own characters. */
+/** Escaped line ends may stand within Base64: `\n` and `\r`. */
 const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type FileExtractor = {
   /**
-   * The next bytes of the JSON text. @throws http.too_large, http.upload_storage,
-   * http.uploads_limited
+   * Takes the next bytes of the JSON text.
+   * @throws http.too_large, http.upload_storage, http.uploads_limited
    */
-  take(bytes: Uint8Array): Promise<void>;
-  /** What is left of the text, with a token in the place of each file. Throws like `take`. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Returns the JSON with a token in place of each file. @throws what `write` throws */
   end(): Promise<{ rest: Uint8Array; files: ExtractedFiles }>;
   /** Removes the files. Never throws. */
   release(): Promise<void>;
 };
 
-type Limits = { uploads: Uploads; maxFileBytes: number; limit: BodyLimit };
+type ExtractorConfig = FileStorage & { limit: BodyLimit };
 type Run = { start: number; lineEnds: number };
 
 /**
- * Takes long Base64 out of JSON text while it arrives, with or without the beginning of a data URL
- * before it, which stays. The bytes go where the files of forms go, all of them into one; a token
- * of the Base64 alphabet that nobody can guess stands for each. What is stored is the text as it
- * stands between the quotes of JSON, so that it can be put back as it is.
+ * Moves long runs of Base64 out of JSON text while it arrives. The prefix of a data URL stays in the
+ * JSON. All runs of one body go into one upload. A token of the Base64 alphabet that cannot be
+ * guessed replaces each run. The upload holds the text exactly as it stood between the quotes of
+ * the JSON, so that it can be put back unchanged.
  */
-export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): FileExtractor {
+export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorConfig): FileExtractor {
   const writer = uploads.begin();
   const prefix = randomAlnum(TOKEN_PREFIX_LENGTH);
   const files: Stored[] = [];
-  /** The text without files. */
+  /** The JSON text without files. */
   const rest = createByteBuffer();
-  /** What of the present bytes belongs to a file. */
+  /** Bytes of the current chunk that belong to a file. */
   const toStore = createByteBuffer();
-  /** The beginning of a run that may yet be too short. */
+  /** The beginning of a run that may still turn out too short for a file. */
   const held = createByteBuffer();
   let heldLineEnds = 0;
   let stored = 0;
-  /** The run that is being stored. */
+  /** The run that is being stored, if there is one. */
   let run: Run | undefined;
-  /** Clients escape characters of Base64 too: PHP slashes, .NET plus signs. */
+  /** Clients may escape characters of Base64: PHP escapes slashes, .NET plus signs. */
   const escapes = createJsonEscapeReader();
   const single = new Uint8Array(1);
 
-  /** Bytes of a run, `lineEnds` escaped ends of lines among them. */
+  /** Adds bytes to the run; `lineEnds` counts the escaped line ends among them. */
   function addToRun(bytes: Uint8Array, from: number, to: number, lineEnds = 0): void {
     if (run) {
       run.lineEnds += lineEnds;
@@ -92,7 +92,8 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
     }
   }
 
-  function sort(bytes: Uint8Array): void {
+  /** Splits a chunk into runs of Base64 and the rest. */
+  function split(bytes: Uint8Array): void {
     for (let i = 0; i < bytes.length; ) {
       const byte = bytes[i] as number;
       const kind = KINDS[byte];
@@ -124,15 +125,15 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
   }
 
   return {
-    async take(bytes) {
-      sort(bytes);
+    async write(bytes) {
+      split(bytes);
       checkSizes();
       const piece = toStore.take();
       stored += piece.byteLength;
       if (piece.byteLength > 0) await writer.write(piece);
     },
     async end() {
-      // What is left is held or an escape without an end: no file.
+      // What is still open is a held run or an unfinished escape: no file.
       endRun();
       if (escapes.isOpen) rest.append(escapes.bytes, 0, escapes.length);
       checkSizes();

@@ -1,40 +1,34 @@
 import { httpErrors } from '../errors.ts';
 import { tooLarge } from './body-limits.ts';
 
-/**
- * How slowly a body may come: at least so many bytes in each window, and all of it within
- * `totalMs`.
- */
-type BodyPace = { windowMs: number; leastBytes: number; totalMs: number };
+/** The slowest allowed body: `minBytes` in each window, and the whole body within `totalMs`. */
+type MinimumRate = { windowMs: number; minBytes: number; totalMs: number };
 
-/**
- * 35 kbit/s, and no more than an hour: who drips on purpose, so that a place stays taken, is told
- * from a slow line.
- */
-const BODY_PACE: BodyPace = { windowMs: 60_000, leastBytes: 256 * 1024, totalMs: 3_600_000 };
+/** 35 kbit/s and at most an hour: slow lines get through, clients that drip on purpose do not. */
+const MINIMUM_RATE: MinimumRate = { windowMs: 60_000, minBytes: 256 * 1024, totalMs: 3_600_000 };
 
-/** The media type without parameters, in lower case; empty when there is none. */
+/** The media type without parameters, in lower case; empty if there is none. */
 export const mediaType = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** Whether a media type stands for JSON. */
+/** True for media types of JSON. */
 export const isJsonType = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
 
-/** Refuses by `Content-Length` before a byte is read. @throws http.too_large */
+/** Checks `Content-Length` before a byte is read. @throws http.too_large */
 function assertDeclaredLength(request: Request, cap: number): void {
   const declared = Number(request.headers.get('content-length') ?? '0');
   if (declared > cap) throw tooLarge(cap);
 }
 
 /**
- * The whole body, at most `cap` bytes: the declared length is checked first and the bytes are
- * counted while they arrive, so that a chunked body is held to the cap too.
+ * Reads the whole body, at most `cap` bytes. The declared length is checked first, and bytes are
+ * counted while they arrive, so that the cap holds for chunked bodies too.
  * @throws what `streamBody` throws
  */
-export async function readBody(request: Request, cap: number, pace?: BodyPace): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBody(request: Request, cap: number, rate?: MinimumRate): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of streamBody(request, cap, pace)) {
+  for await (const chunk of streamBody(request, cap, rate)) {
     chunks.push(chunk);
     size += chunk.byteLength;
   }
@@ -48,15 +42,15 @@ export async function readBody(request: Request, cap: number, pace?: BodyPace): 
 }
 
 /**
- * The body's chunks as they arrive and are asked for, at most `cap` bytes. Whoever stops early lets
- * go of the rest.
+ * Yields the body's chunks as they arrive, at most `cap` bytes. A caller that stops early cancels
+ * the rest.
  * @throws http.too_large, http.unsupported_media (a compressed body), http.bad_body (the connection
  * broke), http.body_too_slow
  */
 export async function* streamBody(
   request: Request,
   cap: number,
-  pace = BODY_PACE,
+  rate = MINIMUM_RATE,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   assertDeclaredLength(request, cap);
   assertPlain(request);
@@ -65,9 +59,9 @@ export async function* streamBody(
   let size = 0;
   let waits = false;
   let isLate = false;
-  const watch = watchPace(
-    pace,
-    // What we ourselves have no time to take is not the client's fault.
+  const watch = watchRate(
+    rate,
+    // Time that the gateway itself needs is not counted against the client.
     () => (waits ? size : Number.POSITIVE_INFINITY),
     () => {
       isLate = true;
@@ -93,23 +87,25 @@ export async function* streamBody(
   }
 }
 
-/** Calls `cut` once `size()` has grown too little within a window, or when the time is up. */
-function watchPace({ windowMs, leastBytes, totalMs }: BodyPace, size: () => number, cut: () => void) {
+/** Calls `cut` when `size()` grew too little within a window, or when the total time is over. */
+function watchRate({ windowMs, minBytes, totalMs }: MinimumRate, size: () => number, cut: () => void) {
   let windows = 0;
-  let seen = 0;
+  let previous = 0;
   return setInterval(() => {
     windows += 1;
     const now = size();
-    if (now - seen < leastBytes || windows * windowMs >= totalMs) cut();
-    seen = Number.isFinite(now) ? now : seen;
+    if (now - previous < minBytes || windows * windowMs >= totalMs) cut();
+    previous = Number.isFinite(now) ? now : previous;
   }, windowMs);
 }
 
-/** A few compressed bytes can stand for any number of them: compressed bodies are not taken. */
+/** Refuses compressed bodies: a few compressed bytes can expand to any number. */
 function assertPlain(request: Request): void {
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return;
-  throw httpErrors.unsupported_media({ message: 'Compressed bodies are not taken: send it without Content-Encoding.' });
+  throw httpErrors.unsupported_media({
+    message: 'Compressed bodies are not accepted: send the body without Content-Encoding.',
+  });
 }
 
 /** @throws http.unsupported_media */
@@ -117,6 +113,6 @@ export function assertJsonType({ headers }: Request): void {
   const type = mediaType(headers);
   if (type === 'application/json') return;
   throw httpErrors.unsupported_media({
-    message: `The body's content type is ${type === '' ? 'missing' : 'not taken here'}: send application/json.`,
+    message: `The body's content type is ${type === '' ? 'missing' : 'not accepted here'}: send application/json.`,
   });
 }

@@ -3,39 +3,40 @@ import { isObject, type JsonObject, type JsonScanner, sha256Hex } from '../../ke
 import type { ClientRequest } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
-import { addValue, type FormLimits, readUrlencoded } from './collect-form.ts';
+import { addValue, readUrlencoded } from './collect-form.ts';
 import { isJsonType, mediaType, readBody, streamBody } from './read-body.ts';
 import { readJsonBody } from './read-json.ts';
 import { readMultipart } from './read-multipart.ts';
+import type { FileStorage } from './upload-folder.ts';
 
-type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'> & { counts?: JsonScanner['counts'] };
+type ReadBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'> & { counts?: JsonScanner['counts'] };
 
 const { submission: SUBMISSION, relay: RELAY } = BODY_LIMITS;
 
 /**
- * The request as the task engine takes it, with its body read under the cap of its kind. Its files
- * stay until `release`, which whoever called this calls in the end, whatever came of the request.
+ * Reads the request for the task engine, with its body under the limit of its kind. The caller must
+ * call `release` in the end, whatever the outcome; the files stay until then.
  * @throws http.too_large, http.unsupported_media, http.bad_json, http.bad_body, http.body_too_slow,
  * http.upload_storage, http.uploads_limited
  */
 export async function readClientRequest(
   request: Request,
   params: Record<string, string>,
-  limits: FormLimits,
+  storage: FileStorage,
 ): Promise<ClientRequest> {
-  const { counts: _, ...body } = await takeBody(request, limits, SUBMISSION);
+  const { counts: _, ...body } = await readLimitedBody(request, storage, SUBMISSION);
   return { ...describeRequest(request, params), ...body };
 }
 
 /**
- * The same where the relay may take the request, which has wider bounds. `assertForPlugin` throws
- * where the body is too large for a plugin.
+ * The same under the wider limits of the relay, for a request that the relay may forward.
+ * `assertForPlugin` throws if the body is too large for a plugin.
  */
 export async function readRelayableRequest(
   request: Request,
-  limits: FormLimits,
+  storage: FileStorage,
 ): Promise<{ client: ClientRequest; assertForPlugin: () => void }> {
-  const { counts, ...body } = await takeBody(request, limits, RELAY);
+  const { counts, ...body } = await readLimitedBody(request, storage, RELAY);
   return {
     client: { ...describeRequest(request, {}), ...body },
     assertForPlugin() {
@@ -60,7 +61,7 @@ const describeRequest = (
   signal: request.signal,
 });
 
-/** What is asked for: the path percent-encoded as it came, each query value by its name. */
+/** The method, the path with its percent escapes as sent, and the query values by name. */
 export function readAddress({ method, url }: Request): Pick<ClientRequest, 'method' | 'path' | 'query'> {
   const { pathname, searchParams } = new URL(url);
   const query = new Map<string, string[]>();
@@ -68,7 +69,7 @@ export function readAddress({ method, url }: Request): Pick<ClientRequest, 'meth
   return { method, path: pathname, query: Object.fromEntries(query) };
 }
 
-async function takeBody(request: Request, limits: FormLimits, limit: BodyLimit): Promise<TakenBody> {
+async function readLimitedBody(request: Request, storage: FileStorage, limit: BodyLimit): Promise<ReadBody> {
   const type = mediaType(request.headers);
   if (
     type === '' ||
@@ -79,7 +80,7 @@ async function takeBody(request: Request, limits: FormLimits, limit: BodyLimit):
     return inMemory({ kind: 'none' }, new Uint8Array());
   }
   if (isJsonType(type)) {
-    const { value, extracted, sha256, counts, release } = await readJsonBody(request, limit, limits);
+    const { value, extracted, sha256, counts, release } = await readJsonBody(request, limit, storage);
     return { body: { kind: 'json', value, ...(extracted ? { extracted } : {}) }, bodySha256: sha256, counts, release };
   }
   if (type === 'application/x-www-form-urlencoded') {
@@ -88,36 +89,35 @@ async function takeBody(request: Request, limits: FormLimits, limit: BodyLimit):
   }
   if (type === 'multipart/form-data') {
     const hash = createHash('sha256');
-    const body = hashing(streamBody(request, multipartBytes(limits.maxFileBytes)), hash);
-    const { fields, files, release } = await readMultipart(body, request.headers.get('content-type') ?? '', limits);
+    const body = hashChunks(streamBody(request, multipartBytes(storage.maxFileBytes)), hash);
+    const { fields, files, release } = await readMultipart(body, request.headers.get('content-type') ?? '', storage);
     return { body: { kind: 'multipart', fields, files }, bodySha256: hash.digest('hex'), release };
   }
   throw httpErrors.unsupported_media({
-    message: `The content type ${type.slice(0, 100)} is not taken here: send JSON, a form or multipart/form-data.`,
+    message: `The content type ${type.slice(0, 100)} is not accepted here: send JSON, a form or multipart/form-data.`,
   });
 }
 
-const inMemory = (body: TakenBody['body'], bytes: Uint8Array): TakenBody => ({
+const inMemory = (body: ReadBody['body'], bytes: Uint8Array): ReadBody => ({
   body,
   bodySha256: sha256Hex(bytes),
   release: async () => {},
 });
 
-/** The chunks, hashed on their way; each is good until the next is asked for. */
-async function* hashing(
+/** Passes chunks on and hashes them. A chunk is valid until the next one is requested. */
+async function* hashChunks(
   chunks: AsyncIterable<Uint8Array>,
   hash: { update(bytes: Uint8Array): unknown },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of chunks) {
     hash.update(chunk);
     yield chunk;
-    // Up to a mebibyte each: given back at once, since the garbage collector lets dozens of them
-    // pile up.
+    // A chunk is up to 1 MiB. Free it now: the garbage collector lets dozens of them pile up.
     if (chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength) chunk.buffer.transfer(0);
   }
 }
 
-/** The model that a request names, for the key's own limits; empty where it names none. */
+/** The model that a request names, for the limits of the API key; empty if it names none. */
 export function requestedModel(request: ClientRequest): string {
   const { body } = request;
   if (body.kind === 'none') return '';

@@ -5,19 +5,17 @@ import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
 import { createFileExtractor, type FileExtractor } from './extract-files.ts';
 import { streamBody } from './read-body.ts';
-import type { Uploads } from './upload-folder.ts';
+import type { FileStorage } from './upload-folder.ts';
 
-/** Up to here JSON stays as it is sent, files included. */
+/** Up to this size JSON stays as sent, including its files. */
 const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;
 
-export type FileStorage = { uploads: Uploads; maxFileBytes: number };
-
-/** A JSON body that was counted before it was parsed. */
+/** A JSON body whose size was checked before it was parsed. */
 export type JsonBody = {
   value: Json;
-  /** Of the body as it came, in hex. */
+  /** SHA-256 of the body as sent, in hex. */
   sha256: string;
-  /** Of the body without the files that were taken out of it. */
+  /** Counts of the body without the extracted files. */
   counts: JsonScanner['counts'];
   extracted?: ExtractedFiles;
   /** Removes the files. Never throws. */
@@ -25,10 +23,10 @@ export type JsonBody = {
 };
 
 /**
- * Reads and counts a JSON body, and parses it once it is known to be within `limit`. `storage`:
- * files in Base64 are taken out of a body that is too large for plugins.
- * @throws http.too_large, http.bad_json, what `streamBody` throws, http.upload_storage,
- * http.uploads_limited; nothing is left behind then
+ * Reads a JSON body and parses it once it is known to be within `limit`. With `storage`, files in
+ * Base64 are extracted from a body that is too large for plugins. An error leaves no file behind.
+ * @throws http.too_large, http.bad_json, http.upload_storage, http.uploads_limited, and what
+ * `streamBody` throws
  */
 export async function readJsonBody(request: Request, limit: BodyLimit, storage?: FileStorage): Promise<JsonBody> {
   const maxBytes = limit.maxWireBytes ?? limit.maxBytes;
@@ -39,14 +37,14 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
   const release = async () => extractor?.release();
   try {
     for await (const slice of sliceChunks(streamBody(request, maxBytes))) {
-      const passed = scanner.scan(slice);
-      if (passed) throw beyondLimit(passed, limit);
+      const exceeded = scanner.scan(slice);
+      if (exceeded) throw beyondLimit(exceeded, limit);
       hash.update(slice);
-      if (extractor) await extractor.take(slice);
+      if (extractor) await extractor.write(slice);
       else slices.push(slice);
       if (extractor || !storage || scanner.counts.bytes <= EXTRACT_ABOVE) continue;
       extractor = createFileExtractor({ ...storage, limit });
-      for (const earlier of slices) await extractor.take(earlier);
+      for (const earlier of slices) await extractor.write(earlier);
       slices = [];
     }
     const { rest, files } = extractor ? await extractor.end() : { rest: Buffer.concat(slices), files: undefined };
@@ -63,12 +61,12 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
   }
 }
 
-/** Strict UTF-8. @throws http.bad_json */
+/** Accepts only valid UTF-8. @throws http.bad_json */
 function parse(bytes: Uint8Array): Json {
   if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Json;
   } catch (cause) {
-    throw httpErrors.bad_json({ message: 'The body is no valid JSON in UTF-8.', cause });
+    throw httpErrors.bad_json({ message: 'The body is not valid JSON in UTF-8.', cause });
   }
 }

@@ -1,28 +1,29 @@
 import { Dicer } from '@fastify/busboy';
 import { httpErrors } from '../errors.ts';
-import { collectForm, type Form, type FormLimits, type PartTaker } from './collect-form.ts';
+import { collectForm, type Form, type PartWriter } from './collect-form.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from './read-part-header.ts';
+import type { FileStorage } from './upload-folder.ts';
 
-/** So much of the body is taken apart in one go: a fault is found before many more parts are. */
+/** Bytes that the parser gets at a time: after a fault it reads at most one slice more. */
 const SLICE_BYTES = 64 * 1024;
-/** RFC 2046 5.1.1 allows 70 characters; some clients write longer ones. */
+/** RFC 2046 5.1.1 allows 70 characters; some clients send more. */
 const MAX_BOUNDARY = 200;
 
 /**
- * Takes a multipart body apart while it arrives, at the pace at which its files can be stored. When
- * it throws, nothing is left behind.
+ * Parses a multipart body while it arrives, no faster than its files can be stored. An error leaves
+ * no file behind.
  * @throws http.bad_body, http.too_large, http.unsupported_media, http.upload_storage,
  * http.uploads_limited, and what reading `body` throws
  */
 export async function readMultipart(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
-  limits: FormLimits,
+  storage: FileStorage,
 ): Promise<Form> {
-  const form = collectForm(limits);
-  const open: { stream: Dicer.PartStream; taker: PartTaker | undefined }[] = [];
+  const form = collectForm(storage);
+  const open: { stream: Dicer.PartStream; writer: PartWriter | undefined }[] = [];
   let fault: unknown;
-  // Parts are emptied after each slice, so the parser has no need to hold the body back by itself.
+  // Parts are drained after each slice, so the parser needs no back-pressure of its own.
   const options = {
     boundary: boundaryOf(contentType),
     maxHeaderSize: MAX_PART_HEADER_BYTES,
@@ -34,13 +35,13 @@ export async function readMultipart(
   parser.on('finish', () => finished.resolve());
   parser.on('error', (cause) => finished.reject(brokenForm(cause)));
   parser.on('part', (stream) => {
-    const part: (typeof open)[number] = { stream, taker: undefined };
+    const part: (typeof open)[number] = { stream, writer: undefined };
     open.push(part);
-    // A part that is cut off is told by the parser as well.
+    // The parser reports a truncated part as well.
     stream.on('error', () => undefined);
     stream.on('header', (lines) => {
       try {
-        part.taker = form.begin(readPartHeader(lines as Record<string, string[]>));
+        part.writer = form.begin(readPartHeader(lines as Record<string, string[]>));
       } catch (error) {
         fault ??= error;
       }
@@ -48,18 +49,18 @@ export async function readMultipart(
   });
 
   /**
-   * Hands on what was found so far, in its order. The last part may go on; one with another behind
-   * it is complete.
+   * Writes everything found so far, in order. A part is complete when another one follows it; the
+   * last one may continue.
    */
   async function drain(isEnd: boolean): Promise<void> {
     if (fault !== undefined) throw fault;
     for (let part = open[0]; part; part = open[0]) {
       for (let bytes = readFrom(part.stream); bytes !== null; bytes = readFrom(part.stream)) {
-        await part.taker?.take(bytes);
+        await part.writer?.write(bytes);
       }
       if (open.length === 1 && !isEnd) return;
-      if (!part.taker) throw brokenForm();
-      await part.taker.end();
+      if (!part.writer) throw brokenForm();
+      await part.writer.end();
       open.shift();
     }
   }
@@ -87,7 +88,7 @@ const brokenForm = (cause?: unknown) =>
   httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
 
 /**
- * One boundary and no other: with two, this reader and one before it could each believe a different
+ * Accepts exactly one boundary: with two, this parser and a proxy in front could each use a different
  * one.
  */
 function boundaryOf(contentType: string): string {

@@ -1,18 +1,18 @@
 import { httpErrors } from '../errors.ts';
 
-/** What the header of a part in a multipart body says of it. */
+/** The header of a part in a multipart body. */
 export type PartHeader = {
   name: string;
-  /** Only files have one; it may be empty. */
+  /** Set for files only; it may be empty. */
   filename: string | undefined;
-  /** The part's own Content-Type as sent; empty where there is none. */
+  /** The part's own Content-Type as sent; empty if there is none. */
   contentType: string;
 };
 
 const MAX_NAME_BYTES = 256;
 const MAX_FILENAME_BYTES = 255;
 const MAX_CONTENT_TYPE = 255;
-/** Bytes of all header lines of a part: several times what its names may take. */
+/** Bytes of all header lines of a part: several times the longest allowed names. */
 export const MAX_PART_HEADER_BYTES = 8 * 1024;
 
 const FORM_DATA = /^\s*form-data\s*/iy;
@@ -21,12 +21,12 @@ const PRINTABLE = /^[\t\x20-\x7e]*$/;
 const PLAIN_ENCODINGS = ['', '7bit', '8bit', 'binary'];
 
 /**
- * Reads the header lines of a part (RFC 7578), each name with its values as bytes in a string.
+ * Reads the header lines of a part (RFC 7578). Each value is a string of bytes.
  * @throws http.bad_body naming what is wrong, http.unsupported_media for an encoded part
  */
 export function readPartHeader(lines: Readonly<Record<string, readonly string[]>>): PartHeader {
   const size = Object.entries(lines).reduce((sum, [name, values]) => sum + name.length + values.join('').length, 0);
-  // The parser drops what is beyond its limit, so a header near it may be incomplete.
+  // The parser drops everything beyond its limit, so a header near the limit may be incomplete.
   if (size > MAX_PART_HEADER_BYTES / 2) throw broken('The header of a part is too long.');
   const disposition = readParameters(only(lines, 'content-disposition'));
   const name = disposition.get('name');
@@ -40,7 +40,8 @@ export function readPartHeader(lines: Readonly<Record<string, readonly string[]>
   if (contentType.length > MAX_CONTENT_TYPE || !PRINTABLE.test(contentType)) {
     throw broken(`The Content-Type of the part "${name}" is not valid.`, name);
   }
-  if (/^multipart\//i.test(contentType)) throw broken(`The part "${name}" is multipart itself: nest no forms.`, name);
+  if (/^multipart\//i.test(contentType))
+    throw broken(`The part "${name}" is multipart itself: do not nest forms.`, name);
   if (!PLAIN_ENCODINGS.includes(only(lines, 'content-transfer-encoding').trim().toLowerCase())) {
     throw httpErrors.unsupported_media({
       message: `The part "${name}" is encoded: send it without Content-Transfer-Encoding.`,
@@ -66,7 +67,7 @@ function only(lines: Readonly<Record<string, readonly string[]>>, name: string):
 }
 
 /**
- * Each parameter once: with two of a name, this reader and the vendor's could each believe a
+ * Accepts each parameter once: with two of a name, this parser and the vendor's could each use a
  * different one.
  */
 function readParameters(disposition: string): Map<string, string> {
@@ -87,8 +88,8 @@ function readParameters(disposition: string): Map<string, string> {
 }
 
 /**
- * Browsers and fetch escape quotes and line breaks by percent (WHATWG form encoding), mail programs
- * by backslash.
+ * Browsers and fetch percent-encode quotes and line breaks (WHATWG form encoding); mail programs use
+ * a backslash.
  */
 function decodeQuoted(bytes: string): string {
   const text = decodeUtf8(Buffer.from(bytes, 'latin1'));
@@ -103,7 +104,7 @@ function decodeExtended(value: string): string {
   try {
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw broken('A file name of the form is not encoded as UTF-8.');
 }
@@ -113,6 +114,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw broken('A name or a value of the form is no valid UTF-8.');
+    throw broken('A name or a value of the form is not valid UTF-8.');
   }
 }

@@ -6,89 +6,99 @@ import { type Logger, randomToken } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
-/** Bytes of a file that stay in memory; what is larger goes to the disk. */
-const KEPT_BYTES = 64 * 1024;
+/** Files up to this size stay in memory; larger ones go to disk. */
+const MEMORY_BYTES = 64 * 1024;
 const READ_BYTES = 64 * 1024;
 const SUFFIX = '.part';
 
-/** A file of a client, complete. */
+/** A complete file of a client. */
 export type Upload = {
   size: number;
   /**
-   * Its bytes, or those of a part of it, as often as they are asked for; throws when the disk
-   * cannot give them. A chunk is good until the next is asked for.
+   * Reads the file, or the bytes from `start` to `end`, any number of times. A chunk is valid until
+   * the next one is requested. Throws when the disk cannot be read.
    */
   stream(part?: { start: number; end: number }): AsyncIterable<Uint8Array>;
 };
 
-/** A file of a client that is still arriving. */
+/** Writes a file that is still arriving. */
 export type UploadWriter = {
-  /** Throws http.upload_storage, http.uploads_limited. The chunk may be used again afterwards. */
+  /** You may reuse the chunk afterwards. @throws http.upload_storage, http.uploads_limited */
   write(chunk: Uint8Array): Promise<void>;
-  /** After the last `write`. Throws like it. */
+  /** Call this after the last `write`. @throws what `write` throws */
   end(): Promise<Upload>;
-  /** Lets go of the bytes; what was ended cannot be read any more. Never throws. */
+  /** Removes the file; its streams fail from then on. Never throws. */
   remove(): Promise<void>;
 };
 
 export type Uploads = { begin(): UploadWriter };
 
-/** Where everybody's files are. */
+/** Where the files of one body are stored, and how large one may be. */
+export type FileStorage = { uploads: Uploads; maxFileBytes: number };
+
+/** The folder of all users' files. */
 export type UploadFolder = {
-  /** For the files of one user. */
+  /** Stores files that count towards one user's budget. */
   of(userId: number | null): Uploads;
 };
 
-type Settings = { folder: string; room: UploadBudget; logger: Logger };
+type UploadFolderConfig = { folder: string; budget: UploadBudget; logger: Logger };
 
 /**
- * Where clients' files wait for the vendor: `folder`, made here if it is absent and emptied of what
- * an earlier process left. On a system that lets open files lose their names they have none, so
- * that nobody can find them and the system itself removes them when the process dies; gateways that
- * share a folder therefore cannot take each other's files away.
+ * Opens the folder in which clients' files wait for the vendor. Creates it if it is absent, and
+ * removes files that an earlier process left. On POSIX a file is unlinked right after opening: no
+ * other process can open it, and the system removes it when this process dies. So gateways that
+ * share a folder cannot remove each other's files.
  */
-export function openUploads({ folder, room, logger }: Settings): UploadFolder {
+export function openUploadFolder({ folder, budget, logger }: UploadFolderConfig): UploadFolder {
   try {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const name of fs.readdirSync(folder))
       if (name.endsWith(SUFFIX)) fs.rmSync(join(folder, name), { force: true });
   } catch (error) {
-    // A gateway on PostgreSQL need not have a disk to write on; small files and all other requests
-    // go on without one.
-    logger.warn({ err: error, folder }, `files of clients above ${KEPT_BYTES} bytes cannot be stored and are refused`);
+    // A gateway on PostgreSQL needs no writable disk: small files and all other requests work
+    // without one.
+    logger.warn(
+      { err: error, folder },
+      `cannot write to the upload folder; clients' files above ${MEMORY_BYTES} bytes are refused`,
+    );
   }
   return {
     of: (userId) => ({
       begin() {
-        let held = 0;
-        const take = (bytes: number) => {
-          room.take(userId, bytes);
-          held += bytes;
-        };
-        const give = () => {
-          room.give(userId, held);
-          held = 0;
-        };
-        return createWriter(folder, take, give);
+        let reserved = 0;
+        return createWriter(folder, {
+          reserve(bytes) {
+            budget.reserve(userId, bytes);
+            reserved += bytes;
+          },
+          releaseAll() {
+            budget.release(userId, reserved);
+            reserved = 0;
+          },
+        });
       },
     }),
   };
 }
 
-/**
- * `take` is asked before bytes go to the disk and throws where there is no room; `give` hears that
- * none are there any more.
- */
-function createWriter(folder: string, take: (bytes: number) => void, give: () => void): UploadWriter {
-  // One piece of memory for the whole file: thousands of short-lived ones would wait for the
-  // garbage collector as a heap of their own.
+/** The budget of one file: reserved before bytes go to disk, released when the file is removed. */
+type FileBudget = {
+  /** @throws http.uploads_limited, http.upload_storage */
+  reserve(bytes: number): void;
+  releaseAll(): void;
+};
+
+function createWriter(folder: string, budget: FileBudget): UploadWriter {
+  // One buffer for the whole file: thousands of short-lived buffers would pile up until the garbage
+  // collector runs.
   let memory: Uint8Array | undefined;
   let filled = 0;
   let size = 0;
   let file: TemporaryFile | undefined;
 
   async function flush(bytes: Uint8Array): Promise<void> {
-    take(filled);
+    budget.reserve(filled);
     try {
       file ??= await createFile(folder);
       await file.append(bytes.subarray(0, filled));
@@ -100,10 +110,10 @@ function createWriter(folder: string, take: (bytes: number) => void, give: () =>
 
   return {
     async write(chunk) {
-      memory ??= new Uint8Array(KEPT_BYTES);
+      memory ??= new Uint8Array(MEMORY_BYTES);
       for (let at = 0; at < chunk.byteLength; ) {
-        if (filled === KEPT_BYTES) await flush(memory);
-        const piece = chunk.subarray(at, at + KEPT_BYTES - filled);
+        if (filled === MEMORY_BYTES) await flush(memory);
+        const piece = chunk.subarray(at, at + MEMORY_BYTES - filled);
         memory.set(piece, filled);
         filled += piece.byteLength;
         at += piece.byteLength;
@@ -123,7 +133,7 @@ function createWriter(folder: string, take: (bytes: number) => void, give: () =>
     },
     async remove() {
       await file?.remove().catch(() => undefined);
-      give();
+      budget.releaseAll();
     },
   };
 }
@@ -138,8 +148,8 @@ type TemporaryFile = {
   remove(): Promise<void>;
 };
 
-// By descriptors: a forgotten one is a leak, while a forgotten FileHandle ends the process when it
-// is collected.
+// Plain descriptors: a forgotten one is a leak, but a forgotten FileHandle ends the process when the
+// garbage collector finds it.
 const openFile = promisify(fs.open);
 const readAt = promisify(fs.read);
 const writeSome = promisify(fs.write);
@@ -149,22 +159,22 @@ async function createFile(folder: string): Promise<TemporaryFile> {
   const path = join(folder, `${randomToken(24)}${SUFFIX}`);
   const descriptor = await openFile(path, 'wx+', 0o600).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    // Somebody tidied up.
+    // The folder was removed while the gateway runs.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return openFile(path, 'wx+', 0o600);
   });
-  const isNameless = await unlink(path).then(
+  const isUnlinked = await unlink(path).then(
     () => true,
     () => false,
   );
   let isClosed = false;
   const reading = new Set<Promise<unknown>>();
   /**
-   * A vendor that answers early may still be sent the file: the system gives the number of a closed
-   * one to the next, which is somebody else's.
+   * Refuses to read after the file was closed. A vendor that answers early may still be receiving
+   * the file, and the system reuses the descriptor's number for another user's file.
    */
   async function readOpen(memory: Uint8Array, length: number, at: number): Promise<number> {
-    if (isClosed) throw new Error('the file of the request is gone');
+    if (isClosed) throw new Error('the uploaded file was removed while it was being read');
     const read = readAt(descriptor, memory, 0, length, at);
     reading.add(read);
     return (await read.finally(() => reading.delete(read))).bytesRead;
@@ -173,23 +183,23 @@ async function createFile(folder: string): Promise<TemporaryFile> {
     async append(bytes) {
       for (let at = 0; at < bytes.byteLength; ) {
         const { bytesWritten } = await writeSome(descriptor, bytes, at, bytes.byteLength - at, null);
-        if (bytesWritten === 0) throw new Error('the disk takes no more');
+        if (bytesWritten === 0) throw new Error('the disk accepts no more bytes');
         at += bytesWritten;
       }
     },
-    read: (start, end) => readPieces(readOpen, start, end),
+    read: (start, end) => readRange(readOpen, start, end),
     async remove() {
       if (isClosed) return;
       isClosed = true;
       await Promise.allSettled(reading);
       await closeFile(descriptor);
-      if (!isNameless) await rm(path, { force: true });
+      if (!isUnlinked) await rm(path, { force: true });
     },
   };
 }
 
-/** At positions of its own, so that several can read at once; always into the same memory. */
-async function* readPieces(
+/** Reads at explicit positions, so that several readers can share the file; reuses one buffer. */
+async function* readRange(
   read: (memory: Uint8Array, length: number, at: number) => Promise<number>,
   start: number,
   end: number,
@@ -197,7 +207,7 @@ async function* readPieces(
   const memory = new Uint8Array(Math.min(READ_BYTES, end - start));
   for (let at = start; at < end; ) {
     const bytesRead = await read(memory, Math.min(memory.byteLength, end - at), at);
-    if (bytesRead === 0) throw new Error('a file of the request has become shorter');
+    if (bytesRead === 0) throw new Error('an uploaded file became shorter while it was being read');
     at += bytesRead;
     yield memory.subarray(0, bytesRead);
   }

@@ -5,15 +5,13 @@ import { AppError } from '../../kernel/index.ts';
 import { pluginErrors } from '../../plugins/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import { httpErrors, openAiCode, panelCode, statusOf } from '../errors.ts';
+import type { PublishedCode } from './types.ts';
 
-/** A code that an answer may carry: its form on `/api` and on routes for API clients. */
-export type PublishedCode = { panel: string; openai: string; status: number; message: string };
-
-/** Every catalogued error, by its panel code. */
+/** Every error of the rooms' catalogues, sorted by panel code. */
 export function describeCodes(): PublishedCode[] {
   const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
-  // The database's own trouble reaches callers through every room.
+  // Failures of the database reach callers through every room.
   errors.push(
     new AppError('store.unavailable', 'unavailable', { message: 'The database does not answer. Try again shortly.' }),
     new AppError('store.outcome_unknown', 'unavailable', {

@@ -1,19 +1,19 @@
-/** What the API's description says of the requests that the gateway itself sends. */
+/** Describes the webhooks that the gateway sends, for the OpenAPI document. */
 
-/** The header that asks for them, on every route that submits. */
+/** The header that requests webhooks, on every route that submits. */
 export const CALLBACK_URL = {
   in: 'header',
   name: 'X-Callback-Url',
   required: false,
   schema: { type: 'string', format: 'uri', maxLength: 2048 },
   description:
-    "Where changes of the task are told, as the webhooks of this description say: an https URL at a public address, or a host that the operator allows. It stands above the API key's webhook_url, and the key needs a webhook secret (POST /api/token/{id}/webhook-secret).",
+    "Where the gateway sends the webhooks described here for changes of the task: an https URL at a public address, or at a host that the operator allows. It overrides the API key's webhook_url. The key needs a webhook secret (POST /api/token/{id}/webhook-secret).",
 };
 
 const text = (description: string) => ({ type: 'string', description });
 const time = (description: string) => ({ type: 'integer', description });
 
-/** The members of `taskObject`; a test compares them with what arrives. */
+/** The members of `taskObject`; a test compares them with a delivered webhook. */
 const TASK = {
   id: text('task_…'),
   task_id: text('The same.'),
@@ -29,11 +29,11 @@ const TASK = {
 };
 
 const HEADERS: [name: string, description: string][] = [
-  ['webhook-id', 'msg_…, the same for every attempt: by it a receiver knows a repeat.'],
-  ['webhook-timestamp', 'When this attempt was made, in Unix seconds. Refuse what is older than five minutes.'],
+  ['webhook-id', 'msg_…, the same for every attempt: use it to recognise a repeated delivery.'],
+  ['webhook-timestamp', 'The time of this attempt in Unix seconds. Refuse attempts older than five minutes.'],
   [
     'webhook-signature',
-    'One or, for 24 hours after a rotation, two signatures with a blank between them. Each is "v1," and the base64 of HMAC-SHA256 over webhook-id, webhook-timestamp and the body as it came, joined by full stops; the key is the base64 after "whsec_" in the secret.',
+    'One signature or, for 24 hours after a rotation, two, separated by a space. Each is "v1," followed by the base64 of HMAC-SHA256 over webhook-id, webhook-timestamp and the raw body, joined by full stops; the HMAC key is the decoded base64 after "whsec_" in the secret.',
   ],
 ];
 
@@ -41,7 +41,7 @@ const describeEvent = (type: string, summary: string) => ({
   post: {
     summary,
     description:
-      'Signed after Standard Webhooks 1.0.0 and delivered at least once: any answer but 2xx, and none within 15 seconds, is followed by further attempts over 24 hours; 410 ends them. Retry-After is obeyed up to an hour. Redirects are not followed.',
+      'Signed as Standard Webhooks 1.0.0 requires and delivered at least once: after any response other than 2xx, or none within 15 seconds, further attempts follow for 24 hours; 410 ends them. Retry-After is honoured up to an hour. Redirects are not followed.',
     tags: ['Webhooks'],
     parameters: HEADERS.map(([name, description]) => ({
       ...{ in: 'header', name, required: true, schema: { type: 'string' } },
@@ -63,14 +63,17 @@ const describeEvent = (type: string, summary: string) => ({
         },
       },
     },
-    responses: { '2XX': { description: 'Delivered.' }, '410': { description: 'Never sent again.' } },
+    responses: {
+      '2XX': { description: 'Delivered.' },
+      '410': { description: 'The gateway does not send this webhook again.' },
+    },
   },
 });
 
 export const WEBHOOKS = {
   'task.updated': describeEvent(
     'task.updated',
-    'The status or the progress of a task has changed; of changes that follow each other fast the last one is told',
+    'The status or the progress of a task changed; of changes in quick succession only the last one is sent',
   ),
-  'task.finished': describeEvent('task.finished', 'A task has ended; always told, and as the last of its task'),
+  'task.finished': describeEvent('task.finished', 'A task has ended; always sent, as the last event of its task'),
 };

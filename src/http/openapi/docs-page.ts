@@ -1,5 +1,5 @@
 import { isObject, randomToken } from '../../kernel/index.ts';
-import type { OpenApiDocument, Operation } from './openapi-document.ts';
+import type { OpenApiDocument, Operation } from './types.ts';
 
 const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
   public: 'public',
@@ -25,7 +25,7 @@ table { border-collapse: collapse; font-size: .875rem; } th, td { text-align: le
 pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; }
 `;
 
-/** The interface as one page that loads nothing: no script, no font, no picture. */
+/** The API reference as one page that loads nothing: no script, no font, no image. */
 export function renderDocs(document: OpenApiDocument): { html: string; contentSecurityPolicy: string } {
   const nonce = randomToken(16);
   const groups = new Map<string, string[]>();
@@ -94,7 +94,7 @@ function jsonSchemaOf(body: unknown): unknown {
   return content?.['application/json']?.schema ?? body;
 }
 
-/** `{ "id (path)": {schema} }`: what a reader needs of the parameters. */
+/** `{ "id (path)": {schema} }`: what a reader needs to know of the parameters. */
 const listParameters = (parameters: unknown): unknown =>
   Array.isArray(parameters)
     ? Object.fromEntries(

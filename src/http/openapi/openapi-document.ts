@@ -1,42 +1,12 @@
 import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
-import { type AnyElysia, Elysia } from 'elysia';
+import type { AnyElysia } from 'elysia';
 import { isObject } from '../../kernel/index.ts';
-import { BODY_LIMITS, type BodyLimit, type BodyLimitName, formatBytes } from '../bodies/body-limits.ts';
+import { BODY_LIMITS, type BodyLimit, formatBytes } from '../bodies/body-limits.ts';
 import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
 import type { AccessLevel } from '../pipeline/access-levels.ts';
-import type { Kit } from '../pipeline/route-kit.ts';
-import { describeCodes, type PublishedCode } from './describe-codes.ts';
+import { describeCodes } from './describe-codes.ts';
 import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
-import { renderDocs } from './docs-page.ts';
-
-/** An operation of the document as far as it is touched here. */
-export type Operation = {
-  summary?: string;
-  description?: string;
-  tags?: string[];
-  parameters?: unknown;
-  requestBody?: unknown;
-  security?: unknown;
-  responses?: Record<string, unknown>;
-  'x-access'?: AccessLevel;
-  /** The path with its parameters' proper names, where the router made the route take others. */
-  'x-path'?: string;
-  'x-limit'?: string;
-  'x-limit-per-user'?: string;
-  'x-limit-model-requests'?: boolean;
-  'x-body-limit'?: BodyLimitName;
-  'x-security-proof'?: ProofNeed;
-};
-export type OpenApiDocument = {
-  openapi: string;
-  info: { title: string; version: string; description: string };
-  paths: Record<string, Record<string, Operation>>;
-  /** What the gateway sends. */
-  webhooks: object;
-  components: Record<string, unknown>;
-  /** What each code means. */
-  'x-codes': PublishedCode[];
-};
+import type { OpenApiDocument, Operation } from './types.ts';
 
 const SECURITY: Record<AccessLevel, object[]> = {
   public: [],
@@ -51,13 +21,13 @@ const SECURITY: Record<AccessLevel, object[]> = {
 };
 
 const DESCRIPTION = [
-  'Panel routes (/api) answer {success, message, data}; a failure carries its real status and {success: false, code, message, details?, request_id}.',
+  'Panel routes (/api) answer {success, message, data}; a failure has its HTTP status and {success: false, code, message, details?, request_id}.',
   'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
-  'JSON bodies have at most 64 KiB, 20,000 values and 64 levels where an operation says nothing else.',
-  'Every answer carries x-request-id. Times are Unix seconds; quota is an integer, 500,000 of it are one US dollar.',
+  'JSON bodies have at most 64 KiB, 20,000 values and 64 levels, unless an operation says otherwise.',
+  'Every response carries x-request-id. Times are Unix seconds. Quota is an integer; 500,000 are one US dollar.',
 ].join('\n\n');
 
-/** The document of every route, with what it takes to call it. */
+/** The OpenAPI document of all routes, with the credentials, limits and proofs that each needs. */
 export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   const generated = toOpenAPISchema(app, { staticFile: false }) as unknown as Pick<
     OpenApiDocument,
@@ -67,7 +37,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   describeBodies(app, generated.paths);
   const paths = mergeShapes(generated.paths);
   for (const [path, operations] of Object.entries(paths)) {
-    for (const operation of Object.values(operations)) complete(operation, path);
+    for (const operation of Object.values(operations)) describeAccessAndLimits(operation, path);
   }
   return {
     openapi: '3.1.0',
@@ -81,10 +51,10 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
         panel: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An access token, or where no session is asked for a personal access token (tgp_…).',
+          description: 'An access token, or, where no session is required, a personal access token (tgp_…).',
         },
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
-        capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact address.' },
+        capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact link.' },
         refreshCookie: { type: 'apiKey', in: 'cookie', name: 'svc_refresh' },
         metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
       },
@@ -112,10 +82,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   };
 }
 
-/**
- * Bodies are read by a parser of our own, of which the generator does not know that it takes JSON
- * and nothing else.
- */
+/** The gateway reads bodies itself; the generator does not know that it takes only JSON. */
 function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
   for (const { method, path, hooks } of app.routes) {
     const operation = paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
@@ -125,8 +92,8 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
 }
 
 /**
- * OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one,
- * with the first's names.
+ * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one path
+ * with the parameter names of the first.
  */
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
   const merged: OpenApiDocument['paths'] = {};
@@ -154,14 +121,14 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
   );
 }
 
-function complete(operation: Operation, path: string): void {
+function describeAccessAndLimits(operation: Operation, path: string): void {
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
   const proof = operation['x-security-proof'];
   if (proof) addParameter(operation, describeProof(proof));
-  // Every route that submits.
+  // This marks every route that submits.
   if (operation['x-limit-model-requests']) {
     addParameter(operation, IDEMPOTENCY_KEY);
-    // Notices are signed with a secret of the API key's.
+    // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
@@ -183,7 +150,7 @@ const IDEMPOTENCY_KEY = {
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
-    'A text of your own that stands for this request: for 24 hours, repeats with the same key and body get the same task (with Idempotent-Replayed: true) and buy nothing.',
+    'A text of your choice that identifies this request: for 24 hours, retries with the same key and body get the same task (with Idempotent-Replayed: true) and buy nothing.',
 };
 
 const describeProof = ({ scope, when }: ProofNeed): object => ({
@@ -191,23 +158,23 @@ const describeProof = ({ scope, when }: ProofNeed): object => ({
   name: 'X-Security-Proof',
   required: when === undefined,
   schema: { type: 'string' },
-  description: `A Security Proof of the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
+  description: `A Security Proof with the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
 });
 
-/** What counts a call besides the limit of all of `/api`, and bounds its body. */
+/** The limits of a route, besides the one of all of `/api`: rates and the size of the body. */
 const describeLimits = (operation: Operation): string =>
   [
-    operation['x-limit'] === undefined ? '' : 'Counted with all critical routes for each address.',
+    operation['x-limit'] === undefined ? '' : 'Counted together with all critical routes, per address.',
     operation['x-limit-per-user'] === undefined
       ? ''
-      : `Counted for each user (${operation['x-limit-per-user']}) up to the same number.`,
+      : `Counted per user (${operation['x-limit-per-user']}), with the same maximum.`,
     operation['x-body-limit'] === undefined ? '' : describeBodyLimit(BODY_LIMITS[operation['x-body-limit']]),
-    operation['x-limit-model-requests'] ? 'Counted for each user by the options ModelRequestRateLimit….' : '',
+    operation['x-limit-model-requests'] ? 'Counted per user by the options ModelRequestRateLimit….' : '',
   ]
     .filter(Boolean)
     .join(' ');
 
-/** Other bodies have the limit that the document's description tells. */
+/** For bodies with limits other than those in the document's description. */
 const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit): string => {
   const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${formatBytes(maxWireBytes)}`;
   return `JSON has at most ${formatBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
@@ -217,34 +184,3 @@ const failure = (description: string, properties: object) => ({
   description,
   content: { 'application/json': { schema: { type: 'object', properties } } },
 });
-
-/**
- * `document` gives the description of the whole application, which is complete only after this
- * route has joined it.
- */
-export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
-  let described: OpenApiDocument | undefined;
-  const describe = () => {
-    described ??= document();
-    return described;
-  };
-  return new Elysia({ normalize: false, tags: ['Operation'] })
-    .use(kit)
-    .get('/api/openapi.json', () => Response.json(describe()), {
-      public: true,
-      detail: { summary: 'This interface as OpenAPI 3.1' },
-    })
-    .get(
-      '/api/docs',
-      () => {
-        const { html, contentSecurityPolicy } = renderDocs(describe());
-        return new Response(html, {
-          headers: {
-            'content-type': 'text/html; charset=utf-8',
-            'content-security-policy': contentSecurityPolicy,
-          },
-        });
-      },
-      { public: true, detail: { summary: 'This interface as a page' } },
-    );
-}

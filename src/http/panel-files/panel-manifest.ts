@@ -1,29 +1,28 @@
 /**
- * The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files as the server
- * serves them.
+ * The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files, for the server.
  */
 
 /**
- * Stands in `indexHtml` where the response's nonce goes: `<meta name="csp-nonce"
- * content="__CSP_NONCE__">`.
+ * The placeholder of the response's nonce in `indexHtml`:
+ * `<meta name="csp-nonce" content="__CSP_NONCE__">`.
  */
 export const NONCE_PLACEHOLDER = '__CSP_NONCE__';
 
 export type PanelFile = {
-  /** The path under which browsers ask for it, for instance `/assets/main-4f2a91c0.js`. */
+  /** The path that browsers request, for instance `/assets/main-4f2a91c0.js`. */
   readonly path: string;
   /**
-   * The bytes as `Bun.file` opens them: what `import … with { type: 'file' }` gives, in the binary
-   * too.
+   * A path for `Bun.file`, as `import … with { type: 'file' }` gives it. It works in the compiled
+   * binary too.
    */
   readonly file: string;
-  /** The same bytes precompressed, where that made them smaller. */
+  /** Precompressed copies, where compression made the file smaller. */
   readonly encodings: { readonly br?: string; readonly gzip?: string };
-  /** With charset for texts. */
+  /** Includes the charset of text files. */
   readonly contentType: string;
-  /** True when the name carries a hash of the content: cached for a year. */
+  /** The name contains a hash of the content, so browsers cache the file for a year. */
   readonly immutable: boolean;
-  /** Quoted, strong, without an encoding's suffix: `"4f2a91c0…"`. */
+  /** Quoted and strong, without the suffix of an encoding: `"4f2a91c0…"`. */
   readonly etag: string;
 };
 

@@ -1,15 +1,15 @@
 import { httpErrors } from '../errors.ts';
 
 /**
- * A picture as a file that can do nothing but be looked at; browsers keep it for `keepSeconds`.
- * @throws http.not_found without one
+ * Serves an image that cannot run anything, SVG included. Browsers cache it for `maxAgeSeconds`.
+ * @throws http.not_found if there is no image
  */
-export function serveIcon(icon: { bytes: Uint8Array; mimeType: string } | undefined, keepSeconds = 3600): Response {
+export function serveIcon(icon: { bytes: Uint8Array; mimeType: string } | undefined, maxAgeSeconds = 3600): Response {
   if (!icon) throw httpErrors.not_found();
   return new Response(new Uint8Array(icon.bytes), {
     headers: {
       'content-type': icon.mimeType,
-      'cache-control': `private, max-age=${keepSeconds}`,
+      'cache-control': `private, max-age=${maxAgeSeconds}`,
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     },
   });

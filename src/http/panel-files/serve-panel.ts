@@ -1,21 +1,21 @@
 import { randomToken } from '../../kernel/index.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
 
-/** What of other sites a page may use: nothing but what an administrator switched on. */
-export type ForeignParts = { turnstile: boolean; telegram: boolean };
+/** Third parties whose scripts the panel may load; an administrator switches them on. */
+export type ThirdParties = { turnstile: boolean; telegram: boolean };
 
-/** Cloudflare Turnstile loads its script and draws its challenge in a frame, both from here. */
+/** Cloudflare Turnstile loads its script and its frame with the challenge from here. */
 const TURNSTILE = 'https://challenges.cloudflare.com';
 /** Telegram's login widget: the script, and the frame with the button. */
 const TELEGRAM_SCRIPT = 'https://telegram.org';
 const TELEGRAM_FRAME = 'https://oauth.telegram.org';
 
 /**
- * No inline script ever runs; Mantine writes style tags, which carry the nonce. `blob:` is for
- * pictures that are fetched with a token. Nothing is loaded from elsewhere but those parts, and no
- * other page may frame this one.
+ * No inline script ever runs. Mantine writes style tags, which carry the nonce. `blob:` is for
+ * images that are fetched with a token. Apart from the enabled third parties nothing loads from
+ * other sites, and no other page may frame this one.
  */
-function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignParts): string {
+function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ThirdParties): string {
   const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
   const frames = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_FRAME] : [])];
   return [
@@ -34,35 +34,35 @@ function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignPa
   ].join('; ');
 }
 
-const A_YEAR = 'public, max-age=31536000, immutable';
+const CACHE_FOR_A_YEAR = 'public, max-age=31536000, immutable';
 
 /**
- * Serves the panel: its files under their own names, and the page for every other address that a
- * browser navigates to. `undefined` for what is neither.
+ * Serves the panel: its files under their names, and the page for every other address that a
+ * browser navigates to. Returns `undefined` for anything else.
  */
-export function createPanelServer(manifest: PanelManifest, foreignParts: () => ForeignParts) {
+export function createPanelServer(manifest: PanelManifest, thirdParties: () => ThirdParties) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));
 
   return function servePanel(request: Request, path: string): Response | undefined {
     const file = files.get(path);
     if (file) return serveFile(request, file);
     if (manifest.indexHtml === '' || !isPageAddress(request, path)) return undefined;
-    return servePage(request, manifest.indexHtml, foreignParts());
+    return servePage(request, manifest.indexHtml, thirdParties());
   };
 }
 
-/** A browser that navigates asks for HTML; scripts, SDKs and missing assets get a plain 404. */
+/** A navigating browser asks for HTML; scripts, SDKs and missing assets get a plain 404. */
 const isPageAddress = (request: Request, path: string): boolean =>
   !/\.[A-Za-z0-9]+$/.test(path) && (request.headers.get('accept') ?? '').includes('text/html');
 
-function servePage(request: Request, indexHtml: string, foreign: ForeignParts): Response {
+function servePage(request: Request, indexHtml: string, thirdParties: ThirdParties): Response {
   const nonce = randomToken(16);
   const page = indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce);
   return new Response(request.method === 'HEAD' ? null : page, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': contentSecurityPolicy(nonce, foreign),
-      // A stored page would meet another answer's nonce.
+      'content-security-policy': contentSecurityPolicy(nonce, thirdParties),
+      // A cached page would carry the nonce of another response.
       'cache-control': 'no-store',
     },
   });
@@ -73,7 +73,7 @@ function serveFile(request: Request, file: PanelFile): Response {
   const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
   const headers = new Headers({
     'content-type': file.contentType,
-    'cache-control': file.immutable ? A_YEAR : 'no-cache',
+    'cache-control': file.immutable ? CACHE_FOR_A_YEAR : 'no-cache',
     etag,
     vary: 'accept-encoding',
   });
@@ -84,14 +84,16 @@ function serveFile(request: Request, file: PanelFile): Response {
   return new Response(request.method === 'HEAD' ? null : Bun.file(stored), { headers });
 }
 
-/** The smallest stored form that the client takes; a weight of zero is a refusal. */
+/** The smallest stored encoding that the client accepts; `q=0` refuses one. */
 function chooseEncoding(file: PanelFile, accepted: string): 'br' | 'gzip' | undefined {
-  const taken = new Set(
+  const acceptedNames = new Set(
     accepted
       .split(',')
       .map((part) => part.trim().toLowerCase())
       .filter((part) => !/;\s*q=0(\.0+)?$/.test(part))
       .map((part) => part.split(';', 1)[0]),
   );
-  return (['br', 'gzip'] as const).find((encoding) => taken.has(encoding) && file.encodings[encoding] !== undefined);
+  return (['br', 'gzip'] as const).find(
+    (encoding) => acceptedNames.has(encoding) && file.encodings[encoding] !== undefined,
+  );
 }

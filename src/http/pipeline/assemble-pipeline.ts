@@ -4,33 +4,33 @@ import { describeValidation } from '../bodies/describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from '../errors.ts';
 import { createMetricsGuard, type Metrics } from '../operator/metrics.ts';
 import type { PanelManifest } from '../panel-files/panel-manifest.ts';
-import { createPanelServer, type ForeignParts } from '../panel-files/serve-panel.ts';
-import type { FindNative } from '../v1/native-routes.ts';
-import type { Authenticators } from './authorize-request.ts';
+import { createPanelServer, type ThirdParties } from '../panel-files/serve-panel.ts';
 import { createClientAddresses } from './client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
-import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
+import { createRequestHandler } from './handle-request.ts';
+import { envelopeOf } from './request-path.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
-import { createKit, type FileBudget, type Kit } from './route-kit.ts';
+import { createKit, type FileStorageConfig, type Kit } from './route-kit.ts';
+import type { Authenticators, FindNativeRoute, RequestHandler, RequestLimits } from './types.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */
   secureCookies: boolean;
   /** SESSION_COOKIE_TRUSTED_URL, exact origins. */
   trustedOrigins: readonly string[];
-  /** TRUSTED_PROXIES as addresses and CIDRs; empty: no proxy is believed. */
+  /** TRUSTED_PROXIES as addresses and CIDRs; empty: no proxy is trusted. */
   trustedProxies: readonly string[];
   /**
-   * Those believed where an address decides: the same, or loopback alone while TRUSTED_PROXIES is
-   * unset.
+   * Proxies trusted for the address that limits and allow lists use: the same as `trustedProxies`,
+   * or only loopback while TRUSTED_PROXIES is unset.
    */
   decidingProxies: readonly string[];
   /** The listener itself speaks TLS. */
   tls: boolean;
-  /** METRICS_TOKEN; empty: only this machine may ask. */
+  /** METRICS_TOKEN; empty: only programs on this machine may read the metrics. */
   metricsToken: string;
-  /** Of a listener that only this machine reaches. */
+  /** Set for a listener that only this machine can reach. */
   hostGuard?: HostGuardConfig | undefined;
 };
 
@@ -39,22 +39,21 @@ export type HttpFoundation = {
   auth: Authenticators;
   limits: RequestLimits;
   panel: PanelManifest;
-  /** Asked for every page: what of other sites it may use now. */
-  foreignParts: () => ForeignParts;
-  findNative: FindNative;
-  files: FileBudget;
+  /** Read for every page: the third parties whose scripts it may load at the moment. */
+  thirdParties: () => ThirdParties;
+  findNativeRoute: FindNativeRoute;
+  files: FileStorageConfig;
   metrics: Metrics;
   clock: Clock;
   logger: Logger;
 };
 
-export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>;
-
 /**
- * Puts the front door before the controllers that `build` gives.
+ * Puts the request pipeline in front of the controllers that `build` returns. `handle` answers one
+ * request: `handle-request.ts` has the steps.
  * @throws Error when a route declares no access
  */
-export function assemble<App extends AnyElysia>(
+export function assemblePipeline<App extends AnyElysia>(
   foundation: HttpFoundation,
   build: (kit: Kit) => App,
 ): { app: App; routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
@@ -63,10 +62,10 @@ export function assemble<App extends AnyElysia>(
   const scopes = createRequestScopes();
   const app = build(createKit(scopes, foundation.files));
   const routes = indexRoutes(app);
-  // Around the controllers, not among them: their types are the panel's typed client, their errors
-  // are answered here.
+  // The error handler wraps the controllers from outside: their own type stays that of the panel's
+  // typed client.
   const guarded = new Elysia({ normalize: false })
-    .onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, error, code))
+    .onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, fromFramework(error, code)))
     .use(app);
   const handle = createRequestHandler({
     app: guarded,
@@ -79,8 +78,8 @@ export function assemble<App extends AnyElysia>(
     guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger) : () => {},
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
-    servePanel: createPanelServer(foundation.panel, foundation.foreignParts),
-    findNative: foundation.findNative,
+    servePanel: createPanelServer(foundation.panel, foundation.thirdParties),
+    findNativeRoute: foundation.findNativeRoute,
     observe: foundation.metrics.observe,
     clock,
     logger,
@@ -88,17 +87,17 @@ export function assemble<App extends AnyElysia>(
   return { app, routes, handle, unlistedProxy: addresses.unlistedProxy };
 }
 
-function answerError(scopes: RequestScopes, request: Request, thrown: unknown, code: string | number): Response {
+function answerError(scopes: RequestScopes, request: Request, error: AppError): Response {
   const { log, requestId } = scopes.of(request);
-  const error = fromFramework(thrown, code);
   logFailure(log, error);
   return errorResponse(error, envelopeOf(new URL(request.url).pathname), requestId);
 }
 
+/** What a controller or the framework threw, as one of the gateway's own errors. */
 function fromFramework(thrown: unknown, code: string | number): AppError {
   if (thrown instanceof ValidationError) return describeValidation(thrown);
   if (code === 'NOT_FOUND') return httpErrors.not_found();
-  // What a body parser throws arrives wrapped.
+  // The framework wraps what a body parser throws.
   if (code === 'PARSE' && thrown instanceof Error) {
     return thrown.cause instanceof AppError ? thrown.cause : httpErrors.bad_body({ cause: thrown });
   }

@@ -1,35 +1,24 @@
-import { type ApiPrincipal, type DecidingIp, type PanelPrincipal, ROLE } from '../../auth/index.ts';
+import { type PanelPrincipal, ROLE } from '../../auth/index.ts';
 import { httpErrors } from '../errors.ts';
-import type { AccessLevel } from './access-levels.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
-import type { RequestScope } from './request-scope.ts';
-
-/**
- * What the front door asks of the auth room. The argument is the `Authorization` header as sent.
- */
-export type Authenticators = {
-  authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  authenticateApiKey(
-    authorization: string | undefined,
-    use: { ip: DecidingIp; purpose: 'submit' | 'read' },
-  ): Promise<ApiPrincipal>;
-};
+import type { Authenticators, RequestScope } from './types.ts';
 
 export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.admin;
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
 
 /**
- * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new
- * level that is not handled here does not compile.
+ * Checks a request's credentials against the access level of its route, and puts the principal into
+ * the scope. A new level that is not handled here does not compile.
+ * @throws auth errors, http.session_required, http.insufficient_privilege, http.origin_forbidden,
+ * http.metrics_forbidden
  */
 export async function authorizeRequest(
   deps: { auth: Authenticators; originGuard: OriginGuardConfig; guardMetrics: (request: Request) => void },
-  level: AccessLevel,
-  request: Request,
-  scope: RequestScope,
+  { request, scope }: { request: Request; scope: RequestScope },
 ): Promise<void> {
+  const level = scope.route.access;
   const authorization = request.headers.get('authorization') ?? undefined;
-  // A key whose budget is used up may still read what it has paid for.
+  // An API key whose budget is used up may still read what it has paid for.
   const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
   const use = { ip: scope.origin.decidingIp, purpose: reads ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
@@ -55,8 +44,8 @@ export async function authorizeRequest(
       scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'apiKeyOrCapability':
-      // A signed address decides alone, whatever key comes along; the controller verifies it before
-      // anything is read.
+      // A signed link is used even if a key is sent too. The controller verifies the link before it
+      // reads anything.
       if (!new URL(request.url).searchParams.has('access'))
         scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;

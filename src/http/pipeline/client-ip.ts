@@ -4,23 +4,23 @@ import type { Clock } from '../../kernel/index.ts';
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** How long a proxy that is not listed is told of after its last request, in seconds. */
+/** How long an unlisted proxy is reported after its last request, in seconds. */
 const UNLISTED_SECONDS = 3600;
 
 export type ClientAddresses = {
-  /** Both addresses of a request, by the address of its peer and its `X-Forwarded-For`. */
+  /** Both addresses of a request, from the peer's address and `X-Forwarded-For`. */
   read(peer: string, forwardedFor: string | null): Pick<RequestOrigin, 'ip' | 'decidingIp'>;
   /**
-   * A peer that forwards for others and is believed for what is shown alone: to limits, all its
-   * clients are one.
+   * A proxy that is trusted for the displayed address but not for limits: limits count all its
+   * clients as one. Set TRUSTED_PROXIES to fix that.
    */
   unlistedProxy(): string | undefined;
 };
 
 /**
- * `trustedProxies` are believed for the address that is shown, `decidingProxies` for the one that
- * decides. They differ while `TRUSTED_PROXIES` is unset: any host of a private network could
- * otherwise choose the address by which it is limited.
+ * `trustedProxies` are trusted for `ip`, the address in logs and the audit log; `decidingProxies`
+ * for `decidingIp`, the one that limits and allow lists use. They differ while `TRUSTED_PROXIES` is
+ * unset: otherwise any host of a private network could choose the address it is limited by.
  */
 export function createClientAddresses(deps: {
   trustedProxies: readonly string[];
@@ -29,14 +29,14 @@ export function createClientAddresses(deps: {
 }): ClientAddresses {
   const shownIp = createClientIp(deps.trustedProxies);
   const decidingIp = createClientIp(deps.decidingProxies);
-  const trusts = createTrust(deps.trustedProxies);
-  const decides = createTrust(deps.decidingProxies);
+  const isTrusted = createProxyCheck(deps.trustedProxies);
+  const isDeciding = createProxyCheck(deps.decidingProxies);
   let unlisted: { peer: string; at: number } | undefined;
 
   return {
     read(peer, forwardedFor) {
       const address = forwardedFor === null ? undefined : parseAddress(peer);
-      if (address && trusts(address) && !decides(address))
+      if (address && isTrusted(address) && !isDeciding(address))
         unlisted = { peer: address.toString(), at: deps.clock.unix() };
       return { ip: shownIp(peer, forwardedFor), decidingIp: decidingIp(peer, forwardedFor) as DecidingIp };
     },
@@ -44,31 +44,33 @@ export function createClientAddresses(deps: {
   };
 }
 
-/** Addresses and CIDRs of proxies whose `X-Forwarded-For` is believed. Empty: nobody's. */
+/**
+ * `trustedProxies`: addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted. Empty: none.
+ */
 export function createClientIp(trustedProxies: readonly string[]) {
-  const trusts = createTrust(trustedProxies);
+  const isTrusted = createProxyCheck(trustedProxies);
 
   /**
-   * The client's address: the peer's own unless the peer is a trusted proxy; then the first
-   * untrusted address of the chain, read from the right. What is no address ends the reading, since
-   * nothing to its left can be believed.
+   * The client's address: the peer's, unless the peer is a trusted proxy. Then it is the first
+   * untrusted address of the chain, read from the right. An entry that is no address ends the
+   * reading, because everything to its left is untrusted too.
    */
   return function clientIp(peer: string, forwardedFor: string | null): string {
     let client = parseAddress(peer);
     if (!client) return peer;
-    if (forwardedFor !== null && trusts(client)) {
+    if (forwardedFor !== null && isTrusted(client)) {
       for (const entry of forwardedFor.split(',').reverse()) {
         const hop = parseAddress(entry.trim());
         if (!hop) break;
         client = hop;
-        if (!trusts(hop)) break;
+        if (!isTrusted(hop)) break;
       }
     }
     return client.toString();
   };
 }
 
-function createTrust(proxies: readonly string[]): (address: ipaddr.IPv4 | ipaddr.IPv6) => boolean {
+function createProxyCheck(proxies: readonly string[]): (address: ipaddr.IPv4 | ipaddr.IPv6) => boolean {
   const ranges: Range[] = proxies.map((entry) =>
     entry.includes('/') ? ipaddr.parseCIDR(entry) : [ipaddr.parse(entry), entry.includes(':') ? 128 : 32],
   );
@@ -76,7 +78,7 @@ function createTrust(proxies: readonly string[]): (address: ipaddr.IPv4 | ipaddr
     ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
 }
 
-/** An address with its port and brackets taken off; IPv4 in IPv6 form becomes IPv4. */
+/** Parses an address without its port and brackets; IPv4 in IPv6 form becomes IPv4. */
 function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
   if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return ipaddr.IPv4.parse(bare);

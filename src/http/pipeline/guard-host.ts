@@ -4,21 +4,21 @@ import { httpErrors } from '../errors.ts';
 
 export type HostGuardConfig = {
   /**
-   * Names under which the panel is known, in lower case and without port; `localhost` and addresses
-   * need no name.
+   * Names under which people open the panel, in lower case and without port. `localhost` and IP
+   * addresses are always allowed.
    */
   names: () => readonly string[];
-  /** Where the listener listens. */
+  /** The port of the listener. */
   port: () => number;
 };
 
-/** Further ones are refused without a line, so that nobody can fill the log. */
+/** Refused names that get a log line; further ones get none, so that the log cannot be flooded. */
 const LOGGED_NAMES = 10;
 
 /**
- * For a listener that only this machine reaches. A page of another site can give its own name this
- * machine's address (DNS rebinding), and its scripts then read what the panel answers; but their
- * requests carry the page's name as `Host`.
+ * Stops DNS rebinding on a listener that only this machine can reach. A page of another site can
+ * point its own name at this machine's address; its scripts could then read the panel's responses.
+ * But their requests carry the page's name as `Host`, and unknown names are refused here.
  * @throws http.host_forbidden
  */
 export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger) {
@@ -32,7 +32,10 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
     const name = host?.hostname ?? '';
     if (!logged.has(name) && logged.size < LOGGED_NAMES) {
       logged.add(name);
-      logger.warn({ host: name }, 'the panel was asked for under a name that it is not known by; see TRUSTED_HOSTS');
+      logger.warn(
+        { host: name },
+        'refused a request for the panel under an unknown host name; if the name is yours, add it to TRUSTED_HOSTS',
+      );
     }
     throw httpErrors.host_forbidden({
       message: `This panel is not known by the name "${name}". If the name is yours, set TRUSTED_HOSTS=${name} and start the gateway again, or set the option ServerAddress to the address under which people reach the panel.`,
@@ -40,9 +43,9 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
   };
 
   /**
-   * Browsers send `Sec-Fetch-Site` only where TLS reaches them, no script can set it, and nobody
-   * has a certificate for the name of somebody else's page. So a proxy that ends TLS is in between.
-   * A page that came here directly names this listener's port.
+   * True when a proxy that terminates TLS stands in front. Browsers send `Sec-Fetch-Site` only over
+   * TLS, no script can set it, and an attacker has no certificate for this name. A page that came
+   * here directly names this listener's port.
    */
   function comesThroughTls(headers: Headers, host: Host): boolean {
     const origin = headers.get('origin');
@@ -64,8 +67,8 @@ function readHost(request: Request): Host | undefined {
 }
 
 /**
- * No name of a page: browsers keep `localhost` and names below it for this machine, and an address
- * is not looked up.
+ * True for hosts that no DNS record can rebind: browsers reserve `localhost` and names below it for
+ * this machine, and IP addresses are not looked up.
  */
 const isLocal = (hostname: string): boolean =>
   hostname === 'localhost' || hostname.endsWith('.localhost') || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;

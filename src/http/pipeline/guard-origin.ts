@@ -6,14 +6,14 @@ export type OriginGuardConfig = {
   secure: boolean;
   /** SESSION_COOKIE_TRUSTED_URL, exact origins. */
   trustedOrigins: readonly string[];
-  /** This listener itself speaks TLS. `X-Forwarded-Proto` is not believed. */
+  /** This listener itself speaks TLS. `X-Forwarded-Proto` is not trusted. */
   tls: boolean;
 };
 
 /**
- * Refuses a refresh or logout that another site's page sends. The origin comes from `Origin`, or
- * from a single `Referer` where there is none; it must be the request's own or a trusted one. Both
- * absent: refused, since every browser sends one with a POST.
+ * Refuses a refresh or logout sent by a page of another site. The origin is `Origin`, or a single
+ * `Referer` if that is absent. It must be the request's own origin or a trusted one. A request with
+ * neither header is refused: every browser sends one with a POST.
  * @throws http.origin_forbidden
  */
 export function guardOrigin(headers: Headers, config: OriginGuardConfig): void {
@@ -29,13 +29,13 @@ export function guardOrigin(headers: Headers, config: OriginGuardConfig): void {
 function claimedOrigin(headers: Headers): string | undefined {
   const origin = headers.get('origin');
   if (origin !== null) {
-    // A repeated header arrives joined by commas; an opaque origin is the word null. Both fail to
-    // equal their own parse.
+    // A repeated header arrives joined by commas, and an opaque origin is the word `null`. Neither
+    // equals its own parsed form.
     return parseOrigin(origin) === origin.toLowerCase() ? origin.toLowerCase() : undefined;
   }
   const referer = headers.get('referer');
-  // Repeated ones arrive joined by a comma and a blank; an address of one page holds neither a
-  // blank nor a second scheme.
+  // Repeated headers arrive joined by a comma and a space. The address of one page contains neither
+  // a space nor a second scheme.
   if (referer === null || /\s|,https?:\/\//i.test(referer)) return undefined;
   return parseOrigin(referer);
 }

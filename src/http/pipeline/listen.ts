@@ -1,9 +1,9 @@
-import type { Peer } from './handle-request.ts';
+import type { RequestHandler } from './types.ts';
 
 export type ListenOptions = {
   host: string;
   port: number;
-  /** File names; both make the listener HTTPS. */
+  /** File names. With them the listener speaks HTTPS. */
   tls?: { certFile: string; keyFile: string };
   /** Default: `IDLE_SECONDS`. */
   idleSeconds?: number;
@@ -14,49 +14,50 @@ export type Listening = {
   /** `http://127.0.0.1:3000` */
   url: string;
   /**
-   * Takes no more connections and resolves when the requests in flight are answered, or after
-   * `drainMs`, when they are cut.
+   * Stops accepting connections and waits for the requests in flight, for at most `drainMs`
+   * milliseconds; then it closes what is left.
    */
   stop(drainMs: number): Promise<void>;
 };
 
 /**
- * Seconds without a byte in either direction until a connection is closed: long enough for a
- * stalled download to recover, short enough that idle connections do not pile up. Handlers that
- * wait longer take it off with `keepOpen`, until their answer is there: clients keep connections
- * for their next request, and one that is never closed would stay for ever once its client is gone.
+ * Seconds without a byte in either direction before a connection is closed: long enough for a
+ * stalled download to recover, short enough that idle connections do not pile up. A handler that
+ * takes longer removes the timeout with `keepOpen`; it is restored when the response is ready.
+ * Clients keep connections for their next request: without the timeout, a connection whose client
+ * is gone would stay open forever.
  */
 const IDLE_SECONDS = 120;
 
 /** @throws the platform's error, for instance `EADDRINUSE` */
-export function listen(handle: (request: Request, peer: Peer) => Promise<Response>, options: ListenOptions): Listening {
+export function listen(handle: RequestHandler, options: ListenOptions): Listening {
   const { idleSeconds = IDLE_SECONDS } = options;
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
     idleTimeout: idleSeconds,
-    // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody
-    // reads is not buffered.
+    // The body readers (`readBody`) enforce the limits, so that the refusal has the gateway's own
+    // format. A body that no handler reads is not buffered.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
-    // Nothing reaches this but a fault of the listener itself; its own page would show the stack.
+    // Only a fault of the listener itself gets here. In development mode it would show a stack.
     development: false,
-    // Outside development the runtime would share the port with another gateway instead of refusing
-    // it.
+    // Otherwise, outside development mode, the runtime would share the port with another gateway
+    // instead of failing.
     reusePort: false,
     error: () => new Response(null, { status: 500 }),
     fetch: async (request, bunServer) => {
-      let isKept = false;
-      const rest = () => bunServer.timeout(request, idleSeconds);
+      let isKeptOpen = false;
+      const restoreTimeout = () => bunServer.timeout(request, idleSeconds);
       const response = await handle(request, {
         address: bunServer.requestIP(request)?.address ?? '',
         keepOpen() {
-          isKept = true;
+          isKeptOpen = true;
           bunServer.timeout(request, 0);
-          return rest;
+          return restoreTimeout;
         },
       });
-      if (isKept && !isEventStream(response)) rest();
+      if (isKeptOpen && !isEventStream(response)) restoreTimeout();
       return response;
     },
   });
@@ -71,6 +72,6 @@ export function listen(handle: (request: Request, peer: Peer) => Promise<Respons
   };
 }
 
-/** Events may be as far apart as they like; whoever sends them puts the limit back. */
+/** Events may be far apart, so the sender of the stream restores the timeout at its end. */
 const isEventStream = ({ headers }: Response): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') === true;

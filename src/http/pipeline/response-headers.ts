@@ -1,48 +1,49 @@
-/** Headers that every answer carries, and those of answers to other sites' pages. */
+/** Headers of every response, and those of responses to pages of other sites. */
 
-/** What a script of another site may read of an answer of an API-key route. */
+/** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
   'x-request-id, retry-after, x-should-retry, idempotent-replayed, content-length, content-range, accept-ranges, etag';
-/** Says that an answer is that of an earlier request with the same Idempotency-Key. */
+/** Marks the response to an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;
 /**
- * SDKs send headers of their own (`x-stainless-…`): any well-formed list is granted, since no
- * cookie ever goes along.
+ * SDKs send headers of their own (`x-stainless-…`), so every well-formed list is allowed. That is
+ * safe because these requests never carry cookies.
  */
 const HEADER_LIST = /^[A-Za-z0-9\-_, ]{1,2000}$/;
 
-export type AnswerHeaders = {
+type ResponseHeaders = {
   requestId: string;
-  /** The answer may be read by other sites' pages. */
+  /** Pages of other sites may read the response. */
   openToOtherSites: boolean;
-  /** Below `/api`: never stored, unless the controller says otherwise. */
+  /** Below `/api`: no cache stores the response unless the controller allows it. */
   noStore: boolean;
   /** The listener itself speaks TLS. */
   tls: boolean;
 };
 
-export function putHeaders(headers: Headers, answer: AnswerHeaders): void {
-  headers.set('x-request-id', answer.requestId);
+/** Sets the common headers; those with a default leave the controller's own value in place. */
+export function setResponseHeaders(headers: Headers, response: ResponseHeaders): void {
+  headers.set('x-request-id', response.requestId);
   headers.set('x-content-type-options', 'nosniff');
   setDefault(headers, 'referrer-policy', 'no-referrer');
   setDefault(headers, 'content-security-policy', "default-src 'none'; frame-ancestors 'none'");
-  if (answer.tls) headers.set('strict-transport-security', 'max-age=31536000');
-  if (answer.noStore) setDefault(headers, 'cache-control', 'no-store');
-  if (answer.openToOtherSites) {
+  if (response.tls) headers.set('strict-transport-security', 'max-age=31536000');
+  if (response.noStore) setDefault(headers, 'cache-control', 'no-store');
+  if (response.openToOtherSites) {
     headers.set('access-control-allow-origin', '*');
     headers.set('access-control-expose-headers', EXPOSED);
   }
 }
 
-/** The answer to a browser's question whether another site's page may call an API-key route. */
+/** The response to a CORS preflight for an API-key route. */
 export function preflightResponse(request: Request, methods: readonly string[]): Response {
-  const asked = request.headers.get('access-control-request-headers') ?? '';
+  const requested = request.headers.get('access-control-request-headers') ?? '';
   return new Response(null, {
     status: 204,
     headers: {
       'access-control-allow-methods': methods.join(', '),
-      'access-control-allow-headers': HEADER_LIST.test(asked) ? asked : 'authorization, content-type',
+      'access-control-allow-headers': HEADER_LIST.test(requested) ? requested : 'authorization, content-type',
       'access-control-max-age': String(PREFLIGHT_SECONDS),
       vary: 'access-control-request-headers',
     },

@@ -1,39 +1,18 @@
 import type { AnyElysia } from 'elysia';
 import { isObject } from '../../kernel/index.ts';
 import { type BodyLimitName, readBodyLimit } from '../bodies/body-limits.ts';
-import {
-  ACCESS_LEVELS,
-  type AccessLevel,
-  isPanelLevel,
-  USER_LIMIT_SCOPES,
-  type UserLimitScope,
-} from './access-levels.ts';
-
-export type DeclaredRoute = {
-  readonly method: string;
-  /** As declared, with `:name` segments. */
-  readonly pattern: string;
-  readonly access: AccessLevel;
-  readonly takesBody: boolean;
-  readonly bodyLimit: BodyLimitName;
-  /** Counted by the Critical limiter: guessing or flooding here does harm. */
-  readonly critical: boolean;
-  /** Counted by a Critical limiter of the signed-in user's own, in this scope. */
-  readonly perUser?: UserLimitScope;
-  /** Counted by the user's limit of model requests. */
-  readonly modelRequest: boolean;
-  /** An API key whose budget is used up may call it; left out, that holds for GET and HEAD. */
-  readonly reads?: boolean;
-};
+import { ACCESS_LEVELS, type AccessLevel, isPanelLevel, USER_LIMIT_SCOPES } from './access-levels.ts';
+import type { DeclaredRoute } from './types.ts';
 
 export type RouteMatch = {
-  readonly route?: DeclaredRoute /** Methods that the path takes. */;
+  readonly route?: DeclaredRoute;
+  /** The methods that the path takes; empty for an unknown path. */
   readonly methods: readonly string[];
 };
 
 export type RouteIndex = {
   readonly routes: readonly DeclaredRoute[];
-  /** `methods` is empty for a path that nobody serves. A trailing slash makes no difference. */
+  /** Ignores a trailing slash. */
   match(method: string, path: string): RouteMatch;
 };
 
@@ -50,13 +29,13 @@ type BodySchema = {
   const?: unknown;
 };
 
-/** An object that names every field it takes, or a list of such. */
+/** True for an object that names every field it takes, and for a list of such objects. */
 const isClosed = ({ additionalProperties, items }: BodySchema): boolean =>
   items ? isClosed(items) : additionalProperties === false;
 
 /**
- * The path of a list, map or text in a body whose size nothing bounds: sizes are checked before
- * what they hold is.
+ * Returns the path of the first list, map or text without a maximum size. Sizes are checked before
+ * content, so that a huge body is refused early.
  */
 function findUnbounded(schema: BodySchema, path: string): string | undefined {
   const { type, properties = {}, patternProperties, items, anyOf = [] } = schema;
@@ -77,9 +56,9 @@ function findUnbounded(schema: BodySchema, path: string): string | undefined {
 }
 
 /**
- * Reads every route of the application with the access that it declares.
- * @throws Error naming the route that declares none, or whose body schema would let unknown fields
- * or endless lists pass: silence means closed.
+ * Reads every route of the application with the access it declares.
+ * @throws Error naming a route that declares no access, or whose body schema would accept unknown
+ * fields or lists of any length
  */
 export function indexRoutes(app: AnyElysia): RouteIndex {
   const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {
@@ -96,11 +75,11 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     const scope = readDetail(hooks.detail, 'x-limit-per-user');
     const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
     if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
-      throw new Error(`The route ${method} ${path} counts per user where no user is known, or in no known scope.`);
+      throw new Error(`The route ${method} ${path} counts per user, but it knows no user or the scope is unknown.`);
     }
     const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
     if (modelRequest && access !== 'apiKey' && !isPanelLevel(access)) {
-      throw new Error(`The route ${method} ${path} counts model requests where no user is known.`);
+      throw new Error(`The route ${method} ${path} counts model requests, but it knows no user.`);
     }
     return {
       method,
@@ -114,23 +93,23 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     };
   });
 
-  const fixed = new Map<string, Map<string, DeclaredRoute>>();
-  const open: { segments: string[]; methods: Map<string, DeclaredRoute> }[] = [];
+  const withoutParameters = new Map<string, Map<string, DeclaredRoute>>();
+  const withParameters: { segments: string[]; methods: Map<string, DeclaredRoute> }[] = [];
   for (const route of routes) methodsOf(route.pattern).set(route.method, route);
 
   function methodsOf(pattern: string): Map<string, DeclaredRoute> {
     const path = trimSlash(pattern);
     if (!path.includes(':')) {
-      const known = fixed.get(path) ?? new Map<string, DeclaredRoute>();
-      fixed.set(path, known);
+      const known = withoutParameters.get(path) ?? new Map<string, DeclaredRoute>();
+      withoutParameters.set(path, known);
       return known;
     }
     const segments = path.split('/');
     const shape = (parts: string[]) => parts.map((part) => (part.startsWith(':') ? ':' : part)).join('/');
-    const known = open.find((entry) => shape(entry.segments) === shape(segments));
+    const known = withParameters.find((entry) => shape(entry.segments) === shape(segments));
     if (known) return known.methods;
     const methods = new Map<string, DeclaredRoute>();
-    open.push({ segments, methods });
+    withParameters.push({ segments, methods });
     return methods;
   }
 
@@ -138,15 +117,15 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     routes,
     match(method, path) {
       const trimmed = trimSlash(path);
-      const methods = fixed.get(trimmed) ?? findOpen(trimmed.split('/'));
+      const methods = withoutParameters.get(trimmed) ?? findByParameters(trimmed.split('/'));
       return methods ? { route: methods.get(method), methods: [...methods.keys()] } : { methods: [] };
     },
   };
 
-  /** Fixed segments win over parameters, from the left, as in the router below. */
-  function findOpen(parts: string[]): Map<string, DeclaredRoute> | undefined {
-    let best: (typeof open)[number] | undefined;
-    for (const entry of open) {
+  /** From the left, a fixed segment wins over a parameter, as in the framework's router. */
+  function findByParameters(parts: string[]): Map<string, DeclaredRoute> | undefined {
+    let best: (typeof withParameters)[number] | undefined;
+    for (const entry of withParameters) {
       if (!fits(entry.segments, parts)) continue;
       if (!best || rank(entry.segments) < rank(best.segments)) best = entry;
     }
@@ -170,7 +149,7 @@ function readAccess(detail: unknown): AccessLevel | undefined {
 function readDeclaredLimit(detail: unknown, route: string): BodyLimitName {
   const declared = readDetail(detail, 'x-body-limit') ?? 'usual';
   const name = readBodyLimit(declared);
-  if (!name) throw new Error(`The route ${route} declares no known limit of its body.`);
+  if (!name) throw new Error(`The route ${route} declares an unknown body limit.`);
   return name;
 }
 

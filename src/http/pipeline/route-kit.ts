@@ -7,22 +7,23 @@ import type { UploadFolder } from '../bodies/upload-folder.ts';
 import { httpErrors } from '../errors.ts';
 import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
 import type { UserLimitScope } from './access-levels.ts';
-import type { RequestScope, RequestScopes } from './request-scope.ts';
+import type { RequestScopes } from './request-scope.ts';
+import type { RequestScope } from './types.ts';
 
-/** Where files of bodies go, and how large one may be. */
-export type FileBudget = { uploads: UploadFolder; maxFileBytes: number };
+/** Where files of bodies are stored, and how large one may be. */
+export type FileStorageConfig = { uploads: UploadFolder; maxFileBytes: number };
 
 /**
- * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`,
- * `origin`, `log`, `keepOpen`, `headersOnly`, `files` (what was taken out of a panel body, where
- * the route lets it), and by the access that the route declares (`{ user: true }`, `{ apiKey: true
- * }`, …) `panel` or `api`, fully typed.
+ * The base of every controller: `new Elysia().use(kit)`. It gives each handler `requestId`,
+ * `origin`, `log`, `keepOpen`, `headersOnly` and `files` (the files extracted from a panel body,
+ * where the route allows files). By the access that the route declares (`{ user: true }`,
+ * `{ apiKey: true }`, …) it adds `panel` or `api`, fully typed.
  *
- * Authentication itself happens at the front door, before a body is read; here a route only says
- * what it needs. Panel routes get their JSON parsed under a cap and checked against `body`; API-key
+ * A route only declares what it needs: the pipeline authenticates before a body is read. For panel
+ * routes the kit parses the JSON under the route's limit and checks it against `body`; API-key
  * routes get the request unread.
  */
-export function createKit(scopes: RequestScopes, room: FileBudget) {
+export function createKit(scopes: RequestScopes, storage: FileStorageConfig) {
   const panelOf = (request: Request): { panel: PanelPrincipal } => {
     const { panel } = scopes.of(request);
     if (!panel) throw new Error('A panel route was reached without a panel user.');
@@ -34,14 +35,14 @@ export function createKit(scopes: RequestScopes, room: FileBudget) {
     return { api };
   };
 
-  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request), room);
+  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request), storage);
 
   return new Elysia({ name: 'kit', normalize: false })
     .derive({ as: 'global' }, ({ request, route }) => {
-      const { requestId, origin, log, keepOpen, headersOnly, body, route: entered } = scopes.of(request);
-      // Two readings of one address must not let a caller in by one route and serve him another (a
-      // `#` in the request line does).
-      if (route !== entered.pattern) throw httpErrors.not_found();
+      const { requestId, origin, log, keepOpen, headersOnly, body, route: admitted } = scopes.of(request);
+      // Access was checked for one route; the framework must not run another. With a `#` in the
+      // request line the two routers read different paths.
+      if (route !== admitted.pattern) throw httpErrors.not_found();
       const files = body?.extracted && { extracted: body.extracted, bodySha256: body.sha256 };
       return { requestId, origin, log, keepOpen, headersOnly, files };
     })
@@ -60,20 +61,18 @@ export function createKit(scopes: RequestScopes, room: FileBudget) {
       admin: { parse, detail: access('admin'), resolve: ({ request }) => panelOf(request) },
       root: { parse, detail: access('root'), resolve: ({ request }) => panelOf(request) },
       refreshCookie: { parse, detail: access('refreshCookie') },
-      /** Counted by the Critical limiter per address, besides its access. */
+      /** Counted by the Critical limiter per address. */
       critical: { detail: { 'x-limit': 'critical' } as object },
       /**
-       * Counted by a Critical limiter of the signed-in user's own, besides the one per address;
-       * each scope counts apart.
+       * Counted by a Critical limiter per signed-in user, in addition to the one per address. Each
+       * scope counts separately.
        */
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
-      /** Which bounds the body has, where it needs more than `usual`. */
+      /** The limits of the body; default: `usual`. */
       bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
-      /** Takes a Security Proof in a header; the handler reads and checks it. */
+      /** The route takes a Security Proof in a header; the handler reads and checks it. */
       proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
-      /**
-       * Counted by the user's limit of model requests, on every route by which a task is submitted.
-       */
+      /** Counted by the user's limit of model requests: on every route that submits a task. */
       modelRequest: { detail: { 'x-limit-model-requests': true } as object },
       operator: { parse: leaveUnread, detail: access('operator') },
       apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },
@@ -89,11 +88,11 @@ export type Kit = ReturnType<typeof createKit>;
 
 const access = (level: string) => ({ 'x-access': level }) as object;
 
-/** `null` says that the body is dealt with; the framework then leaves the request unread. */
+/** `null` tells the framework that the body is handled, so it leaves the request unread. */
 const leaveUnread = () => null;
 
-/** `null` where the route takes no body: what is sent there stays unread. */
-async function readPanelJson(request: Request, scope: RequestScope, { uploads, maxFileBytes }: FileBudget) {
+/** Returns `null` for a route that takes no body; what the client sent stays unread. */
+async function readPanelJson(request: Request, scope: RequestScope, { uploads, maxFileBytes }: FileStorageConfig) {
   const { route, panel } = scope;
   if (!route.takesBody) return null;
   assertJsonType(request);
@@ -104,13 +103,13 @@ async function readPanelJson(request: Request, scope: RequestScope, { uploads, m
   return scope.body.value;
 }
 
-/** A body that names every field it takes; others are refused by name. */
+/** A body that names every field it takes; any other field is refused by name. */
 export const strictObject = <T extends Parameters<typeof t.Object>[0]>(properties: T) =>
   t.Object(properties, { additionalProperties: false });
 
-/** A whole number, never its text: the framework's own integer type would take `"5"` as well. */
+/** A whole number. The framework's own integer type would also accept the text `"5"`. */
 export const whole = (options: { minimum?: number; maximum?: number; description?: string; default?: number } = {}) =>
   t.Number({ multipleOf: 1, ...options });
 
-/** The envelope of success on `/api`. */
+/** The success envelope of `/api`. */
 export const ok = <T>(data: T): { success: true; message: ''; data: T } => ({ success: true, message: '', data });

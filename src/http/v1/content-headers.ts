@@ -1,31 +1,22 @@
 /**
- * How a vendor's bytes go out on our own origin. `link` and `key`: an artifact, fetched by its link
- * or with an API key. `api`: the answer of a relayed call.
+ * What a vendor's bytes are served as. `link`, `key`: an artifact, fetched by its link or with an API
+ * key. `api`: the response of a relayed call.
  */
 export type ContentUse = 'link' | 'key' | 'api';
 
-/**
- * Pictures and sounds may be shown in place; a page, script or drawing of a vendor's is only ever
- * saved.
- */
+/** Types that browsers may display. Pages, scripts and SVG of a vendor are only ever downloaded. */
 const INLINE = /^(?:video|audio|image)\/(?!.*(?:svg|xml))/;
 const API_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream', 'text/plain']);
 const DOWNLOAD = 'application/octet-stream';
 
 const MAX_TYPE = 256;
 const ESSENCE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-/**
- * Values without quotes: what stands in quotes could hold a comma, at which others split the
- * header.
- */
+/** Only unquoted values are kept: a quoted one may contain a comma, at which some readers split. */
 const PARAMETER = /^[a-z0-9-]{1,40}=[a-z0-9!#$&^_.+-]{1,100}$/i;
 const QUOTED_PARAMETER = /^[a-z0-9-]{1,40}="[a-z0-9 !#$&^_.+-]{0,100}"$/i;
 const FILE_NAME = /;[ \t]?filename="?([A-Za-z0-9][A-Za-z0-9._ -]{0,150})"?(?:;|$)/i;
 
-/**
- * A header that is not exactly one media type is none: readers could differ in which part of it
- * counts.
- */
+/** Accepts a header only if it is exactly one media type: otherwise readers could disagree on it. */
 function readMediaType(header: string | undefined): { essence: string; parameters: string[] } | undefined {
   if (header === undefined || header.length > MAX_TYPE) return undefined;
   const [first = '', ...rest] = header.split(';').map((part) => part.trim());
@@ -40,10 +31,7 @@ function allows(use: ContentUse, essence: string): boolean {
   return API_TYPES.has(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 
-/**
- * The vendor's headers with ours put over them: what a browser may do with the bytes is for us to
- * say.
- */
+/** The vendor's headers, overridden by ours: the gateway decides what a browser may do with the bytes. */
 export function contentHeaders(vendor: Record<string, string>, use: ContentUse): Headers {
   const headers = new Headers(vendor);
   const type = readMediaType(vendor['content-type']);
@@ -56,7 +44,7 @@ export function contentHeaders(vendor: Record<string, string>, use: ContentUse):
   }
   headers.set('cache-control', 'private, no-store');
   headers.set('content-security-policy', "sandbox; default-src 'none'");
-  // Links are made to stand in other sites' pages. With an API key no page can embed anything.
+  // Pages of other sites may embed links. With an API key no page can embed anything.
   headers.set('cross-origin-resource-policy', use === 'link' ? 'cross-origin' : 'same-site');
   headers.set('referrer-policy', 'no-referrer');
   headers.set('x-content-type-options', 'nosniff');

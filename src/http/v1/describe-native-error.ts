@@ -11,18 +11,18 @@ const CODES: Record<number, string> = {
 };
 
 /**
- * A failure as plugins present it in their vendor's words: a code by the status, as in new-api.
- * What went wrong inside the gateway or at the vendor stays here. `retryable`: a repeat may succeed
- * and buys nothing twice.
+ * A failure in the form that plugins translate into their vendor's format: one code per status, as
+ * in new-api. Details of failures inside the gateway or at the vendor are left out. `retryable`: a
+ * retry may succeed and buys nothing twice.
  */
 export function describeNativeError(error: AppError, requestId: string): NativeError {
   const httpStatus = statusOf(error);
-  const inside = httpStatus >= 500;
+  const isServerFault = httpStatus >= 500;
   return {
-    code: inside ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),
-    message: inside ? 'Task request failed' : error.message,
+    code: isServerFault ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),
+    message: isServerFault ? 'Task request failed' : error.message,
     httpStatus,
-    retryable: (inside || httpStatus === 429) && !error.doNotRetry,
+    retryable: (isServerFault || httpStatus === 429) && !error.doNotRetry,
     requestId,
   };
 }

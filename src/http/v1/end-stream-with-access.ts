@@ -1,53 +1,51 @@
 import type { AccessWatch } from '../../auth/index.ts';
 import { accessEnded } from './send-events.ts';
 
-/**
- * The last of a vendor's stream: an empty line first, for what of an event has been sent already.
- */
-const LAST = `\n\nevent: error\ndata: ${JSON.stringify({ ...accessEnded().error, type: 'error' })}\n\n`;
+/** The error event at the end. The empty line first ends an event that was sent only in part. */
+const ACCESS_ENDED_EVENT = `\n\nevent: error\ndata: ${JSON.stringify({ ...accessEnded().error, type: 'error' })}\n\n`;
 
 /**
- * A vendor's stream of events, which ends with an error event when its client may not go on,
- * whether the client reads or not. A race of each read against the end would keep every chunk in
- * memory: a promise that waits as long as the stream holds whatever was raced against it.
+ * Passes a vendor's stream of events on, and ends it with an error event when the client's access
+ * ends, whether the client reads or not. `Promise.race` of each read against that end would keep
+ * every chunk in memory: a promise that lives as long as the stream holds everything raced with it.
  */
-export function endWithAccess(body: ReadableStream<Uint8Array>, access: AccessWatch): ReadableStream<Uint8Array> {
+export function endStreamWithAccess(body: ReadableStream<Uint8Array>, access: AccessWatch): ReadableStream<Uint8Array> {
   const { signal } = access;
   const reader = body.getReader();
-  let open: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let over = false;
+  let output: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let hasEnded = false;
 
-  /** False: it was over already. */
+  /** Returns false if the stream had ended before. */
   function end(): boolean {
-    if (over) return false;
-    over = true;
+    if (hasEnded) return false;
+    hasEnded = true;
     signal.removeEventListener('abort', onAbort);
     access.stop();
     void reader.cancel().catch(() => undefined);
     return true;
   }
   function onAbort(): void {
-    // A client that has left cancels the stream itself.
-    if (!access.hasEnded() || !end() || !open) return;
-    open.enqueue(new TextEncoder().encode(LAST));
-    open.close();
+    // When the client leaves, it cancels the stream itself.
+    if (!access.hasEnded() || !end() || !output) return;
+    output.enqueue(new TextEncoder().encode(ACCESS_ENDED_EVENT));
+    output.close();
   }
 
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        open = controller;
+        output = controller;
         if (signal.aborted) onAbort();
         else signal.addEventListener('abort', onAbort, { once: true });
       },
       async pull(controller) {
         try {
           const step = await reader.read();
-          if (over) return;
+          if (hasEnded) return;
           if (!step.done) return controller.enqueue(step.value);
           if (end()) controller.close();
         } catch (error) {
-          // Of a stream that is over already nobody needs to know that it broke.
+          // After the end, a failure of the vendor's stream is of no interest.
           if (end()) throw error;
         }
       },

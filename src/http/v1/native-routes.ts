@@ -1,37 +1,13 @@
-import { ANONYMOUS_OWNER, type AppError, userOwner } from '../../kernel/index.ts';
+import { ANONYMOUS_OWNER, userOwner } from '../../kernel/index.ts';
 import type { ClientRequest, NativeRoute } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
 import { errorResponse, httpErrors } from '../errors.ts';
-import type { Authenticators } from '../pipeline/authorize-request.ts';
-import type { RequestLimits } from '../pipeline/handle-request.ts';
-import type { RequestScope } from '../pipeline/request-scope.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
-import type { DeclaredRoute } from '../pipeline/route-index.ts';
+import type { Authenticators, FindNativeRoute, RequestLimits, RequestScope } from '../pipeline/types.ts';
+import { callerOf, fileStorage } from './caller.ts';
 import { describeNativeError } from './describe-native-error.ts';
-import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
-
-/** A plugin's route as the front door takes it. */
-export type NativeService = {
-  route: DeclaredRoute;
-  methods: readonly string[];
-  answer(request: Request, scope: RequestScope): Promise<Response>;
-  /**
-   * The answer to a failure of this request, in the vendor's words where the plugin has some. Never
-   * rejects.
-   */
-  presentError(error: AppError, request: Request, scope: RequestScope): Promise<Response>;
-  /** Called once the request is answered. */
-  release(): void;
-};
-
-/**
- * Undefined: no serving plugin has this path. Without a `route` it has, but takes other `methods`.
- */
-export type FindNative = (
-  request: Request,
-  path: string,
-) => NativeService | { route?: undefined; methods: readonly string[] } | undefined;
+import type { V1Deps } from './types.ts';
 
 type NativeDeps = V1Deps & {
   auth: Pick<Authenticators, 'authenticateApiKey'>;
@@ -39,20 +15,20 @@ type NativeDeps = V1Deps & {
 };
 
 /**
- * Callers without a valid key whose refusals plugins may put into words at the same time. More get
- * the gateway's own, so that nobody keeps plugins busy without a key.
+ * How many refusals of callers without a valid key plugins may format at the same time. Further
+ * callers get the gateway's own format: without a key, you cannot keep plugins busy.
  */
-const MAX_STRANGERS = 2;
+const MAX_ANONYMOUS_REFUSALS = 2;
 
 /**
- * The routes that serving plugins declare. No other router reads their address: the path that was
- * matched is the one that is served, by the plugins that served at that moment.
+ * The routes that serving plugins declare. Only this router reads their path, so the path that was
+ * matched is the one that is served, by the plugin generation that served at that moment.
  */
-export function createNativeRoutes(deps: NativeDeps): FindNative {
-  let strangers = 0;
+export function createNativeRoutes(deps: NativeDeps): FindNativeRoute {
+  let anonymousRefusals = 0;
 
   return (request, path) => {
-    // With a fragment in the request line, a proxy in front may have read another path.
+    // With a fragment in the request line, a proxy in front may have read a different path.
     if (request.url.includes('#')) return undefined;
     const opened = deps.tasks.openNativeRoute(request.method, path);
     if (!opened) return undefined;
@@ -69,35 +45,35 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
         bodyLimit: opened.type === 'query' ? 'usual' : 'submission',
         critical: false,
         modelRequest: opened.type === 'submit',
-        // What a dynamic route is asked for is known once it is decoded.
+        // What a dynamic route is for is known only after the plugin has decoded the request.
         reads: opened.type !== 'submit',
       },
-      async answer(asked, scope) {
-        if (opened.type === 'query') refuseBody(asked);
+      async answer(received, scope) {
+        if (opened.type === 'query') refuseBody(received);
         if (!scope.api) throw new Error('A native route was reached without an API key.');
-        client = await readClientRequest(asked, opened.params, formLimits(deps, scope.api));
-        // Not before: whoever stops in the middle of a body is cut off.
+        client = await readClientRequest(received, opened.params, fileStorage(deps, scope.api));
+        // After the body: until here the idle timeout cuts off a client that stops sending.
         if (opened.type !== 'query') scope.keepOpen();
-        // HEAD is answered as GET is, and plugins need not know of it.
+        // Plugins see a HEAD as GET.
         if (scope.headersOnly) client = { ...client, method: 'GET' };
         try {
-          return await answer(deps, opened, client, asked, scope);
+          return await answerNative(deps, opened, { client, request: received, scope });
         } finally {
           await client.release();
         }
       },
-      async presentError(error, asked, scope) {
+      async presentError(error, received, scope) {
         const plain = errorResponse(error, 'openai', scope.requestId);
-        const stranger = scope.api === undefined ? 1 : 0;
-        if (strangers + stranger > MAX_STRANGERS) return plain;
-        strangers += stranger;
+        const anonymous = scope.api === undefined ? 1 : 0;
+        if (anonymousRefusals + anonymous > MAX_ANONYMOUS_REFUSALS) return plain;
+        anonymousRefusals += anonymous;
         const owner = scope.api ? userOwner(scope.api.user.id) : ANONYMOUS_OWNER;
-        const seen = client ?? { ...readAddress(asked), params: opened.params, body: { kind: 'none' as const } };
+        const seen = client ?? { ...readAddress(received), params: opened.params, body: { kind: 'none' as const } };
         try {
           const body = await opened.presentError(seen, describeNativeError(error, scope.requestId), { owner });
           return body === undefined ? plain : Response.json(body, { status: plain.status, headers: plain.headers });
         } finally {
-          strangers -= stranger;
+          anonymousRefusals -= anonymous;
         }
       },
       release: () => opened.release(),
@@ -105,13 +81,12 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
   };
 }
 
-async function answer(
+async function answerNative(
   deps: NativeDeps,
   opened: NativeRoute,
-  client: ClientRequest,
-  { headers }: Request,
-  { api, origin, requestId }: RequestScope,
+  { client, request, scope }: { client: ClientRequest; request: Request; scope: RequestScope },
 ): Promise<Response> {
+  const { api, origin, requestId } = scope;
   if (!api) throw new Error('A native route was reached without an API key.');
   let recordSuccess = async () => {};
   const { body, replayed } = await opened.answer({
@@ -121,8 +96,8 @@ async function answer(
     async admit(model) {
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       if (opened.type !== 'dynamic') return;
-      // It turned out to cost money, and was let in as one that reads.
-      await deps.auth.authenticateApiKey(headers.get('authorization') ?? undefined, {
+      // The request was admitted as one that reads, but it costs money: check the key again.
+      await deps.auth.authenticateApiKey(request.headers.get('authorization') ?? undefined, {
         ip: origin.decidingIp,
         purpose: 'submit',
       });
@@ -133,7 +108,7 @@ async function answer(
   return Response.json(body, replayed ? { headers: { [REPLAYED]: 'true' } } : {});
 }
 
-/** GET may carry the headers of a body: many clients send them always. */
+/** GET may carry the headers of a body, because many clients always send them. */
 function refuseBody({ method, headers, body }: Request): void {
   const reads = method === 'GET' || method === 'HEAD';
   if (reads || body === null || mediaType(headers) === '' || headers.get('content-length') === '0') return;

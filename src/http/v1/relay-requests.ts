@@ -3,25 +3,32 @@ import { AppError } from '../../kernel/index.ts';
 import type { ClientRequest, RelayAnswer, RelayCall, Tasks } from '../../tasks/index.ts';
 import { readAddress, requestedModel } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
+import { callerOf } from './caller.ts';
 import type { ContentUse } from './content-headers.ts';
-import { endWithAccess } from './end-stream-with-access.ts';
+import { endStreamWithAccess } from './end-stream-with-access.ts';
 import { contentResponse } from './send-content.ts';
 import { openStream } from './send-events.ts';
-import { callerOf } from './task-routes.ts';
 
 type Kind = Parameters<Tasks['relay']['takes']>[0];
-/** `access`: what a stream ends with; it is stopped with the answer. */
-type Creation = { request: Request; api: ApiPrincipal; requestId: string; access?: AccessWatch };
-type Asked = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
+type Creation = {
+  kind: Kind;
+  request: Request;
+  api: ApiPrincipal;
+  requestId: string;
+  client: ClientRequest;
+  /** Ends a streamed answer with its client's access; stopped when the answer has ended. */
+  access?: AccessWatch;
+};
+type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
+type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & { kind: Kind; id: string };
 
 /**
- * A creation that is the relay's, answered by the vendor; undefined: it is a plugin's, or nobody's.
+ * Forwards a creation whose model a relay channel serves, and returns the vendor's answer. Undefined
+ * if no relay channel serves the model.
  */
 export async function createRelayed(
   tasks: Tasks,
-  kind: Kind,
-  { request, api, requestId, access }: Creation,
-  client: ClientRequest,
+  { kind, request, api, requestId, client, access }: Creation,
 ): Promise<Response | undefined> {
   if (!tasks.relay.takes(kind, requestedModel(client))) return undefined;
   const headers = Object.fromEntries(request.headers);
@@ -29,29 +36,27 @@ export async function createRelayed(
   return relayedResponse(answer, 'api', access);
 }
 
-/** Asks the vendor for an object of the caller's own. Throws `tasks.not_found`. */
+/** Forwards a call on one of the caller's own objects to its vendor. @throws tasks.not_found */
 export async function forwardRelayed(
   tasks: Tasks,
-  kind: Kind,
-  { request, api, keepOpen, watchAccess }: Asked,
-  id: string,
-  call: Pick<RelayCall, 'operation' | 'headersOnly'>,
+  { request, api, keepOpen, watchAccess }: ForwardScope,
+  { kind, id, ...call }: ForwardCall,
 ): Promise<Response> {
-  // A download is never still for long, and the place of a client who does not read it is given to
-  // others.
+  // A download keeps its idle timeout: a client that does not read must free its slot.
   if (call.operation !== 'content') keepOpen();
   const { query } = readAddress(request);
   const headers = Object.fromEntries(request.headers);
   const use = call.operation === 'content' ? 'key' : 'api';
-  const ask = (signal: AbortSignal) => tasks.relay.forward(api.user.id, kind, id, { ...call, query, headers, signal });
-  if (!watchAccess || !query.stream) return relayedResponse(await ask(request.signal), use);
+  const forward = (signal: AbortSignal) =>
+    tasks.relay.forward(api.user.id, kind, id, { ...call, query, headers, signal });
+  if (!watchAccess || !query.stream) return relayedResponse(await forward(request.signal), use);
   const access = watchAccess(api, request.signal);
-  return relayedResponse(await openStream(access, ask), use, access);
+  return relayedResponse(await openStream(access, forward), use, access);
 }
 
 const NOT_FOUND = ['tasks.task_not_found', 'tasks.not_found', 'http.not_found'];
 
-/** What a plugin made, else what the relay did. */
+/** Serves a plugin's object, or if there is none, one that the relay created. */
 export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promise<Response>): Promise<T | Response> {
   try {
     return await own();
@@ -61,18 +66,18 @@ export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promi
   }
 }
 
-/** A vendor's bytes on our own origin are held down as those of artifacts are. */
+/** A vendor's bytes on our own origin get the same protective headers as artifacts. */
 function relayedResponse(answer: RelayAnswer, use: ContentUse, access?: AccessWatch): Response {
   const isEvents = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
-  const ends = access && isEvents && answer.body instanceof ReadableStream;
-  if (!ends) access?.stop();
-  const body = ends ? endWithAccess(answer.body as ReadableStream<Uint8Array>, access) : answer.body;
+  const isWatched = access && isEvents && answer.body instanceof ReadableStream;
+  if (!isWatched) access?.stop();
+  const body = isWatched ? endStreamWithAccess(answer.body as ReadableStream<Uint8Array>, access) : answer.body;
   const response = contentResponse({ ...answer, body }, use);
   if (isEvents) {
-    // Nothing in between may gather the events (nginx does unless told).
+    // Proxies must not buffer the events; nginx does by default.
     response.headers.set('x-accel-buffering', 'no');
-    // It may be silent for as long as the vendor thinks, and its connection has no limit of idle
-    // time that could end it later.
+    // The stream may be silent for as long as the vendor works, so its connection has no idle
+    // timeout; it must end with the stream.
     response.headers.set('connection', 'close');
   }
   if (answer.replayed) response.headers.set(REPLAYED, 'true');

@@ -1,28 +1,28 @@
 import { Elysia } from 'elysia';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { forwardRelayed } from './relay-requests.ts';
-import type { V1Deps } from './task-routes.ts';
+import type { V1Deps } from './types.ts';
 
 /**
- * What OpenAI's API can do with an object that plugins' tasks cannot: only objects that a relay
- * channel's vendor made have it.
+ * Operations of OpenAI's API that plugins' tasks do not support. They work only on objects that the
+ * vendor of a relay channel created.
  */
 export function relayRoutes(kit: Kit, { tasks }: V1Deps) {
   return new Elysia({ name: 'v1-relay' })
     .use(kit)
     .post(
       '/v1/responses/:response_id/cancel',
-      (scope) => forwardRelayed(tasks, 'response', scope, scope.params.response_id, { operation: 'cancel' }),
+      (scope) => forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'cancel' }),
       { apiKey: true, detail: { tags: ['Responses'], summary: 'Cancel a response of a relay channel’s vendor' } },
     )
     .delete(
       '/v1/responses/:response_id',
-      (scope) => forwardRelayed(tasks, 'response', scope, scope.params.response_id, { operation: 'delete' }),
+      (scope) => forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'delete' }),
       { apiKey: true, detail: { tags: ['Responses'], summary: 'Delete a response at a relay channel’s vendor' } },
     )
     .delete(
       '/v1/videos/:task_id',
-      (scope) => forwardRelayed(tasks, 'video', scope, scope.params.task_id, { operation: 'delete' }),
+      (scope) => forwardRelayed(tasks, scope, { kind: 'video', id: scope.params.task_id, operation: 'delete' }),
       { apiKey: true, detail: { tags: ['Videos'], summary: 'Delete a video at a relay channel’s vendor' } },
     );
 }

@@ -5,24 +5,25 @@ import { readClientRequest, readRelayableRequest, requestedModel } from '../bodi
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { callerOf, fileStorage } from './caller.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
-import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
+import type { V1Deps } from './types.ts';
 
-/** What the gateway itself reads; all other members are the plugin's. */
+/** The members that the gateway reads; the plugin reads all others. */
 const REQUEST = {
   type: 'object' as const,
   required: ['model'],
   properties: {
     model: { type: 'string' as const },
     input: { description: 'What to make: a text, or messages.' },
-    stream: { type: 'boolean' as const, description: 'The answer is a stream of events.' },
-    background: { type: 'boolean' as const, description: 'The answer does not wait for the task; it is read later.' },
+    stream: { type: 'boolean' as const, description: 'Answer with a stream of events.' },
+    background: { type: 'boolean' as const, description: 'Answer without waiting for the task; read it later.' },
   },
 };
 
 /**
- * OpenAI's responses API over plugins that claim `proto_responses`, and over the relay for other
+ * OpenAI's responses API: plugins that claim `proto_responses` serve it, the relay serves other
  * models.
  */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
@@ -32,20 +33,20 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/responses',
       async ({ request, api, origin, requestId, log, keepOpen, set }) => {
-        // Before a form with files would be read.
+        // Checked here, before a form with files would be read.
         const type = mediaType(request.headers);
         if (type !== '' && !isJsonType(type)) {
           throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
         }
-        const { client: read, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
+        const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
         const access = watchAccess(api, request.signal);
         const client = { ...read, signal: access.signal };
-        // Then the answer stops the watch.
+        // A streamed answer stops the access watch itself.
         let isStream = false;
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           const onEnd = keepOpen();
-          const relayed = await createRelayed(tasks, 'response', { request, api, requestId, access }, client);
+          const relayed = await createRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
           if (relayed) {
             isStream = true;
             return relayed;
@@ -54,7 +55,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           const answer = await tasks.createResponse(callerOf(api), requestId, client);
           if (answer.replayed) set.headers[REPLAYED] = 'true';
           if (answer.kind === 'object') {
-            // The answer was waited for, which may have taken long.
+            // Waiting for the answer may have taken long.
             if (access.hasEnded()) throw authErrors.access_ended();
             return answer.response;
           }
@@ -63,7 +64,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           return sendEvents(access, events, {
             lastEvent,
             heartbeatMs: deps.heartbeatMs,
-            onFailure: (error) => log.error({ err: error }, 'the stream of a response broke'),
+            onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
             onEnd,
           });
         } finally {
@@ -76,7 +77,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         modelRequest: true,
         bodyLimit: 'relay',
         detail: {
-          summary: 'Create a response: waited for, streamed ("stream") or in the background ("background")',
+          summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
           requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
         },
       },
@@ -85,13 +86,15 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       '/v1/responses/:response_id',
       async ({ request, params, api, keepOpen }) => {
         keepOpen();
-        const client = await readClientRequest(request, params, formLimits(deps, api));
+        const client = await readClientRequest(request, params, fileStorage(deps, api));
         return findOrRelay(
           () => tasks.retrieveResponse(api.user.id, params.response_id, client),
           () =>
-            forwardRelayed(tasks, 'response', { request, api, keepOpen, watchAccess }, params.response_id, {
-              operation: 'retrieve',
-            }),
+            forwardRelayed(
+              tasks,
+              { request, api, keepOpen, watchAccess },
+              { kind: 'response', id: params.response_id, operation: 'retrieve' },
+            ),
         );
       },
       { apiKey: true, detail: { summary: 'Read a response' } },
@@ -99,8 +102,8 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
 }
 
 /**
- * The events of a response, and the error that takes the place of the next one when its client may
- * not go on.
+ * The events of a response as server-sent events. `lastEvent` is the error to send when the client's
+ * access ends; it has the next sequence number.
  */
 function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
   let sequence = 0;

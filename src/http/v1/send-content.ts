@@ -4,7 +4,7 @@ import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
 import { streamChunks } from './stream-chunks.ts';
 
-/** The client's side of a content request; its disconnect ends the vendor's transfer. */
+/** The client's side of a content request. When the client disconnects, the vendor's transfer ends. */
 function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {
   return {
     requestId,
@@ -16,15 +16,15 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
 
 const BYTES = { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } as const;
 
-/** The answers of a content route, for the description of the interface. */
+/** The responses of a content route, for the OpenAPI document. */
 export const CONTENT_ANSWERS = {
-  '200': { description: 'The bytes as the vendor sends them; above 1 MiB without Content-Length', ...BYTES },
-  '206': { description: 'The part that Range asked for', ...BYTES },
-  '304': { description: 'What the client has is still good' },
-  '416': { description: 'There is no such part' },
+  '200': { description: 'The bytes as the vendor sends them; without Content-Length above 1 MiB', ...BYTES },
+  '206': { description: 'The part that Range requested', ...BYTES },
+  '304': { description: 'The copy that the client has is current' },
+  '416': { description: 'The content has no such part' },
 } as const;
 
-/** What a route that takes an API key or a link knows of a request for an artifact. */
+/** The parts of a request that serving an artifact needs. `api` is unset for a link without a key. */
 export type ContentScope = {
   request: Request;
   api: ApiPrincipal | undefined;
@@ -33,15 +33,21 @@ export type ContentScope = {
   headersOnly: boolean;
 };
 
+/** The artifact that a signed link opens, and what the owner of an API key gets instead. */
+type ContentSource = {
+  artifact: { taskId: string; artifactKey: string };
+  byKey: (api: ApiPrincipal, client: ContentRequest) => Promise<Response>;
+};
+
 /**
- * An artifact for whoever has its link, else what `byKey` answers the owner of an API key. A link
- * decides alone: with one that is not valid, a key that comes along opens nothing.
+ * Serves an artifact to anyone with a signed link to it, or calls `byKey` for the owner of an API
+ * key. A link overrides a key: with an invalid link, the key in the same request opens nothing.
+ * @throws auth.api_key_missing, and what the task engine throws
  */
 export async function sendContent(
-  { request, api, origin, requestId, headersOnly }: ContentScope,
-  artifact: { taskId: string; artifactKey: string },
   tasks: Tasks,
-  byKey: (api: ApiPrincipal, client: ContentRequest) => Promise<Response>,
+  { request, api, origin, requestId, headersOnly }: ContentScope,
+  { artifact, byKey }: ContentSource,
 ): Promise<Response> {
   const client = contentRequest(request, requestId, headersOnly);
   const access = new URL(request.url).searchParams.getAll('access');
@@ -55,19 +61,16 @@ export async function sendContent(
   });
 }
 
-/** How long a client may take for one chunk: as long as the listener lets connections idle. */
+/** How long a client may take for one chunk: the same as the listener's idle timeout. */
 const STALL_MS = 120_000;
 
-/**
- * Statuses whose answers have no body, whatever their sender adds (RFC 9110 15.3.5, 15.3.6,
- * 15.4.5).
- */
+/** Statuses without a body, even if the vendor sends one (RFC 9110 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS = [204, 205, 304];
 
-/** A vendor may send any three digits: what is none of HTTP's statuses is his failure. */
+/** A vendor may send any three digits; a number that is no HTTP status becomes 502. */
 export function contentResponse({ status, headers, body }: Content, use: ContentUse): Response {
-  const isKnown = status >= 200 && status <= 599;
-  const init = { status: isKnown ? status : 502, headers: contentHeaders(headers, use) };
+  const isHttpStatus = status >= 200 && status <= 599;
+  const init = { status: isHttpStatus ? status : 502, headers: contentHeaders(headers, use) };
   if (status === 204 || status === 205) init.headers.delete('content-length');
   if (BODILESS.includes(status)) for (const name of ['content-type', 'content-disposition']) init.headers.delete(name);
   if (body instanceof ReadableStream) {

@@ -1,9 +1,9 @@
 import { type AccessWatch, authErrors } from '../../auth/index.ts';
 
-/** `id`: what a client that comes back says that it has seen. */
+/** `id`: a client that reconnects sends the last one it received. */
 export type ServerEvent = { id?: string; event: string; data: unknown };
 
-/** Nothing in between may gather the events (nginx does unless told). */
+/** Proxies must not buffer the events; nginx does by default. */
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
@@ -13,27 +13,27 @@ const STREAM_HEADERS = {
 
 const HEARTBEAT = ': PING\n\n';
 /**
- * Heartbeats in a row for which there was no room until a client that keeps its connection but
- * reads nothing is cut off.
+ * Heartbeats in a row that found the client's buffer full before the client is disconnected: it
+ * keeps its connection open but reads nothing.
  */
 const MAX_MISSED_BEATS = 8;
 
 type StreamOptions = {
   heartbeatMs: number;
-  /** What the client is told when its access ends before the events do. */
+  /** The event to send when the client's access ends before the events do. */
   lastEvent: () => ServerEvent;
   onFailure: (error: unknown) => void;
   onEnd: () => void;
 };
 
-/** How an error looks on the surfaces of OpenAI. */
+/** The error `access_ended` in OpenAI's format. */
 export function accessEnded() {
   const { message } = authErrors.access_ended();
   return { error: { message, type: 'authentication_error', code: 'access_ended', param: null } };
 }
 
-/** Opens what is streamed; where that fails nothing is watched any more. */
-export async function openStream<T>(access: AccessWatch, open: (left: AbortSignal) => Promise<T>): Promise<T> {
+/** Opens a stream; if that fails, stops the access watch. */
+export async function openStream<T>(access: AccessWatch, open: (signal: AbortSignal) => Promise<T>): Promise<T> {
   try {
     return await open(access.signal);
   } catch (error) {
@@ -43,12 +43,15 @@ export async function openStream<T>(access: AccessWatch, open: (left: AbortSigna
 }
 
 /**
- * Events as a stream of server-sent events, `data` as JSON on one line. An event is asked for when
- * the client has room for it, and in between a comment every `heartbeatMs` tells that the
- * connection lives. When the client leaves, `events` is ended by its `return`; what it waits for
- * must end by the signal of `access` as well. When the access ends, `lastEvent` says so. When
- * `events` throws, the stream ends where it is, as it does when `events` is through: what the
- * client should know of a failure is an event.
+ * Sends events as server-sent events, with `data` as JSON on one line. The next event is requested
+ * when the client's buffer has space. In between, a comment every `heartbeatMs` keeps the connection
+ * alive.
+ *
+ * - The client leaves: `events` is ended by its `return`. Whatever `events` waits for must also end
+ *   by the signal of `access`.
+ * - The client's access ends: `lastEvent` is sent, then the stream closes.
+ * - `events` ends or throws: the stream closes. A failure that the client should know about must be
+ *   an event.
  */
 export function sendEvents(
   access: AccessWatch,
@@ -58,16 +61,16 @@ export function sendEvents(
   const { signal } = access;
   const iterator = events[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
-  let open: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let heart: ReturnType<typeof setInterval> | undefined;
-  let over = false;
+  let output: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let heartbeat: ReturnType<typeof setInterval> | undefined;
+  let hasEnded = false;
   let missedBeats = 0;
 
-  /** False: it was over already. */
+  /** Returns false if the stream had ended before. */
   function end(): boolean {
-    if (over) return false;
-    over = true;
-    clearInterval(heart);
+    if (hasEnded) return false;
+    hasEnded = true;
+    clearInterval(heartbeat);
     signal.removeEventListener('abort', leave);
     access.stop();
     onEnd();
@@ -76,9 +79,9 @@ export function sendEvents(
   function leave(): void {
     if (!end()) return;
     void iterator.return?.().catch(onFailure);
-    if (!access.hasEnded() || !open) return;
-    open.enqueue(encoder.encode(frame(lastEvent())));
-    open.close();
+    if (!access.hasEnded() || !output) return;
+    output.enqueue(encoder.encode(frame(lastEvent())));
+    output.close();
   }
 
   function beat(controller: ReadableStreamDefaultController<Uint8Array>): void {
@@ -96,16 +99,16 @@ export function sendEvents(
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        open = controller;
+        output = controller;
         if (signal.aborted) leave();
-        if (over) return access.hasEnded() ? undefined : controller.close();
+        if (hasEnded) return access.hasEnded() ? undefined : controller.close();
         signal.addEventListener('abort', leave, { once: true });
-        heart = setInterval(() => beat(controller), heartbeatMs);
+        heartbeat = setInterval(() => beat(controller), heartbeatMs);
       },
       async pull(controller) {
         try {
           const next = await iterator.next();
-          if (over) return;
+          if (hasEnded) return;
           if (!next.done) return controller.enqueue(encoder.encode(frame(next.value)));
         } catch (error) {
           onFailure(error);
@@ -114,7 +117,7 @@ export function sendEvents(
       },
       cancel: leave,
     },
-    // One event ahead of the client at most: a slow one shall not fill the memory.
+    // At most one event ahead of the client, so that a slow client cannot fill the memory.
     { highWaterMark: 1 },
   );
   return new Response(body, { headers: STREAM_HEADERS });

@@ -6,16 +6,15 @@ import { readClientRequest, readRelayableRequest, requestedModel } from '../bodi
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { callerOf, fileStorage } from './caller.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
+import type { V1Deps } from './types.ts';
 
-/** A link to an artifact of this key opens this address too (as in new-api). */
+/** A link to an artifact with this key also opens the video's address, as in new-api. */
 const LINKED_ARTIFACT = 'video';
 
-/**
- * OpenAI's video API over plugins that claim `proto_video`, and over the relay for other models.
- */
+/** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
@@ -23,12 +22,15 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
   const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
     const { request, headersOnly } = scope;
     const id = params.task_id;
-    return sendContent(scope, { taskId: id, artifactKey: LINKED_ARTIFACT }, tasks, (api, client) =>
-      findOrRelay(
-        async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client), 'key'),
-        () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
-      ),
-    );
+    return sendContent(tasks, scope, {
+      artifact: { taskId: id, artifactKey: LINKED_ARTIFACT },
+      byKey: (api, client) =>
+        findOrRelay(
+          async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client), 'key'),
+          () =>
+            forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
+        ),
+    });
   };
 
   return new Elysia({ name: 'v1-videos', tags: ['Videos'] })
@@ -36,11 +38,11 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/videos',
       async ({ request, api, origin, requestId, keepOpen, set }) => {
-        const { client, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
+        const { client, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const relayed = await createRelayed(tasks, 'video', { request, api, requestId }, client);
+          const relayed = await createRelayed(tasks, { kind: 'video', request, api, requestId, client });
           if (relayed) return relayed;
           assertForPlugin();
           const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
@@ -59,16 +61,16 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         return findOrRelay(
           async () => {
             const task = await ownVideo(tasks, api, id);
-            return tasks.renderVideo(task, await readClientRequest(request, params, formLimits(deps, api)));
+            return tasks.renderVideo(task, await readClientRequest(request, params, fileStorage(deps, api)));
           },
-          () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'retrieve' }),
+          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );
       },
       { apiKey: true, detail: { summary: 'Read a video' } },
     )
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Download a video; takes Range and conditional headers', responses: CONTENT_ANSWERS },
+      detail: { summary: 'Download a video; supports Range and conditional headers', responses: CONTENT_ANSWERS },
     })
     .head('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
@@ -76,7 +78,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     });
 }
 
-/** One's own task in the words of this surface: what is not there is `not_found`. */
+/** The caller's own task. A missing one is `not_found`, as OpenAI's API calls it. */
 async function ownVideo(tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> {
   try {
     return await tasks.own(api.user.id, id);

@@ -3,13 +3,13 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { readClientRequest } from '../../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/gateway.ts';
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
+const budget = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(null);
 const FORM = 'application/x-www-form-urlencoded';
 
 const read = (type: string, body: string, query = '') =>

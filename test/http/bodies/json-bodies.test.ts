@@ -10,7 +10,7 @@ import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
 import { createFileExtractor } from '../../../src/http/bodies/extract-files.ts';
 import { readClientRequest, readRelayableRequest } from '../../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import type { ClientRequest } from '../../../src/tasks/index.ts';
 import { restoreFiles } from '../../../src/tasks/vendor/restore-files.ts';
@@ -23,17 +23,17 @@ const RUNS = { seed: 20_261_122, numRuns: 60 };
 
 let onDisk = 0;
 const endless = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
-const room = {
-  take(user: number | null, bytes: number) {
-    endless.take(user, bytes);
+const budget = {
+  reserve(user: number | null, bytes: number) {
+    endless.reserve(user, bytes);
     onDisk += bytes;
   },
-  give(user: number | null, bytes: number) {
-    endless.give(user, bytes);
+  release(user: number | null, bytes: number) {
+    endless.release(user, bytes);
     onDisk -= bytes;
   },
 };
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(1);
+const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(1);
 const limits = { uploads, maxFileBytes: MAX_FILE_BYTES };
 
 /** In chunks, as it comes over a connection that declares no length. */
@@ -180,7 +180,7 @@ describe('files in JSON', () => {
           const sent = JSON.stringify(texts.map((parts) => parts.join('')));
           const extractor = createFileExtractor({ ...limits, limit: BODY_LIMITS.relay });
           const bytes = Buffer.from(sent);
-          for (let at = 0; at < bytes.length; at += size) await extractor.take(bytes.subarray(at, at + size));
+          for (let at = 0; at < bytes.length; at += size) await extractor.write(bytes.subarray(at, at + size));
           const { rest, files } = await extractor.end();
           const value = JSON.parse(Buffer.from(rest).toString());
           const body = { kind: 'json', value, extracted: files } as const;

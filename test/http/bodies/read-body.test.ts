@@ -32,7 +32,7 @@ describe('bad input has a clear answer', () => {
     code: string,
     says: string,
   ][] = [
-    ['broken JSON', '{"name": "ab"', JSON_TYPE, 400, 'BAD_JSON', 'no valid JSON'],
+    ['broken JSON', '{"name": "ab"', JSON_TYPE, 400, 'BAD_JSON', 'not valid JSON'],
     ['endless nesting', `${'['.repeat(300)}${' '.repeat(9)}${']'.repeat(300)}`, JSON_TYPE, 400, 'BAD_JSON', 'too deep'],
     ['an empty body', '', JSON_TYPE, 400, 'BAD_JSON', 'empty'],
     ['a body that is no UTF-8', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 400, 'BAD_JSON', 'UTF-8'],
@@ -62,7 +62,7 @@ describe('bad input has a clear answer', () => {
       {},
       400,
       'VALIDATION_FAILED',
-      'Unknown field "colour": remove it. Taken here: name, count, tags, mode.',
+      'Unknown field "colour": remove it. Accepted here: name, count, tags, mode.',
     ],
     [
       'a wrong type',
@@ -246,15 +246,15 @@ describe('large bodies over a real connection', () => {
 });
 
 describe('slow loris', () => {
-  const PACE = { windowMs: 100, leastBytes: 1000, totalMs: 1000 };
+  const RATE = { windowMs: 100, minBytes: 1000, totalMs: 1000 };
   /** Of which a busy machine alone breaks nothing. */
-  const CALM_PACE = { windowMs: 3000, leastBytes: 1000, totalMs: 60_000 };
+  const CALM_RATE = { windowMs: 3000, minBytes: 1000, totalMs: 60_000 };
   let server: Listening;
   beforeAll(() => {
     server = listen(
       async (request) => {
         try {
-          const pace = request.url.endsWith('/calm') ? CALM_PACE : PACE;
+          const pace = request.url.endsWith('/calm') ? CALM_RATE : RATE;
           return Response.json((await readBody(request, 1024 * 1024, pace)).byteLength);
         } catch (error) {
           return errorResponse(toAppError(error), 'openai', 'request');
@@ -298,7 +298,7 @@ describe('slow loris', () => {
       async start(controller) {
         // Enough for the first window, and no more before the second.
         controller.enqueue(new Uint8Array(2000));
-        await Bun.sleep(CALM_PACE.windowMs + 100);
+        await Bun.sleep(CALM_RATE.windowMs + 100);
         controller.enqueue(new Uint8Array(2000));
         controller.close();
       },
@@ -306,7 +306,7 @@ describe('slow loris', () => {
     expect(await (await fetch(new URL('/calm', server.url), { method: 'POST', body })).json()).toBe(4000);
     const request = new Request('http://gateway.local/', { method: 'POST', body: new Uint8Array(500_000) });
     let size = 0;
-    for await (const chunk of streamBody(request, 1024 * 1024, PACE)) {
+    for await (const chunk of streamBody(request, 1024 * 1024, RATE)) {
       await Bun.sleep(300);
       size += chunk.byteLength;
     }

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/gateway.ts';
 
-const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
+const budget = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(null);
 const SIZE = 1024 * 1024;
 
 async function upload(byte: number) {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { Elysia } from 'elysia';
 import { readClientRequest } from '../../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploads, type UploadFolder } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder, type UploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
 import { silentLogger } from '../../../src/kernel/index.ts';
 import type { ClientRequest } from '../../../src/tasks/index.ts';
@@ -26,7 +26,7 @@ const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes
  * Room for one file of the largest size and a little more for each user, for two of them at once.
  */
 const USER_BYTES = CAP + MIB;
-const room = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
+const budget = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
 
 let server: Listening;
 let uploads: UploadFolder;
@@ -36,7 +36,7 @@ const userOf = ({ headers }: Request) => Number(headers.get('x-user') ?? 1);
 let work: (client: ClientRequest) => Promise<unknown> = async () => ({});
 
 beforeAll(() => {
-  uploads = openUploads({ folder, room, logger: silentLogger });
+  uploads = openUploadFolder({ folder, budget, logger: silentLogger });
   const app = openKit({
     routes: (kit) =>
       new Elysia().use(kit).post(
@@ -353,7 +353,7 @@ describe('temporary files', () => {
     const lines: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void lines.push(message) };
     writeFileSync(blocked, 'a file where the folder should be');
-    const blockedUploads = openUploads({ folder: blocked, room, logger });
+    const blockedUploads = openUploadFolder({ folder: blocked, budget, logger });
     expect(lines.join()).toContain('cannot be stored');
     const read = (body: string) =>
       readClientRequest(
@@ -414,14 +414,14 @@ describe('temporary files', () => {
     const used = join(temporaryFolder(), 'uploads');
     mkdirSync(used);
     for (const name of ['abc.part', 'notes.txt']) writeFileSync(join(used, name), 'x');
-    openUploads({ folder: used, room, logger: silentLogger });
+    openUploadFolder({ folder: used, budget, logger: silentLogger });
     expect(readdirSync(used)).toEqual(['notes.txt']);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   test('a folder that was tidied away is made again', async () => {
     const tidied = join(temporaryFolder(), 'a', 'uploads');
-    const tidiedUploads = openUploads({ folder: tidied, room, logger: silentLogger });
+    const tidiedUploads = openUploadFolder({ folder: tidied, budget, logger: silentLogger });
     rmSync(tidied, { recursive: true });
     const writer = tidiedUploads.of(1).begin();
     await writer.write(new Uint8Array(200_000).fill(7));

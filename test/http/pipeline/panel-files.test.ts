@@ -127,7 +127,7 @@ describe('the page', () => {
       let on = false;
       const switched = openKit({
         panel: manifest,
-        foreignParts: () => ({ turnstile: on && turnstile, telegram: on && telegram }),
+        thirdParties: () => ({ turnstile: on && turnstile, telegram: on && telegram }),
       });
       const policy = async () => {
         const { headers } = await call(switched, { path: '/sign-in', headers: HTML });

@@ -3,7 +3,7 @@
  * for it.
  */
 import { expect, test } from 'bun:test';
-import { endWithAccess } from '../../../src/http/v1/end-stream-with-access.ts';
+import { endStreamWithAccess } from '../../../src/http/v1/end-stream-with-access.ts';
 
 const MIB = 1024 * 1024;
 
@@ -36,7 +36,7 @@ test('200,000 chunks of 1 KB leave nothing behind while the stream goes on', asy
     { pull: (controller) => controller.enqueue(new Uint8Array(1000)) },
     { highWaterMark: 0 },
   );
-  const reader = endWithAccess(body, access).getReader();
+  const reader = endStreamWithAccess(body, access).getReader();
   const before = usedMemory();
   for (let i = 0; i < 200_000; i += 1) await reader.read();
   expect(usedMemory() - before).toBeLessThan(20 * MIB);
@@ -51,7 +51,7 @@ test('a stream that nobody reads ends at once, and so does the vendor’s', asyn
       cancelled = true;
     },
   });
-  const stream = endWithAccess(body, access);
+  const stream = endStreamWithAccess(body, access);
   end();
   expect([cancelled, stops()]).toEqual([true, 1]);
   expect(await new Response(stream).text()).toContain('"code":"access_ended"');
@@ -65,7 +65,7 @@ test('what came before the end stands before the last event', async () => {
       vendor = controller;
     },
   });
-  const text = new Response(endWithAccess(body, access)).text();
+  const text = new Response(endStreamWithAccess(body, access)).text();
   vendor?.enqueue(new TextEncoder().encode('data: 1\n\n'));
   await Bun.sleep(5);
   end();

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
@@ -45,11 +45,11 @@ const modelRequests = async () => {
 };
 const app = openKit({
   limits: { modelRequests },
-  findNative: createNativeRoutes({
+  findNativeRoute: createNativeRoutes({
     tasks: greedy as Tasks,
-    uploads: openUploads({
+    uploads: openUploadFolder({
       folder: temporaryFolder(),
-      room: createUploadBudget({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
+      budget: createUploadBudget({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
       logger: silentLogger,
     }),
     maxFileBytes: 1024,
@@ -216,7 +216,7 @@ describe('the limit of model requests', () => {
 
 test('a fault while the way is looked for is answered like every other: with a body, an id and a log line', async () => {
   const broken = openKit({
-    findNative: () => {
+    findNativeRoute: () => {
       throw new Error(SECRET_CAUSE);
     },
   });

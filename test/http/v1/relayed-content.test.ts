@@ -23,7 +23,7 @@ test.each([
   }
 });
 
-test('the body of an answer that has none is let go', async () => {
+test('the stream of a status without a body is cancelled', async () => {
   let cancelled = false;
   const body = new ReadableStream<Uint8Array>({
     cancel() {
@@ -37,20 +37,21 @@ test('the body of an answer that has none is let go', async () => {
 const tasks = { relay: { forward: async () => answer } } as unknown as Tasks;
 const api = { user: { id: 1 }, key: { id: 2 } } as ApiPrincipal;
 
-test('a stream of events, which may be silent, ends with its connection', async () => {
+test('an event stream of a vendor may be silent, so its connection closes with it', async () => {
   const events = { ...answer, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: bytes };
   const streaming = { relay: { forward: async () => events } } as unknown as Tasks;
-  const asked = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
-  const { headers } = await forwardRelayed(streaming, 'response', asked, 'r', { operation: 'retrieve' });
+  const scope = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
+  const call = { kind: 'response', id: 'r', operation: 'retrieve' } as const;
+  const { headers } = await forwardRelayed(streaming, scope, call);
   expect([headers.get('connection'), headers.get('x-accel-buffering')]).toEqual(['close', 'no']);
 });
 
-test('slow reading: a download that nobody reads loses its connection, what waits for the vendor keeps it', async () => {
+test('slow reading: a download keeps its idle timeout, calls that wait for the vendor do not', async () => {
   const kept: string[] = [];
   for (const operation of ['content', 'retrieve', 'cancel', 'delete'] as const) {
     const request = new Request('http://gateway.local/v1/videos/v');
-    const asked = { request, api, keepOpen: () => void kept.push(operation) };
-    await forwardRelayed(tasks, 'video', asked, 'v', { operation });
+    const scope = { request, api, keepOpen: () => void kept.push(operation) };
+    await forwardRelayed(tasks, scope, { kind: 'video', id: 'v', operation });
   }
   expect(kept).toEqual(['retrieve', 'cancel', 'delete']);
 });

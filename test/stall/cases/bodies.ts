@@ -3,16 +3,16 @@ import { BODY_LIMITS, type BodyLimitName } from '../../../src/http/bodies/body-l
 import { readUrlencoded } from '../../../src/http/bodies/collect-form.ts';
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
-import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/gateway.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const MIB = 1024 * 1024;
 const CHUNK = 64 * 1024;
-const uploads = openUploads({
+const uploads = openUploadFolder({
   folder: join(temporaryFolder(), 'uploads'),
-  room: { take() {}, give() {} },
+  budget: { reserve() {}, release() {} },
   logger: silentLogger,
 }).of(1);
 const storage = { uploads, maxFileBytes: 64 * MIB };

@@ -3,13 +3,13 @@ import type { Auth } from '../../../auth/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
-export type MadeDemoChannel = {
+export type DemoChannel = {
   channel: { id: number; name: string; models: string[]; taskPluginKey: string | null };
   /** False: it was there already. */
   created: boolean;
 };
 
-type SetupDeps = { auth: Auth; audit: RecordAudit; demoChannel: () => Promise<MadeDemoChannel> };
+type SetupDeps = { auth: Auth; audit: RecordAudit; demoChannel: () => Promise<DemoChannel> };
 
 export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
   return new Elysia({ normalize: false, tags: ['Set-up'] })

@@ -14,20 +14,20 @@ export type PublicProvider = {
   scopes: string;
 };
 
-export type OperationDeps = {
+export type StatusDeps = {
   auth: Auth;
   publicSettings: () => PublicSettings;
-  /** The added providers that can be used now. */
+  /** The custom providers that are usable now. */
   publicProviders: () => Promise<PublicProvider[]>;
-  /** What people agree to, empty where there is nothing. */
+  /** The texts that people agree to; empty if there is none. */
   legalTexts: () => { user_agreement: string; privacy_policy: string };
   version: string;
   /** Unix seconds. */
   startedAt: number;
 };
 
-/** What the panel needs before sign-in. */
-export function operationRoutes(kit: Kit, deps: OperationDeps) {
+/** What the panel needs to know before sign-in. */
+export function statusRoutes(kit: Kit, deps: StatusDeps) {
   const { auth } = deps;
   return new Elysia({ normalize: false, tags: ['Operation'] })
     .use(kit)

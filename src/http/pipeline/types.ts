@@ -1,0 +1,105 @@
+/**
+ * The types that the steps of a request share: route → access → body → answer. This file imports no
+ * behaviour.
+ */
+import type { ApiPrincipal, DecidingIp, PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
+import type { AppError, Logger } from '../../kernel/index.ts';
+import type { BodyLimitName } from '../bodies/body-limits.ts';
+import type { JsonBody } from '../bodies/read-json.ts';
+import type { AccessLevel, UserLimitScope } from './access-levels.ts';
+
+/**
+ * The connection of a request, as the listener knows it. `keepOpen` removes the connection's idle
+ * timeout and returns a function that restores it.
+ */
+export type Peer = { address: string; keepOpen: () => () => void };
+
+/** Answers one request; never rejects. */
+export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>;
+
+/** A route with what it declares: access, limits, body. */
+export type DeclaredRoute = {
+  readonly method: string;
+  /** As declared, with `:name` segments. */
+  readonly pattern: string;
+  readonly access: AccessLevel;
+  readonly takesBody: boolean;
+  readonly bodyLimit: BodyLimitName;
+  /** Counted by the Critical limiter: guessing or flooding here does harm. */
+  readonly critical: boolean;
+  /** Counted by a Critical limiter per signed-in user, in this scope. */
+  readonly perUser?: UserLimitScope;
+  /** Counted by the user's limit of model requests. */
+  readonly modelRequest: boolean;
+  /**
+   * An API key whose budget is used up may still call this route. Default: true for GET and HEAD.
+   */
+  readonly reads?: boolean;
+};
+
+/** What the pipeline knows of one request before a controller sees it. */
+export type RequestScope = {
+  readonly requestId: string;
+  readonly origin: RequestOrigin;
+  /** Adds the request id to each line. */
+  readonly log: Logger;
+  /**
+   * Removes the idle timeout of this connection: for answers that stream or take minutes. A handler
+   * that streams events calls the returned function when the stream ends.
+   */
+  readonly keepOpen: () => () => void;
+  readonly route: DeclaredRoute;
+  /** The request is a HEAD. Its handler runs as GET and need not open a body. */
+  readonly headersOnly: boolean;
+  panel?: PanelPrincipal;
+  api?: ApiPrincipal;
+  /** The JSON of a panel request, once read. Its files are removed after the answer. */
+  body?: JsonBody;
+};
+
+/** Checks credentials. `authorization` is the `Authorization` header as sent. */
+export type Authenticators = {
+  authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
+  authenticateApiKey(
+    authorization: string | undefined,
+    use: { ip: DecidingIp; purpose: 'submit' | 'read' },
+  ): Promise<ApiPrincipal>;
+};
+
+/** Each function counts one request and throws when there were too many. */
+export type RequestLimits = {
+  /** All of `/api`, per address. */
+  api(ip: DecidingIp): Promise<void>;
+  /** All routes marked `critical` together, per address. */
+  critical(ip: DecidingIp): Promise<void>;
+  /** All routes of one scope together, per user. */
+  user(userId: number, scope: UserLimitScope): Promise<void>;
+  /**
+   * All routes marked `modelRequest` together, per user. Call the returned function after an answer
+   * with a status below 400.
+   */
+  modelRequests(userId: number, group: string): Promise<() => Promise<void>>;
+};
+
+/** A plugin's own route, opened for one request. */
+export type NativeRouteHandler = {
+  route: DeclaredRoute;
+  methods: readonly string[];
+  answer(request: Request, scope: RequestScope): Promise<Response>;
+  /**
+   * The response to a failure of this request, in the vendor's format where the plugin has one.
+   * Never rejects.
+   */
+  presentError(error: AppError, request: Request, scope: RequestScope): Promise<Response>;
+  /** Call this once the request is answered. */
+  release(): void;
+};
+
+/**
+ * Finds the plugin that serves `path`. Undefined: no plugin serves it. Without a `route`: a plugin
+ * serves the path, but only with other `methods`.
+ */
+export type FindNativeRoute = (
+  request: Request,
+  path: string,
+) => NativeRouteHandler | { route?: undefined; methods: readonly string[] } | undefined;

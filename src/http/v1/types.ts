@@ -1,0 +1,17 @@
+import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import type { UploadFolder } from '../bodies/upload-folder.ts';
+
+/** What every route for API clients needs. */
+export type V1Deps = {
+  tasks: Tasks;
+  uploads: UploadFolder;
+  /** The largest file in a body. */
+  maxFileBytes: number;
+  /** Throws when the key's own lists exclude the model or the address. */
+  assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: DecidingIp }) => void;
+  /** Ends a stream when its user or key may no longer read it. */
+  watchAccess: Auth['watchAccess'];
+  /** Milliseconds between two keep-alive comments of a stream. */
+  heartbeatMs: number;
+};
