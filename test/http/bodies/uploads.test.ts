@@ -354,7 +354,7 @@ describe('temporary files', () => {
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void lines.push(message) };
     writeFileSync(blocked, 'a file where the folder should be');
     const blockedUploads = openUploadFolder({ folder: blocked, budget, logger });
-    expect(lines.join()).toContain('cannot be stored');
+    expect(lines.join()).toContain('cannot write to the upload folder');
     const read = (body: string) =>
       readClientRequest(
         new Request('http://gateway.local/v1/videos', {

@@ -64,7 +64,7 @@ describe('the Critical limit per user', () => {
     expect(order).toEqual(['api', 'critical', 'user']);
   });
 
-  const nobody = 'counts per user where no user is known, or in no known scope.';
+  const nobody = 'counts per user, but it knows no user or the scope is unknown.';
 
   test('a route that declares it where no user is known, or in an unknown scope, stops the start', () => {
     const routes: [string, (kit: Kit) => unknown][] = [
@@ -137,7 +137,7 @@ describe('the limit of model requests', () => {
     const build = (kit: Kit): unknown =>
       new Elysia().use(kit).post('/api/odd', () => ok(1), { public: true, modelRequest: true });
     expect(() => openKit({ routes: (kit) => build(kit) as Elysia })).toThrow(
-      'The route POST /api/odd counts model requests where no user is known.',
+      'The route POST /api/odd counts model requests, but it knows no user.',
     );
   });
 });

@@ -71,7 +71,7 @@ describe('a route without access is refused at the start', () => {
     ],
     [
       'declares a limit of its body that nobody knows',
-      'The route POST /api/loose declares no known limit of its body.',
+      'The route POST /api/loose declares an unknown body limit.',
       {
         routes: (kit) =>
           new Elysia().use(kit).post('/api/loose', () => ok(1), {
