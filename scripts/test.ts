@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { provideServices } from '../test/support/provide-services.ts';
 import { buildExecutable } from './build.ts';
 import { listFiles, root } from './hash-inputs.ts';
+import { planRun } from './plan-test-run.ts';
 import { reachTests } from './reach-tests.ts';
 import { addCounts, type Counts, formatCounts, readCounts, readFailures } from './test-counts.ts';
 import { type Duration, describeSlowest, readDurations } from './test-durations.ts';
@@ -14,17 +15,20 @@ const SLOWEST = 30;
 
 /**
  * npm test [-- options, files or folders]: builds what is stale, provides PostgreSQL, Redis and
- * Chromium, runs the tests and ends with what failed and one line of counts. Files run side by side
- * in processes of their own, three more than there are cores, since many wait. Those of the sandbox
- * and those named `*.serial.test.ts` measure time or memory: they run afterwards, one by one.
+ * Chromium, runs the tests and ends with what failed and one line of counts. `planRun` says which
+ * files run side by side.
  *
- * `--full` runs every test on both databases and with more rounds; `--changed` runs what the
- * changes since `main` can reach; `--slowest` lists the files and tests that took longest.
+ * `--full` runs every test on both databases, with more rounds, and the files `*.full.test.ts` that
+ * run otherwise only when you name them; `--changed` runs what the changes since `main` can reach;
+ * `--slowest` lists the files and tests that took longest.
  */
 async function main(args: string[]): Promise<number> {
   const options = new Set(args.filter((arg) => arg.startsWith('--')));
   const unknown = [...options].find((option) => !(OPTIONS as readonly string[]).includes(option));
-  const selected = selectFiles(args.filter((arg) => !arg.startsWith('--')));
+  const selected = selectFiles(
+    args.filter((arg) => !arg.startsWith('--')),
+    options.has('--full'),
+  );
   const files = options.has('--changed') ? reachTests(await changedFiles(), selected) : selected;
   if (unknown !== undefined || selected.length === 0) {
     console.error(unknown ? `Unknown option ${unknown}; there are ${OPTIONS.join(', ')}` : 'No test files match');
@@ -37,58 +41,63 @@ async function main(args: string[]): Promise<number> {
   const { built, path } = await buildExecutable();
   if (built) console.error(`${path} built`);
   const services = await provideServices(process.env);
-  let running: Bun.Subprocess | null = null;
+  const running = new Set<Bun.Subprocess>();
   let interrupted = false;
   const interrupt = (): void => {
     interrupted = true;
-    running?.kill('SIGTERM');
+    for (const child of running) child.kill('SIGTERM');
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
 
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-tests-'));
-  const lanes = [
-    {
-      files: longestFirst(files.filter((file) => !isSerial(file))),
-      flags: [`--parallel=${availableParallelism() + 3}`],
-    },
-    { files: files.filter(isOfSandbox), flags: ['--parallel=1'] },
-    { files: files.filter((file) => isSerial(file) && !isOfSandbox(file)), flags: ['--parallel=1'] },
-  ];
   let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   const durations: Duration[] = [];
-  try {
-    for (const [index, lane] of lanes.entries()) {
-      if (lane.files.length === 0 || interrupted) continue;
-      const reportFile = join(folder, `${index}.xml`);
-      const child = Bun.spawn(
-        [
-          ...[process.execPath, 'test', ...lane.flags, '--timeout=120000', '--no-orphans'],
-          ...['--reporter=junit', `--reporter-outfile=${reportFile}`],
-          ...lane.files.map((file) => `./${file}`),
-        ],
-        {
-          cwd: root,
-          // Without it some tests start the program from source, which takes four times as much
-          // work.
-          env: {
-            TASKGATE_BINARY: join(root, path),
-            ...process.env,
-            ...services.environment,
-            ...(options.has('--full') ? { TASKGATE_FULL_TESTS: '1' } : {}),
-          },
-          stdin: 'ignore',
-          stdout: 'inherit',
-          stderr: 'inherit',
+  const run = async (group: readonly string[], workers: number, isSilent = false): Promise<void> => {
+    if (group.length === 0 || interrupted) return;
+    const reportFile = join(folder, `${group[0]?.replaceAll('/', '-')}.xml`);
+    const output = isSilent ? 'pipe' : 'inherit';
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        'test',
+        `--parallel=${workers}`,
+        '--timeout=120000',
+        '--no-orphans',
+        '--reporter=junit',
+        `--reporter-outfile=${reportFile}`,
+        ...group.map((file) => `./${file}`),
+      ],
+      {
+        cwd: root,
+        // Without TASKGATE_BINARY some tests start the program from source: four times the work.
+        env: {
+          TASKGATE_BINARY: join(root, path),
+          ...process.env,
+          ...services.environment,
+          ...(options.has('--full') ? { TASKGATE_FULL_TESTS: '1' } : {}),
         },
-      );
-      running = child;
-      const code = await child.exited;
-      const report = existsSync(reportFile) ? readFileSync(reportFile, 'utf8') : '';
-      counts = addCounts(counts, readCounts(report, lane.files, code));
-      failures.push(...readFailures(report, lane.files));
-      durations.push(...readDurations(report));
-    }
+        stdin: 'ignore',
+        stdout: output,
+        stderr: output,
+      },
+    );
+    running.add(child);
+    const texts = [child.stdout, child.stderr].map((stream) => (stream ? new Response(stream).text() : ''));
+    const code = await child.exited;
+    running.delete(child);
+    for (const text of await Promise.all(texts)) if (text !== '') process.stderr.write(text);
+    const report = existsSync(reportFile) ? readFileSync(reportFile, 'utf8') : '';
+    counts = addCounts(counts, readCounts(report, group, code));
+    failures.push(...readFailures(report, group));
+    durations.push(...readDurations(report));
+  };
+  try {
+    const cores = availableParallelism();
+    const plan = planRun(files);
+    // Many tests wait: three more workers than cores keep the cores busy.
+    await run(plan.parallel, cores + 3);
+    await Promise.all([run(plan.serial, 1), run(plan.besideSerial, Math.max(1, cores - 1), plan.serial.length > 0)]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await services.stop();
@@ -100,25 +109,12 @@ async function main(args: string[]): Promise<number> {
   return counts.failed > 0 || interrupted ? 1 : 0;
 }
 
-/**
- * Files that start executables or a browser take a minute, the others seconds: last of all, one of
- * them would run alone.
- */
-const longestFirst = (files: readonly string[]): string[] => {
-  const isLong = (file: string): boolean => /^test\/(binary|factory|panel)\//.test(file);
-  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
-};
-
-const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
-
-const isSerial = (file: string): boolean => file.endsWith('.serial.test.ts') || isOfSandbox(file);
-
-function selectFiles(args: readonly string[]): string[] {
-  const all = listFiles('test').filter((file) => file.endsWith('.test.ts') || file.endsWith('.test.tsx'));
+function selectFiles(args: readonly string[], isFull: boolean): string[] {
   const wanted = args.map((arg) => relative(root, resolve(arg)));
-  return all.filter(
-    (file) => wanted.length === 0 || wanted.some((path) => file === path || file.startsWith(`${path}/`)),
-  );
+  return listFiles('test')
+    .filter((file) => file.endsWith('.test.ts') || file.endsWith('.test.tsx'))
+    .filter((file) => wanted.length === 0 || wanted.some((path) => file === path || file.startsWith(`${path}/`)))
+    .filter((file) => isFull || !file.endsWith('.full.test.ts') || wanted.includes(file));
 }
 
 /**

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { insecureHost } from '../support/browser.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Administrator, ask, ROOT, until } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
@@ -173,7 +174,7 @@ describe('sessions', () => {
     await heading(page, 'Sign in').waitFor();
   });
 
-  test('revoked while a part of the page is loading: it leads there by itself', async () => {
+  testInFullRun('revoked while a part of the page is loading: it leads there by itself', async () => {
     const page = await openAs('rea', '/profile', 'Profile');
     const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await page.route('**/api/user/sessions', async (route) => {
@@ -265,7 +266,7 @@ describe('authenticator app', () => {
 });
 
 describe('passkeys', () => {
-  test('added with a name, renamed, asked for as a proof, deleted', async () => {
+  testInFullRun('added with a name, renamed, asked for as a proof, deleted', async () => {
     const page = await openAs('kim', '/security', 'Security');
     await plugInPasskeys(page);
     await button(page, 'Add a passkey').click();
@@ -306,7 +307,7 @@ describe('passkeys', () => {
     await list.waitFor({ state: 'detached' });
   });
 
-  test('where the browser has none, the reason stands in their place', async () => {
+  testInFullRun('where the browser has none, the reason stands in their place', async () => {
     await makeUser(one.root(), 'lan');
     const at = `http://${insecureHost}:${one.gateway().port}`;
     const { page } = await one.openAs({ username: 'lan', password }, '/security', { at });
@@ -511,7 +512,7 @@ describe('the frame', () => {
     await heading(page, 'Security').waitFor();
   });
 
-  test('on a phone the navigation is a drawer, and pages fit, by day and night', async () => {
+  testInFullRun('on a phone the navigation is a drawer, and pages fit, by day and night', async () => {
     await makeUser(one.root(), 'fon');
     const { page } = await one.openAs({ username: 'fon', password }, '/', { viewport: screens.phone });
     await accountMenu(page, 'fon').waitFor();

@@ -4,6 +4,7 @@ import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
 import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/affiliate-code.ts';
 import { readResetLink } from '../../src/panel/pages/accounts/reset-link.ts';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
+import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
 import {
@@ -304,7 +305,14 @@ describe('a forgotten password', () => {
     await holds(field(page, 'E-mail'), 'nobody@example.net');
   });
 
-  test.each(['', '?email=ada%40example.net', '?token=abc', '?email=nobody&token=abc', '?email=a%40b.cd&token=%00'])(
+  const deadLinks = [
+    '?email=nobody&token=abc',
+    '',
+    '?email=ada%40example.net',
+    '?token=abc',
+    '?email=a%40b.cd&token=%00',
+  ];
+  test.each(IS_FULL_RUN ? deadLinks : deadLinks.slice(0, 1))(
     'a link that ends in %p is dead and offers a new one',
     async (search) => {
       const { page } = await openHere();
@@ -333,7 +341,7 @@ describe('a forgotten password', () => {
   });
 });
 
-test('Chinese too', async () => {
+testInFullRun('Chinese too', async () => {
   const { page } = await openHere({ locale: 'zh-CN' });
   for (const [path, name] of [
     ['/sign-up', '创建账号'],
@@ -346,7 +354,7 @@ test('Chinese too', async () => {
   }
 });
 
-test.each([
+testInFullRun.each([
   ['light', 'desk'],
   ['dark', 'phone'],
 ] as const)('%s, on a %s: no barriers on any page, nothing wider than the screen', async (colorScheme, screen) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Gateway, ROOT, setUp, until } from '../support/gateway.ts';
 import {
   accountMenu,
@@ -162,7 +163,7 @@ describe('from the terminal’s link to a first video', () => {
     await accountMenu(page).waitFor();
   });
 
-  test('a demo channel that cannot be is said, and left out', async () => {
+  testInFullRun('a demo channel that cannot be is said, and left out', async () => {
     const gateway = await one.start();
     const { page } = await one.openKept({ at: gateway.url });
     await page.route('**/api/setup/demo-channel', (route) =>
@@ -177,7 +178,7 @@ describe('from the terminal’s link to a first video', () => {
     await accountMenu(page).waitFor();
   });
 
-  test('dark on a desk, light on a phone: no barriers, nothing wider than the screen', async () => {
+  testInFullRun('dark on a desk, light on a phone: no barriers, nothing wider than the screen', async () => {
     const gateway = await one.start();
     const { page } = await one.openKept({ at: gateway.url });
     const inspect = async (): Promise<void> => {
@@ -338,7 +339,7 @@ describe('reading it', () => {
     await heading(page, '登录').waitFor();
   });
 
-  test.each([
+  testInFullRun.each([
     ['light', 'desk'],
     ['dark', 'desk'],
     ['light', 'phone'],
@@ -394,7 +395,7 @@ describe('what is loaded', () => {
     expect(kilobytes, biggest(sizes)).toBeLessThanOrEqual(250);
   });
 
-  test.each([
+  testInFullRun.each([
     ['/tasks', 'Tasks'],
     ['/playground', 'Playground'],
     ['/channels', 'Channels'],

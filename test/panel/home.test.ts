@@ -1,6 +1,7 @@
 /** The home page in the browser, against the compiled binary and the demo vendor. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import {
@@ -132,7 +133,7 @@ describe('a gateway at work', () => {
     await page.waitForURL(`${one.origin()}/tasks?scope=all`);
   });
 
-  test('who stands on a button by keyboard stays there while the figures beside it change', async () => {
+  testInFullRun('who stands on a button by keyboard stays there while the figures beside it change', async () => {
     const page = await open('root');
     let message = '20 tasks are overdue';
     await page.route('**/api/attention', (route) => {
@@ -150,7 +151,7 @@ describe('a gateway at work', () => {
     await focused(attention.getByRole('link'));
   });
 
-  test('has no barriers and no sideways scrolling, on desk and phone, by day and night', async () => {
+  testInFullRun('has no barriers and no sideways scrolling, on desk and phone, by day and night', async () => {
     const page = await open('root');
     for (const [viewport, colorScheme] of [
       [screens.desk, 'light'],

@@ -1,6 +1,7 @@
 /** API keys and what they spend. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { alert, findBarriers, findOverflow, heading, password, screens, see, told, useOnePanel } from './harness.ts';
 
@@ -166,29 +167,32 @@ describe('API keys', () => {
     await heading(page, 'API keys').waitFor();
   });
 
-  test('beyond the first hundred: one is named where bills are those of it, and its page of the list ends with it', async () => {
-    const collector = { username: 'collector', password };
-    await one.root().call('POST', '/api/user', collector);
-    const { body } = await ask(`${one.origin()}/api/user/login`, { body: collector });
-    const token = (body.data as { access_token: string }).access_token;
-    for (let count = 1; count <= 101; count += 1) {
-      await ask(`${one.origin()}/api/token`, { token, body: { name: `Key ${count}` } });
-    }
-    const list = await ask(`${one.origin()}/api/token?page=6`, { token });
-    const [last] = (list.body.data as { items: { id: number; name: string }[] }).items;
-    const { page } = await one.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desk });
-    const chosen = page.getByRole('combobox', { name: 'API key' });
-    await until('it is named', async () => (await chosen.inputValue()) === last?.name);
+  testInFullRun(
+    'beyond the first hundred: one is named where bills are those of it, and its page of the list ends with it',
+    async () => {
+      const collector = { username: 'collector', password };
+      await one.root().call('POST', '/api/user', collector);
+      const { body } = await ask(`${one.origin()}/api/user/login`, { body: collector });
+      const token = (body.data as { access_token: string }).access_token;
+      for (let count = 1; count <= 101; count += 1) {
+        await ask(`${one.origin()}/api/token`, { token, body: { name: `Key ${count}` } });
+      }
+      const list = await ask(`${one.origin()}/api/token?page=6`, { token });
+      const [last] = (list.body.data as { items: { id: number; name: string }[] }).items;
+      const { page } = await one.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desk });
+      const chosen = page.getByRole('combobox', { name: 'API key' });
+      await until('it is named', async () => (await chosen.inputValue()) === last?.name);
 
-    await page.goto(`${one.origin()}/keys?page=6`);
-    await button(page, `Actions for ${last?.name}`).click();
-    await page.getByRole('menuitem', { name: 'Delete' }).click();
-    await dialog(page).getByRole('button', { name: 'Delete key' }).click();
-    await page.waitForURL(/page=5/);
-    await until('twenty keys', async () => (await page.getByRole('row').count()) === 21);
-  });
+      await page.goto(`${one.origin()}/keys?page=6`);
+      await button(page, `Actions for ${last?.name}`).click();
+      await page.getByRole('menuitem', { name: 'Delete' }).click();
+      await dialog(page).getByRole('button', { name: 'Delete key' }).click();
+      await page.waitForURL(/page=5/);
+      await until('twenty keys', async () => (await page.getByRole('row').count()) === 21);
+    },
+  );
 
-  test('the limits stay open while the last one is taken out', async () => {
+  testInFullRun('the limits stay open while the last one is taken out', async () => {
     const { id } = await one
       .root()
       .call<{ id: number }>('POST', '/api/token', { name: 'Fenced', allow_ips: ['10.0.0.1'] });
@@ -244,7 +248,7 @@ describe('usage', () => {
   });
 });
 
-test('on a phone, by night: pages fit and have no barriers', async () => {
+testInFullRun('on a phone, by night: pages fit and have no barriers', async () => {
   await one.root().createKey({ name: 'A key with a remarkably long name for one phone' });
   const page = await openAt('/keys', 'API keys', { viewport: screens.phone, colorScheme: 'dark' });
   for (const [path, name] of [

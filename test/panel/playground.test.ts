@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
 import { codeGenerators } from '../../src/panel/pages/playground/generate-code.ts';
 import { insecureHost } from '../support/browser.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
 import { alert, findBarriers, findOverflow, heading, holds, screens, see, told, useOnePanel } from './harness.ts';
 
@@ -96,7 +97,7 @@ describe('a request', () => {
     await heading(page, 'Task of demo-video').waitFor();
   });
 
-  test('is not offered for the price of what stood there before', async () => {
+  testInFullRun('is not offered for the price of what stood there before', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
@@ -214,7 +215,7 @@ describe('a request', () => {
       .waitFor();
   });
 
-  test('whose JSON is broken says so in the form as well', async () => {
+  testInFullRun('whose JSON is broken says so in the form as well', async () => {
     const { page } = await open();
     await showJson(page);
     await editor(page).fill('{"model": ');
@@ -259,7 +260,7 @@ describe('a request', () => {
     });
   });
 
-  test('carries a file that was taken out and is chosen again', async () => {
+  testInFullRun('carries a file that was taken out and is chosen again', async () => {
     const { page } = await open();
     const path = writeFile('dot.png', 'a dot');
     const line = page.getByText('image: "<file: dot.png>"');
@@ -271,7 +272,7 @@ describe('a request', () => {
     await line.waitFor();
   });
 
-  test('waits for a file that is being read; of two for a field the later one counts', async () => {
+  testInFullRun('waits for a file that is being read; of two for a field the later one counts', async () => {
     const { page } = await open();
     await prompt(page).fill('from a picture');
     await page.evaluate(() => {
@@ -299,7 +300,7 @@ describe('a request', () => {
     expect(await line.count()).toBe(1);
   });
 
-  test('carries two files of one name', async () => {
+  testInFullRun('carries two files of one name', async () => {
     const { page } = await open();
     const sent: unknown[] = [];
     await page.route('**/api/task', (route) => {
@@ -344,7 +345,7 @@ describe('a request', () => {
     await page.getByText('script: "instant"').waitFor();
   });
 
-  test('of a task that can be read only later is taken over then', async () => {
+  testInFullRun('of a task that can be read only later is taken over then', async () => {
     const body = { model: 'demo-video-pro', prompt: 'read late [duration=0.2]', seconds: 9 };
     const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open();
@@ -368,7 +369,7 @@ describe('a request', () => {
     expect(await readEditor(page)).toEqual(body);
   });
 
-  test('whose answer comes late leads nobody away from the page where he is by then', async () => {
+  testInFullRun('whose answer comes late leads nobody away from the page where he is by then', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a slow kite [duration=0.2]');
     await page.getByRole('button', { name: /^Run for/ }).waitFor();
@@ -392,7 +393,7 @@ describe('a request', () => {
 });
 
 describe('the model', () => {
-  test('stays the chosen one when the offers are read anew in another order', async () => {
+  testInFullRun('stays the chosen one when the offers are read anew in another order', async () => {
     const { page } = await open();
     await page.route('**/api/model', async (route) => {
       const answer = await route.fetch();
@@ -411,7 +412,7 @@ describe('the model', () => {
     await see(page, new RegExp(`"model": "${first}"`));
   });
 
-  test('is another one when the address says another', async () => {
+  testInFullRun('is another one when the address says another', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
     await page.evaluate(() => {
@@ -423,7 +424,7 @@ describe('the model', () => {
     expect(await readEditor(page)).toEqual({ model: 'demo-video-pro', prompt: 'a kite' });
   });
 
-  test('of a plugin that does not offer it is another one’s, and it is said', async () => {
+  testInFullRun('of a plugin that does not offer it is another one’s, and it is said', async () => {
     const { page } = await open('/playground?model=demo-video&plugin=gone');
     await see(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
     expect(await model(page).inputValue()).toBe('demo-video');
@@ -485,7 +486,7 @@ describe('a failure is told as what it is', () => {
   });
 });
 
-test('over plain HTTP on a local network it works all the same', async () => {
+testInFullRun('over plain HTTP on a local network it works all the same', async () => {
   const origin = `http://${insecureHost}:${one.gateway().port}`;
   const { page } = await open('/playground', { at: origin });
   expect(await page.evaluate(() => isSecureContext)).toBe(false);
@@ -498,7 +499,7 @@ test('over plain HTTP on a local network it works all the same', async () => {
   await see(page, `${origin}/v1/tasks/demo`);
 });
 
-test('on desk and phone, by day and night, it has no barriers and no sideways scrolling', async () => {
+testInFullRun('on desk and phone, by day and night, it has no barriers and no sideways scrolling', async () => {
   const { page } = await open();
   await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
   await page.getByRole('button', { name: /^Run for/ }).waitFor();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Administrator, type Gateway, setUp, startGateway, temporaryFolder, until } from '../support/gateway.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
 import {
@@ -313,7 +314,7 @@ describe('marketplace', () => {
   });
 });
 
-test.each([
+testInFullRun.each([
   ['/plugins', 'Plugins'],
   ['/plugins/paper', 'Paper films'],
   ['/plugins/paper?tab=versions', 'Paper films'],

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
 import { OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask, until } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
@@ -62,7 +63,7 @@ describe('finding a setting', () => {
     await see(page, 'No setting fits “no-such-setting”.');
   });
 
-  test.each(['gateway', 'sign_in', 'mail', 'passkey', 'limits', 'billing', 'plugins', 'legal'])(
+  testInFullRun.each(['gateway', 'sign_in', 'mail', 'passkey', 'limits', 'billing', 'plugins', 'legal'])(
     'the group %s has no barrier and no sideways scrolling',
     async (group) => {
       const page = await visit(`/settings/${group}`);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { parsePercent } from '../../src/panel/pages/tasks/parse-percent.ts';
 import { readServerSentEvents } from '../../src/panel/pages/tasks/server-sent-events.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
@@ -178,7 +179,7 @@ describe('a task', () => {
     await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
   });
 
-  test('whose file is gone says so, and asks for its links again', async () => {
+  testInFullRun('whose file is gone says so, and asks for its links again', async () => {
     const { page } = await one.openKept();
     await giveSession(page, one.origin(), ROOT);
     await page.route('**/artifacts/video/content*', (route) =>
@@ -285,7 +286,7 @@ describe('a task', () => {
   });
 });
 
-test('on desk and phone, by day and night, the pages have no barriers and no sideways scrolling', async () => {
+testInFullRun('on desk and phone, by day and night, the pages have no barriers and no sideways scrolling', async () => {
   const { page } = await one.openKept();
   await giveSession(page, one.origin(), ROOT);
   for (const path of ['/tasks?scope=all', taskOf('a paper boat [seconds=3]'), taskOf('a lost one [fail]')]) {

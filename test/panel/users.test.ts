@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { SoftwareAuthenticator } from '../auth/software-authenticator.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
@@ -294,7 +295,7 @@ describe('what an owner has lost', () => {
     });
   });
 
-  test('what was taken away meanwhile is told where it was asked for', async () => {
+  testInFullRun('what was taken away meanwhile is told where it was asked for', async () => {
     const made = await root().call<{ id: number }>('POST', '/api/user', { username: 'jon', password });
     ids.set('jon', made.id);
     const { access_token: token } = await signIn('jon');

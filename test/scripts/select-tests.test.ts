@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { planRun } from '../../scripts/plan-test-run.ts';
 import { reachTests } from '../../scripts/reach-tests.ts';
 import { describeSlowest, readDurations } from '../../scripts/test-durations.ts';
 
@@ -36,4 +37,24 @@ test('the slowest files are sums over their tests, the slowest first', () => {
       '</testcase><testcase name="z" time="2" file="b.test.ts"/>',
   );
   expect(describeSlowest(durations, 2)).toContain('     2.0 s  b.test.ts\n     1.6 s  a.test.ts');
+});
+
+test('files that measure run one by one, with light ones beside them; those that take long start first', () => {
+  const files = [
+    'test/auth/a.test.ts',
+    'test/auth/b.serial.test.ts',
+    'test/binary/c.test.ts',
+    'test/http/d.test.ts',
+    'test/sandbox/e.test.ts',
+  ];
+  expect(planRun(files)).toEqual({
+    parallel: ['test/binary/c.test.ts', 'test/auth/a.test.ts'],
+    serial: ['test/auth/b.serial.test.ts', 'test/sandbox/e.test.ts'],
+    besideSerial: ['test/http/d.test.ts'],
+  });
+  expect(planRun(['test/http/d.test.ts'])).toEqual({
+    parallel: ['test/http/d.test.ts'],
+    serial: [],
+    besideSerial: [],
+  });
 });

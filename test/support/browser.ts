@@ -23,6 +23,8 @@ export function launchBrowser(): Promise<Browser> {
       '--no-sandbox',
       '--disable-gpu',
       '--disable-quic',
+      // Pages live for seconds: compiling their code for speed takes more than it gives.
+      '--js-flags=--no-turbofan --no-maglev',
       '--no-first-run',
       '--disable-background-networking',
       '--disable-component-update',
@@ -58,7 +60,7 @@ export const openPage = async (
 ): Promise<WatchedPage> => watchNewPage(await openProfile(browser, options), origin);
 
 export async function openProfile(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  const context = await browser.newContext({ locale: 'en-US', ...options });
+  const context = await browser.newContext({ locale: 'en-US', reducedMotion: 'reduce', ...options });
   context.setDefaultTimeout(patienceMs);
   return context;
 }

@@ -1,8 +1,7 @@
+import { IS_FULL_RUN } from './full-run.ts';
+
 export const DATABASES = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof DATABASES)[number];
-
-/** `npm run test:full`: every test on every database, and more rounds. */
-export const IS_FULL_RUN = process.env.TASKGATE_FULL_TESTS === '1';
 
 /**
  * For rules above the store: SQLite, and in the full run PostgreSQL too. What concerns the database
