@@ -1,100 +1,139 @@
-import type { Clock, Logger, SecretBox, WatchCache } from '../kernel/index.ts';
-import type { Counters, Page, Paged, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
-import type { SendMail, Upstream } from '../upstream/index.ts';
-import type { Administration } from './administration/administration.ts';
+import type {
+  PublicKeyCredentialCreationOptionsJSON as CreationOptions,
+  PublicKeyCredentialRequestOptionsJSON as RequestOptions,
+} from '@simplewebauthn/server';
+import type { Page, Paged, UserFilter } from '../store/ports/index.ts';
+import type { MailStep } from '../upstream/index.ts';
+import type { QuotaChange, QuotaChanged } from './administration/change-quota.ts';
+import type { StatusOrRoleAction, StatusOrRoleChanged } from './administration/change-status-or-role.ts';
+import type { NewUserFields } from './administration/create-user.ts';
+import type { UserDeleted } from './administration/delete-user.ts';
+import type { AccountDetail, AccountView } from './administration/describe-account.ts';
+import type { AccountEdit, AccountEdited } from './administration/edit-user.ts';
 import type { AuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import type { CreatedApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
 import type { NewWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
-import type { AuthConfig, AuthSettings, SettingsIn } from './config.ts';
+import type { FlowTicket } from './flows/flows.ts';
 import type { ModelRequestLimit } from './limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from './limits/limit-requests.ts';
 import type { LoginResult } from './login/complete-login.ts';
 import type { TwoFactorLogin } from './login/finish-two-factor-login.ts';
-import type { ChangeAddress } from './mail/change-address.ts';
-import type { TryMail } from './mail/try-mail.ts';
-import type { OAuth } from './oauth/oauth.ts';
-import type { ConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
-import type { LogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
-import type { ManagePasskeys } from './passkeys/manage-passkeys.ts';
-import type { RegisterPasskey } from './passkeys/register-passkey.ts';
+import type { OAuthRequest, OAuthTicket } from './oauth/begin-oauth.ts';
+import type { BindingView } from './oauth/bindings.ts';
+import type { DiscoveredProvider, ProviderChange, PublicProvider } from './oauth/custom-providers.ts';
+import type { ProviderView } from './oauth/describe-provider.ts';
+import type { OwnerLogin } from './oauth/find-or-create-user.ts';
+import type { OAuthResult, OAuthReturn } from './oauth/finish-oauth.ts';
+import type { Ceremony } from './passkeys/begin-ceremony.ts';
+import type { PasskeyConfirmation } from './passkeys/confirm-with-passkey.ts';
+import type { PasskeyView } from './passkeys/describe-passkey.ts';
+import type { PasskeyLogin } from './passkeys/log-in-with-passkey.ts';
+import type { PasskeyDeletion, PasskeyRename } from './passkeys/manage-passkeys.ts';
+import type { PasskeyRegistration, RegisteredPasskey } from './passkeys/register-passkey.ts';
 import type { PasswordChange } from './passwords/change-password.ts';
 import type { LoginRequest } from './passwords/log-in.ts';
-import type { ResetByMail } from './passwords/reset-by-mail.ts';
+import type { MailedReset, MailedResetDone } from './passwords/reset-by-mail.ts';
 import type { PasswordReset, PasswordResetDone } from './passwords/reset-password.ts';
-import type { PersonalTokens } from './personal-tokens/manage-personal-token.ts';
+import type { CreatedPersonalToken, PersonalTokenView } from './personal-tokens/manage-personal-token.ts';
 import type { ProofDescription } from './proofs/describe-proof.ts';
 import type { ProofRequest } from './proofs/prove-identity.ts';
-import type { ProofBundle, ProofScope, SecurityProofs } from './proofs/security-proofs.ts';
+import type { SecurityProofs } from './proofs/security-proofs.ts';
+import type { ProofBundle, ProofScope } from './proofs/types.ts';
 import type { Registered, Registration } from './registration/register.ts';
 import type { CodeRequest } from './registration/send-verification.ts';
+import type { SessionPrincipal } from './require-session.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import type { LogoutRequest, LogoutResult } from './sessions/log-out.ts';
-import type { UserSessionManagement } from './sessions/manage-user-sessions.ts';
 import type { RefreshRequest } from './sessions/rotate-refresh.ts';
 import type { Setup } from './setup/complete-setup.ts';
 import type { CreatedRoot, NewRoot } from './setup/create-root.ts';
-import type { SignInSample } from './sign-ins/record-sign-ins.ts';
-import type { BindTelegram } from './telegram/bind-telegram.ts';
 import type { TelegramLogin } from './telegram/log-in-with-telegram.ts';
-import type { TwoFactor } from './two-factor/two-factor.ts';
-import type { PanelPrincipal } from './types.ts';
+import type { TwoFactorStatus } from './two-factor/describe-two-factor.ts';
+import type { ConfirmedByCode } from './two-factor/disable-two-factor.ts';
+import type { NewBackupCodes } from './two-factor/replace-backup-codes.ts';
+import type { TwoFactorSetup } from './two-factor/set-up-two-factor.ts';
+import type { PanelPrincipal, RequestOrigin } from './types.ts';
 import type { PanelUser } from './users/describe-user.ts';
-import type { OwnAccount } from './users/edit-own-account.ts';
+import type { ProfileEdit, ProfileEdited } from './users/edit-own-account.ts';
 import type { AccessWatcher } from './watch-access.ts';
-import type { ReadQrCode } from './wechat/read-qr-code.ts';
-import type { WeChat } from './wechat/wechat.ts';
-
-export type AuthDeps = {
-  store: Store;
-  counters: Counters;
-  successLists: SuccessLists;
-  sessionCache: SessionCache;
-  clock: Clock;
-  logger: Logger;
-  /** Seals what must be read again, such as the secrets of authenticator apps. */
-  secretBox: SecretBox;
-  /** Asks the verifier of the challenge. */
-  upstream: Upstream;
-  sendMail: SendMail;
-  config: AuthConfig;
-  settings: () => AuthSettings;
-  settingsIn: SettingsIn;
-  watchCache?: WatchCache;
-  /** Told of every sign-in and failure, for the metrics. */
-  onSignIn?: (sample: SignInSample) => void;
-};
+import type { ReadQrCode } from './wechat/qr-code-cache.ts';
+import type { WeChatAnswer } from './wechat/sign-in-with-wechat.ts';
 
 /**
- * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue;
- * trouble with the store is `auth.unavailable`, as `orUnavailable` says.
+ * Accounts and credentials. `create-auth.ts` shows which function each method calls; that function
+ * documents its errors.
  */
-export interface Auth {
+export interface Auth extends GuardedAuth {
+  /** Ends the streams of users, keys and sessions whose access ends. */
+  watchAccess: AccessWatcher['watch'];
+  readonly mail: GuardedAuth['mail'] & {
+    /** Sends a test mail under the present settings and reports every step. */
+    test(to: string, language: string): Promise<MailStep[] | undefined>;
+    /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
+    stop(graceMs: number): Promise<void>;
+  };
+  readonly limits: {
+    /** One count per address for all sign-in, refresh and other critical routes together. */
+    critical: RequestLimit;
+    /** The numbers of `critical`, counted per user and scope. */
+    user: UserLimit;
+    /** One count per address for all of `/api`. */
+    api: RequestLimit;
+    /** What a user may submit to models, by the numbers of the key's group. */
+    modelRequests: ModelRequestLimit;
+  };
+}
+
+/**
+ * The operations. Each rejects with an `auth.…` error of the catalogue; trouble with the store is
+ * always `auth.unavailable` (see `orUnavailable`).
+ */
+export interface GuardedAuth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  /**
-   * Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is
-   * refused as above.
-   */
+  /** For routes with optional credentials; `undefined`: anonymous. */
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
-  /** Ends the streams of users, keys and sessions that end. */
-  watchAccess: AccessWatcher['watch'];
-  /** The signed-in user as he may see himself, with his factors and bindings. */
+  /** The signed-in user's own view of the account, with factors and bindings. */
   describe(principal: PanelPrincipal): Promise<PanelUser>;
-  /** What people do with their own account besides password and factors. */
-  readonly account: OwnAccount;
-  /** What administrators do with the accounts of others. */
-  readonly administration: Administration;
+  /** The caller's own account, besides password and factors. */
+  readonly account: {
+    edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;
+    delete(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
+    /** Invalidates every artifact link of the account. */
+    revokeLinks(principal: PanelPrincipal): Promise<void>;
+  };
+  /** What administrators do with other accounts. `requireRank` decides who may do what to whom. */
+  readonly administration: {
+    list(filter: UserFilter, page: Page): Promise<Paged<AccountView>>;
+    find(principal: PanelPrincipal, userId: number): Promise<AccountDetail>;
+    create(principal: PanelPrincipal, fields: NewUserFields): Promise<AccountView>;
+    edit(principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited>;
+    changeStatusOrRole(
+      principal: PanelPrincipal,
+      userId: number,
+      action: StatusOrRoleAction,
+    ): Promise<StatusOrRoleChanged>;
+    changeQuota(principal: PanelPrincipal, userId: number, change: QuotaChange): Promise<QuotaChanged>;
+    delete(principal: PanelPrincipal, userId: number): Promise<UserDeleted>;
+    /** Invalidates every artifact link of the account. */
+    revokeLinks(principal: PanelPrincipal, userId: number): Promise<void>;
+    /** Removes factors and bindings. */
+    readonly reset: {
+      twoFactor(principal: PanelPrincipal, userId: number): Promise<void>;
+      passkeys(principal: PanelPrincipal, userId: number): Promise<{ deleted: number }>;
+      personalToken(principal: PanelPrincipal, userId: number): Promise<void>;
+      /** `provider` is `email` for the mail address. */
+      binding(principal: PanelPrincipal, userId: number, provider: string): Promise<{ subject: string }>;
+    };
+  };
   readonly setup: Setup & {
-    /**
-     * Makes the first root account without a link: for the command line, which holds the data
-     * directory.
-     */
+    /** Creates the first root account without a link, for the command line. */
     createRoot(root: NewRoot): Promise<CreatedRoot>;
   };
   readonly registration: {
-    /** Makes an account with a password; no session. */
+    /** Creates an account with a password; opens no session. */
     register(registration: Registration): Promise<Registered>;
     /** Mails the code that confirms the address of a new account. */
     sendVerification(request: CodeRequest): Promise<void>;
@@ -102,19 +141,25 @@ export interface Auth {
     affiliateCode(principal: PanelPrincipal): Promise<string>;
   };
   readonly mail: {
-    /** The address of a signed-in user. */
-    readonly address: ChangeAddress;
-    /** Sends a test mail under the settings of this moment, step by step. */
-    test: TryMail;
-    /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
-    stop(graceMs: number): Promise<void>;
+    /** The mail address of a signed-in user. */
+    readonly address: {
+      sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
+      bind(
+        principal: PanelPrincipal,
+        request: { email: string; code: string; proof: string | undefined },
+      ): Promise<{ email: string }>;
+      unbind(principal: PanelPrincipal, request: { proof: string | undefined }): Promise<void>;
+    };
   };
   readonly passwords: {
-    /** By a mailed link. */
-    readonly byMail: ResetByMail;
+    /** Resets a password by a mailed link. */
+    readonly byMail: {
+      request(request: CodeRequest): Promise<void>;
+      finish(reset: MailedReset): Promise<MailedResetDone>;
+    };
     logIn(request: LoginRequest): Promise<LoginResult>;
     change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
-    /** For the command line: no proof is asked. */
+    /** For the command line: needs no proof. */
     reset(reset: PasswordReset): Promise<PasswordResetDone>;
   };
   readonly sessions: {
@@ -123,26 +168,102 @@ export interface Auth {
     list(principal: PanelPrincipal): Promise<SessionView[]>;
     revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
     revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
-    /** Anybody's sessions, for root. */
-    readonly ofUsers: UserSessionManagement;
+    /** Any user's sessions, for root. */
+    readonly ofUsers: {
+      list(principal: PanelPrincipal, userId: number): Promise<SessionView[]>;
+      revoke(
+        principal: PanelPrincipal,
+        userId: number,
+        sid: string,
+      ): Promise<{ revoked_sid: string; current: boolean }>;
+      revokeAll(principal: PanelPrincipal, userId: number): Promise<{ revoked_count: number }>;
+    };
   };
   /** Personal access tokens. */
-  readonly personalTokens: PersonalTokens;
-  /** Authenticator apps and backup codes. */
-  readonly twoFactor: TwoFactor & { finishLogin(login: TwoFactorLogin): Promise<LoginResult> };
-  readonly passkeys: ManagePasskeys & {
-    readonly registration: RegisterPasskey;
-    readonly login: LogInWithPasskey;
-    readonly confirmation: ConfirmWithPasskey;
+  readonly personalTokens: {
+    create(principal: PanelPrincipal): Promise<CreatedPersonalToken>;
+    revoke(principal: PanelPrincipal): Promise<void>;
+    /** `null` when the caller has none. */
+    describe(principal: PanelPrincipal): Promise<PersonalTokenView | null>;
   };
-  /** Sign-in and binding through providers of identities, and everybody's bindings. */
-  readonly oauth: OAuth;
-  readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
-  readonly wechat: WeChat & { qrCode: ReadQrCode };
+  /** Authenticator apps and backup codes. All but `status` and `finishLogin` need a session. */
+  readonly twoFactor: {
+    status(principal: PanelPrincipal): Promise<TwoFactorStatus>;
+    setUp(principal: PanelPrincipal): Promise<TwoFactorSetup>;
+    enable(principal: PanelPrincipal, code: string): Promise<RotationBundle>;
+    disable(principal: PanelPrincipal, confirmed: ConfirmedByCode): Promise<RotationBundle>;
+    replaceBackupCodes(principal: PanelPrincipal, confirmed: ConfirmedByCode): Promise<NewBackupCodes>;
+    finishLogin(login: TwoFactorLogin): Promise<LoginResult>;
+  };
+  readonly passkeys: {
+    list(principal: PanelPrincipal): Promise<PasskeyView[]>;
+    rename(principal: PanelPrincipal, id: number, name: string): Promise<PasskeyRename>;
+    /** Deletes one passkey, or all if no `id` is given. */
+    delete(principal: PanelPrincipal, deletion: { id?: number; proof: string | undefined }): Promise<PasskeyDeletion>;
+    readonly registration: {
+      begin(principal: PanelPrincipal, proof: string | undefined): Promise<Ceremony<CreationOptions>>;
+      finish(principal: PanelPrincipal, registration: PasskeyRegistration): Promise<RegisteredPasskey>;
+    };
+    readonly login: {
+      begin(): Promise<Ceremony<RequestOptions>>;
+      finish(login: PasskeyLogin): Promise<LoginResult>;
+    };
+    /** Security Proofs by a passkey. */
+    readonly confirmation: {
+      begin(principal: PanelPrincipal, scope: ProofScope): Promise<Ceremony<RequestOptions>>;
+      finish(principal: PanelPrincipal, confirmation: PasskeyConfirmation): Promise<ProofBundle>;
+    };
+  };
+  /** Sign-in and binding through providers that speak OAuth 2.0 or OpenID Connect. */
+  readonly oauth: {
+    begin(request: OAuthRequest): Promise<OAuthTicket>;
+    finish(answer: OAuthReturn): Promise<OAuthResult>;
+    /** The caller's identities at all providers, Telegram and WeChat included. */
+    readonly bindings: {
+      list(principal: PanelPrincipal): Promise<BindingView[]>;
+      unbind(principal: PanelPrincipal, provider: string): Promise<string>;
+    };
+    /** The providers that root added. */
+    readonly providers: {
+      list(): Promise<ProviderView[]>;
+      get(id: number): Promise<ProviderView>;
+      create(fields: ProviderChange & { slug: string }): Promise<ProviderView>;
+      update(
+        id: number,
+        change: ProviderChange & { force?: boolean },
+      ): Promise<{ before: ProviderView; after: ProviderView }>;
+      delete(id: number): Promise<ProviderView>;
+      /** Reads a discovery document; stores nothing. */
+      discover(address: {
+        well_known_url?: string | undefined;
+        issuer_url?: string | undefined;
+      }): Promise<DiscoveredProvider>;
+      /** Only the providers that can be used, with their public fields. */
+      listPublic(): Promise<PublicProvider[]>;
+    };
+  };
+  readonly telegram: {
+    logIn(login: TelegramLogin): Promise<LoginResult>;
+    readonly binding: {
+      begin(principal: PanelPrincipal): Promise<FlowTicket>;
+      finish(
+        flowToken: string,
+        query: URLSearchParams,
+        origin: RequestOrigin,
+      ): Promise<{ principal: SessionPrincipal; subject: string }>;
+    };
+  };
+  readonly wechat: {
+    beginLogin(): Promise<FlowTicket>;
+    logIn(answer: WeChatAnswer): Promise<OwnerLogin>;
+    beginBinding(principal: PanelPrincipal): Promise<FlowTicket>;
+    bind(principal: PanelPrincipal, answer: WeChatAnswer): Promise<{ subject: string }>;
+    qrCode: ReadQrCode;
+  };
   readonly proofs: {
-    /** Whether a scope needs a proof of this account, and how it may be made. */
+    /** Whether a scope needs a proof of this account, and by which methods. */
     describe(principal: PanelPrincipal, scope: ProofScope): Promise<ProofDescription>;
-    /** A Security Proof for a code or a password. */
+    /** Issues a Security Proof for a code or a password. */
     prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
     require: SecurityProofs['require'];
   };
@@ -152,17 +273,7 @@ export interface Auth {
     read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;
-    /** Makes the secret that signs the notices of a key, or a new one. */
+    /** Creates or replaces the secret that signs a key's webhook notices. */
     rotateWebhookSecret(principal: PanelPrincipal, id: number): Promise<NewWebhookSecret>;
-  };
-  readonly limits: {
-    /** One count an address for all sign-in, refresh and other critical routes together. */
-    critical: RequestLimit;
-    /** The numbers of `critical`, counted for each user and scope. */
-    user: UserLimit;
-    /** One count an address for all of `/api`. */
-    api: RequestLimit;
-    /** What a user may submit to models, by the numbers of his group. */
-    modelRequests: ModelRequestLimit;
   };
 }

@@ -1,60 +1,49 @@
 import { AppError } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
+import type { AuthContext } from './context.ts';
 import { authErrors } from './errors.ts';
 import { parseAuthorization } from './parse-authorization.ts';
-import { createAuthenticatePersonalToken } from './personal-tokens/authenticate-personal-token.ts';
-import type { SessionGate } from './sessions/session-gate.ts';
-import type { AccessTokens } from './tokens/access-tokens.ts';
+import { authenticatePersonalToken } from './personal-tokens/authenticate-personal-token.ts';
 import { claimsToBeOurs } from './tokens/panel-jwt.ts';
 import type { PanelPrincipal } from './types.ts';
 
 /**
- * Who speaks on a panel route. An access token is checked against its session and its user at every
- * request, a personal access token against the store. Rejects with `auth.unauthorized`,
- * `auth.token_expired`, `auth.session_revoked`, or for the personal access token of a disabled user
- * with `auth.user_disabled`.
+ * Authenticates a request to a panel route. An access token is checked against its session and its
+ * user at every request, a personal access token against the store.
+ *
+ * @throws `auth.unauthorized`, `auth.token_expired`, `auth.session_revoked`, or
+ * `auth.user_disabled` for the personal access token of a disabled user.
  */
-export function createAuthenticatePanel(deps: {
-  store: Store;
-  accessTokens: AccessTokens;
-  sessions: SessionGate;
-}): (authorization: string | undefined) => Promise<PanelPrincipal> {
-  const { accessTokens, sessions } = deps;
-  const authenticatePersonalToken = createAuthenticatePersonalToken(deps);
-
-  async function authenticateSession(token: string): Promise<PanelPrincipal> {
-    const claims = await accessTokens.verify(token);
-    const user = await sessions.check(claims);
-    if (!user) throw authErrors.session_revoked();
-    return { kind: 'session', user, sid: claims.sid, sessionVersion: claims.sessionVersion };
-  }
-
-  return async (authorization) => {
-    const credential = parseAuthorization(authorization);
-    if (credential === undefined) throw authErrors.unauthorized();
-    // A string that claims to be one of our JWTs is judged as one, whatever comes out: it never
-    // becomes another credential.
-    if (claimsToBeOurs(credential)) return authenticateSession(credential);
-    return { kind: 'pat', user: await authenticatePersonalToken(credential) };
-  };
+export async function authenticatePanel(ctx: AuthContext, authorization: string | undefined): Promise<PanelPrincipal> {
+  const credential = parseAuthorization(authorization);
+  if (credential === undefined) throw authErrors.unauthorized();
+  // A string that claims to be one of our JWTs is checked as a JWT only: it is never tried as
+  // another kind of credential.
+  if (claimsToBeOurs(credential)) return authenticateSession(ctx, credential);
+  return { kind: 'pat', user: await authenticatePersonalToken(ctx, credential) };
 }
 
 /**
- * Who speaks on a route where nobody has to. What claims to be one of our JWTs is judged as one,
- * and a personal access token that is known is judged too; everything else is nobody's.
+ * Authenticates where credentials are optional. A string that claims to be one of our JWTs must be
+ * valid, and so must a known personal access token; anything else counts as anonymous (`undefined`).
  */
-export function createAuthenticateOptional(
-  authenticatePanel: (authorization: string | undefined) => Promise<PanelPrincipal>,
-): (authorization: string | undefined) => Promise<PanelPrincipal | undefined> {
-  return async (authorization) => {
-    const credential = parseAuthorization(authorization);
-    if (credential === undefined) return undefined;
-    if (claimsToBeOurs(credential)) return authenticatePanel(authorization);
-    try {
-      return await authenticatePanel(authorization);
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'auth.unauthorized') return undefined;
-      throw error;
-    }
-  };
+export async function authenticateOptional(
+  ctx: AuthContext,
+  authorization: string | undefined,
+): Promise<PanelPrincipal | undefined> {
+  const credential = parseAuthorization(authorization);
+  if (credential === undefined) return undefined;
+  if (claimsToBeOurs(credential)) return authenticatePanel(ctx, authorization);
+  try {
+    return await authenticatePanel(ctx, authorization);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'auth.unauthorized') return undefined;
+    throw error;
+  }
+}
+
+async function authenticateSession({ accessTokens, sessions }: AuthContext, token: string): Promise<PanelPrincipal> {
+  const claims = await accessTokens.verify(token);
+  const user = await sessions.check(claims);
+  if (!user) throw authErrors.session_revoked();
+  return { kind: 'session', user, sid: claims.sid, sessionVersion: claims.sessionVersion };
 }

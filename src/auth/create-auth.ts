@@ -1,270 +1,237 @@
-import { createAdministration } from './administration/administration.ts';
-import { createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
-import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
-import { createCreateApiKey } from './api-keys/create-api-key.ts';
-import { createListApiKeys, createReadApiKey } from './api-keys/list-api-keys.ts';
-import { createRotateWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
-import type { Auth, AuthDeps } from './auth.ts';
-import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
-import { createChangeSecurity } from './change-security.ts';
-import { deriveSessionKeys } from './derive-keys.ts';
-import { orUnavailable } from './errors.ts';
-import { createFlows } from './flows/flows.ts';
-import { createGuessLimit } from './limits/limit-guesses.ts';
+import { changeQuota } from './administration/change-quota.ts';
+import { changeStatusOrRole } from './administration/change-status-or-role.ts';
+import { createUser } from './administration/create-user.ts';
+import { deleteUser } from './administration/delete-user.ts';
+import { editUser } from './administration/edit-user.ts';
+import { findAccount, listAccounts } from './administration/list-accounts.ts';
+import { resetBinding, resetPasskeys, resetPersonalToken, resetTwoFactor } from './administration/reset-factors.ts';
+import { createApiKeyAuthenticator } from './api-keys/authenticate-api-key.ts';
+import { createApiKey } from './api-keys/create-api-key.ts';
+import { listApiKeys, readApiKey } from './api-keys/list-api-keys.ts';
+import { rotateWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
+import { deleteApiKey, updateApiKey } from './api-keys/update-api-key.ts';
+import type { Auth, GuardedAuth } from './auth.ts';
+import { authenticateOptional, authenticatePanel } from './authenticate-panel.ts';
+import type { AuthContext, AuthDeps } from './context.ts';
+import { createContext } from './create-context.ts';
+import { guardAll } from './guard-all.ts';
 import { createModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit } from './limits/limit-requests.ts';
-import { createAccountSlowdown } from './limits/slow-account.ts';
-import { createCompleteLogin } from './login/complete-login.ts';
-import { createFinishTwoFactorLogin } from './login/finish-two-factor-login.ts';
-import { createChangeAddress } from './mail/change-address.ts';
-import { createCodeRequestLimit, createMailLimit } from './mail/limit-mails.ts';
-import { createMailCodes } from './mail/mail-codes.ts';
-import { createNotifyOwner } from './mail/notify-owner.ts';
-import { createOutbox } from './mail/outbox.ts';
-import { createTryMail } from './mail/try-mail.ts';
-import { createFindOrCreateUser } from './oauth/find-or-create-user.ts';
-import { createOAuth } from './oauth/oauth.ts';
-import { createCheckAssertion } from './passkeys/check-assertion.ts';
-import { createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
-import { createLogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
-import { createManagePasskeys } from './passkeys/manage-passkeys.ts';
-import { createRegisterPasskey } from './passkeys/register-passkey.ts';
-import { createChangePassword } from './passwords/change-password.ts';
-import { createLogIn } from './passwords/log-in.ts';
-import { createPasswordHashes } from './passwords/password-hashes.ts';
-import { createResetByMail } from './passwords/reset-by-mail.ts';
-import { createResetPassword } from './passwords/reset-password.ts';
-import { createPersonalTokens } from './personal-tokens/manage-personal-token.ts';
-import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
-import { createDescribeProof } from './proofs/describe-proof.ts';
-import { createProveIdentity } from './proofs/prove-identity.ts';
-import { createSecurityProofs } from './proofs/security-proofs.ts';
-import { createAffiliateCode } from './registration/affiliate-code.ts';
-import { createAccountCreation } from './registration/create-account.ts';
-import { createRegister } from './registration/register.ts';
-import { createSendVerification } from './registration/send-verification.ts';
-import { createVerifyCaptcha } from './registration/verify-captcha.ts';
-import { createFindOwnSession } from './sessions/find-own-session.ts';
-import { createListSessions } from './sessions/list-sessions.ts';
-import { createLogOut } from './sessions/log-out.ts';
-import { createUserSessionManagement } from './sessions/manage-user-sessions.ts';
-import { createRefreshTokens } from './sessions/refresh-tokens.ts';
-import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
-import { createRotateRefresh } from './sessions/rotate-refresh.ts';
-import { createSessionGate } from './sessions/session-gate.ts';
+import { finishTwoFactorLogin } from './login/finish-two-factor-login.ts';
+import { bindAddress, sendAddressCode, unbindAddress } from './mail/change-address.ts';
+import { tryMail } from './mail/try-mail.ts';
+import { beginOAuth } from './oauth/begin-oauth.ts';
+import { listBindings, unbindIdentity } from './oauth/bindings.ts';
+import {
+  createProvider,
+  deleteProvider,
+  discoverProvider,
+  getProvider,
+  listProviders,
+  listPublicProviders,
+  updateProvider,
+} from './oauth/custom-providers.ts';
+import { finishOAuth } from './oauth/finish-oauth.ts';
+import { beginPasskeyConfirmation, finishPasskeyConfirmation } from './passkeys/confirm-with-passkey.ts';
+import { beginPasskeyLogin, finishPasskeyLogin } from './passkeys/log-in-with-passkey.ts';
+import { deletePasskeys, listPasskeys, renamePasskey } from './passkeys/manage-passkeys.ts';
+import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkeys/register-passkey.ts';
+import { changePassword } from './passwords/change-password.ts';
+import { logIn } from './passwords/log-in.ts';
+import { finishResetByMail, requestResetByMail } from './passwords/reset-by-mail.ts';
+import { resetPassword } from './passwords/reset-password.ts';
+import {
+  createPersonalToken,
+  describePersonalToken,
+  revokePersonalToken,
+} from './personal-tokens/manage-personal-token.ts';
+import { describeProof } from './proofs/describe-proof.ts';
+import { proveIdentity } from './proofs/prove-identity.ts';
+import { ensureAffiliateCode } from './registration/ensure-affiliate-code.ts';
+import { register } from './registration/register.ts';
+import { sendVerification } from './registration/send-verification.ts';
+import { listSessions } from './sessions/list-sessions.ts';
+import { logOut } from './sessions/log-out.ts';
+import { listUserSessions, revokeAllUserSessions, revokeUserSession } from './sessions/manage-user-sessions.ts';
+import { revokeOtherSessions, revokeSession } from './sessions/revoke-sessions.ts';
+import { rotateRefresh } from './sessions/rotate-refresh.ts';
 import { createSetup } from './setup/complete-setup.ts';
-import { createCreateRoot } from './setup/create-root.ts';
-import { createSignIns } from './sign-ins/record-sign-ins.ts';
-import { createBindTelegram } from './telegram/bind-telegram.ts';
-import { createLogInWithTelegram } from './telegram/log-in-with-telegram.ts';
-import { createAccessTokens } from './tokens/access-tokens.ts';
-import { createAuthenticator } from './two-factor/authenticator.ts';
-import { createBackupCodes } from './two-factor/backup-codes.ts';
-import { createConsumeCode } from './two-factor/consume-code.ts';
-import { createTwoFactor } from './two-factor/two-factor.ts';
-import type { PanelPrincipal } from './types.ts';
-import { createBindIdentity } from './users/bind-identity.ts';
-import { createOwnAccount } from './users/edit-own-account.ts';
+import { createRoot } from './setup/create-root.ts';
+import { beginTelegramBinding, finishTelegramBinding } from './telegram/bind-telegram.ts';
+import { logInWithTelegram } from './telegram/log-in-with-telegram.ts';
+import { describeTwoFactor } from './two-factor/describe-two-factor.ts';
+import { disableTwoFactor } from './two-factor/disable-two-factor.ts';
+import { enableTwoFactor } from './two-factor/enable-two-factor.ts';
+import { replaceBackupCodes } from './two-factor/replace-backup-codes.ts';
+import { setUpTwoFactor } from './two-factor/set-up-two-factor.ts';
+import { deleteOwnAccount, editOwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
+import { revokeLinks, revokeOwnLinks } from './users/revoke-links.ts';
 import { createAccessWatcher } from './watch-access.ts';
-import { createIdentifyByCode } from './wechat/identify-by-code.ts';
-import { createReadQrCode } from './wechat/read-qr-code.ts';
-import { createWeChat } from './wechat/wechat.ts';
+import { createQrCodeCache } from './wechat/qr-code-cache.ts';
+import { beginWeChatBinding, beginWeChatLogin, bindWeChat, logInWithWeChat } from './wechat/sign-in-with-wechat.ts';
 
 export function createAuth(deps: AuthDeps): Auth {
-  const { store, counters, clock, logger, config } = deps;
-  const keys = deriveSessionKeys(config.sessionSecrets);
-  const allowedProofMethods = createAllowedProofMethods(deps);
-  const createAccount = createAccountCreation(deps);
-  const outbox = createOutbox(deps);
-  const notifyOwner = createNotifyOwner({ ...deps, outbox });
-  const basics = {
-    ...deps,
-    outbox,
-    notifyOwner,
-    allowedProofMethods,
-    accessTokens: createAccessTokens(keys.access, clock, deps.watchCache),
-    refreshTokens: createRefreshTokens(keys),
-    proofs: createSecurityProofs(keys.proof, clock, allowedProofMethods),
-    flows: createFlows(keys.flow, clock),
-    passwords: createPasswordHashes(deps),
-    signIns: createSignIns(deps),
-    limitGuesses: createGuessLimit(counters),
-    authenticator: createAuthenticator(deps),
-    backupCodes: createBackupCodes(config),
-    sessions: createSessionGate(deps),
-    checkAssertion: createCheckAssertion(deps),
-    bindIdentity: createBindIdentity({ ...deps, notifyOwner }),
-    identifyByCode: createIdentifyByCode(deps),
-    mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
-    limitCodeRequests: createCodeRequestLimit(counters),
-    allowLetter: createMailLimit(counters),
-    verifyCaptcha: createVerifyCaptcha(deps),
-    createAccount,
-  };
-  const room = {
-    ...basics,
-    slowdown: createAccountSlowdown(basics),
-    findOwnSession: createFindOwnSession(basics),
-    completeLogin: createCompleteLogin(basics),
-    changeSecurity: createChangeSecurity(basics),
-    consumeCode: createConsumeCode(basics),
-    findOrCreateUser: createFindOrCreateUser(basics),
-  };
-
-  /** The operation with the room's one answer to trouble with the store. */
-  const guarded =
-    <A extends unknown[], T>(operation: (...args: A) => Promise<T>) =>
-    (...args: A): Promise<T> =>
-      orUnavailable(logger, () => operation(...args));
-
+  const ctx = createContext(deps);
+  const { counters, config, logger } = deps;
+  const guarded = guardAll(logger, bindOperations(ctx));
   const critical = { limit: config.criticalLimit, windowSeconds: config.criticalLimitSeconds };
-  const createRoot = createCreateRoot(room);
-  const setup = createSetup({ store, createRoot });
-  const oversight = createUserSessionManagement(room);
-  const personalTokens = createPersonalTokens(room);
-  const passkeys = createManagePasskeys(room);
-  const passkeyRegistration = createRegisterPasskey(room);
-  const passkeyLogin = createLogInWithPasskey(room);
-  const passkeyConfirmation = createConfirmWithPasskey(room);
-  const twoFactor = createTwoFactor(room);
-  const account = createOwnAccount(room);
-  const administration = createAdministration(room);
-  const telegramBinding = createBindTelegram(room);
-  const wechat = createWeChat(room);
-  const resetByMail = createResetByMail(room);
-  const changeAddress = createChangeAddress(room);
-  const authenticatePanel = createAuthenticatePanel(room);
-  const oauth = createOAuth(room);
+  const api = { limit: config.apiLimit, windowSeconds: config.apiLimitSeconds };
   return {
-    authenticatePanel: guarded(authenticatePanel),
-    authenticateOptional: guarded(createAuthenticateOptional(authenticatePanel)),
-    authenticateApiKey: guarded(createAuthenticateApiKey(room)),
-    watchAccess: createAccessWatcher(room).watch,
-    describe: guarded(({ user }: PanelPrincipal) => loadPanelUser(store, user)),
-    account: {
-      edit: guarded(account.edit),
-      delete: guarded(account.delete),
-      revokeLinks: guarded(account.revokeLinks),
-    },
-    administration: {
-      list: guarded(administration.list),
-      find: guarded(administration.find),
-      create: guarded(administration.create),
-      edit: guarded(administration.edit),
-      changeStatusOrRole: guarded(administration.changeStatusOrRole),
-      changeQuota: guarded(administration.changeQuota),
-      delete: guarded(administration.delete),
-      revokeLinks: guarded(administration.revokeLinks),
-      reset: {
-        twoFactor: guarded(administration.reset.twoFactor),
-        passkeys: guarded(administration.reset.passkeys),
-        personalToken: guarded(administration.reset.personalToken),
-        binding: guarded(administration.reset.binding),
-      },
-    },
-    setup: {
-      needed: guarded(setup.needed),
-      openLink: guarded(setup.openLink),
-      complete: guarded(setup.complete),
-      createRoot: guarded(createRoot),
-    },
-    registration: {
-      register: guarded(createRegister(room)),
-      sendVerification: guarded(createSendVerification(room)),
-      affiliateCode: guarded(createAffiliateCode(room)),
-    },
+    ...guarded,
+    watchAccess: createAccessWatcher(ctx).watch,
     mail: {
-      address: {
-        sendCode: guarded(changeAddress.sendCode),
-        bind: guarded(changeAddress.bind),
-        unbind: guarded(changeAddress.unbind),
-      },
-      test: createTryMail(room),
-      stop: (graceMs) => room.outbox.stop(graceMs),
-    },
-    passwords: {
-      byMail: { request: guarded(resetByMail.request), finish: guarded(resetByMail.finish) },
-      logIn: guarded(createLogIn(room)),
-      change: guarded(createChangePassword(room)),
-      reset: guarded(createResetPassword(room)),
-    },
-    sessions: {
-      refresh: guarded(createRotateRefresh(room)),
-      logOut: guarded(createLogOut(room)),
-      list: guarded(createListSessions(room)),
-      revoke: guarded(createRevokeSession(room)),
-      revokeOthers: guarded(createRevokeOtherSessions(room)),
-      ofUsers: {
-        list: guarded(oversight.list),
-        revoke: guarded(oversight.revoke),
-        revokeAll: guarded(oversight.revokeAll),
-      },
-    },
-    personalTokens: {
-      create: guarded(personalTokens.create),
-      revoke: guarded(personalTokens.revoke),
-      describe: guarded(personalTokens.describe),
-    },
-    twoFactor: {
-      status: guarded(twoFactor.status),
-      setUp: guarded(twoFactor.setUp),
-      enable: guarded(twoFactor.enable),
-      disable: guarded(twoFactor.disable),
-      replaceBackupCodes: guarded(twoFactor.replaceBackupCodes),
-      finishLogin: guarded(createFinishTwoFactorLogin(room)),
-    },
-    passkeys: {
-      list: guarded(passkeys.list),
-      rename: guarded(passkeys.rename),
-      delete: guarded(passkeys.delete),
-      registration: { begin: guarded(passkeyRegistration.begin), finish: guarded(passkeyRegistration.finish) },
-      login: { begin: guarded(passkeyLogin.begin), finish: guarded(passkeyLogin.finish) },
-      confirmation: { begin: guarded(passkeyConfirmation.begin), finish: guarded(passkeyConfirmation.finish) },
-    },
-    oauth: {
-      begin: guarded(oauth.begin),
-      finish: guarded(oauth.finish),
-      bindings: { list: guarded(oauth.bindings.list), unbind: guarded(oauth.bindings.unbind) },
-      providers: {
-        list: guarded(oauth.providers.list),
-        get: guarded(oauth.providers.get),
-        create: guarded(oauth.providers.create),
-        update: guarded(oauth.providers.update),
-        delete: guarded(oauth.providers.delete),
-        discover: guarded(oauth.providers.discover),
-        listPublic: guarded(oauth.providers.listPublic),
-      },
-    },
-    telegram: {
-      logIn: guarded(createLogInWithTelegram(room)),
-      binding: { begin: guarded(telegramBinding.begin), finish: guarded(telegramBinding.finish) },
-    },
-    wechat: {
-      beginLogin: guarded(wechat.beginLogin),
-      logIn: guarded(wechat.logIn),
-      beginBinding: guarded(wechat.beginBinding),
-      bind: guarded(wechat.bind),
-      qrCode: guarded(createReadQrCode(room)),
-    },
-    proofs: {
-      describe: guarded(createDescribeProof(room)),
-      prove: guarded(createProveIdentity(room)),
-      require: guarded(room.proofs.require),
-    },
-    apiKeys: {
-      create: guarded(createCreateApiKey(room)),
-      list: guarded(createListApiKeys(room)),
-      read: guarded(createReadApiKey(room)),
-      update: guarded(createUpdateApiKey(room)),
-      delete: guarded(createDeleteApiKey(room)),
-      rotateWebhookSecret: guarded(createRotateWebhookSecret(room)),
+      ...guarded.mail,
+      test: (to, language) => tryMail(ctx, { to, language }),
+      stop: (graceMs) => ctx.outbox.stop(graceMs),
     },
     limits: {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),
       user: createUserLimit(counters, critical),
-      api: createRequestLimit(counters, { name: 'api', limit: config.apiLimit, windowSeconds: config.apiLimitSeconds }),
+      api: createRequestLimit(counters, { name: 'api', ...api }),
       modelRequests: createModelRequestLimit(deps),
+    },
+  };
+}
+
+/** The operations with their context bound, in the shape that the HTTP room calls. */
+function bindOperations(ctx: AuthContext): GuardedAuth {
+  return {
+    authenticatePanel: (authorization) => authenticatePanel(ctx, authorization),
+    authenticateOptional: (authorization) => authenticateOptional(ctx, authorization),
+    authenticateApiKey: createApiKeyAuthenticator(ctx),
+    describe: ({ user }) => loadPanelUser(ctx.store, user),
+    account: {
+      edit: (principal, edit) => editOwnAccount(ctx, principal, edit),
+      delete: (principal, proof) => deleteOwnAccount(ctx, principal, proof),
+      revokeLinks: (principal) => revokeOwnLinks(ctx, principal),
+    },
+    administration: {
+      list: (filter, page) => listAccounts(ctx, filter, page),
+      find: (principal, userId) => findAccount(ctx, principal, userId),
+      create: (principal, fields) => createUser(ctx, principal, fields),
+      edit: (principal, userId, edit) => editUser(ctx, principal, { userId, edit }),
+      changeStatusOrRole: (principal, userId, action) => changeStatusOrRole(ctx, principal, { userId, action }),
+      changeQuota: (principal, userId, change) => changeQuota(ctx, principal, { userId, change }),
+      delete: (principal, userId) => deleteUser(ctx, principal, userId),
+      revokeLinks: (principal, userId) => revokeLinks(ctx, principal, userId),
+      reset: {
+        twoFactor: (principal, userId) => resetTwoFactor(ctx, principal, userId),
+        passkeys: (principal, userId) => resetPasskeys(ctx, principal, userId),
+        personalToken: (principal, userId) => resetPersonalToken(ctx, principal, userId),
+        binding: (principal, userId, provider) => resetBinding(ctx, principal, { userId, provider }),
+      },
+    },
+    setup: {
+      ...createSetup(ctx),
+      createRoot: (root) => createRoot(ctx, root),
+    },
+    registration: {
+      register: (registration) => register(ctx, registration),
+      sendVerification: (request) => sendVerification(ctx, request),
+      affiliateCode: (principal) => ensureAffiliateCode(ctx, principal),
+    },
+    mail: {
+      address: {
+        sendCode: (principal, request) => sendAddressCode(ctx, principal, request),
+        bind: (principal, request) => bindAddress(ctx, principal, request),
+        unbind: (principal, request) => unbindAddress(ctx, principal, request),
+      },
+    },
+    passwords: {
+      byMail: {
+        request: (request) => requestResetByMail(ctx, request),
+        finish: (reset) => finishResetByMail(ctx, reset),
+      },
+      logIn: (request) => logIn(ctx, request),
+      change: (principal, change) => changePassword(ctx, principal, change),
+      reset: (reset) => resetPassword(ctx, reset),
+    },
+    sessions: {
+      refresh: (request) => rotateRefresh(ctx, request),
+      logOut: (request) => logOut(ctx, request),
+      list: (principal) => listSessions(ctx, principal),
+      revoke: (principal, sid) => revokeSession(ctx, principal, sid),
+      revokeOthers: (principal) => revokeOtherSessions(ctx, principal),
+      ofUsers: {
+        list: (principal, userId) => listUserSessions(ctx, principal, userId),
+        revoke: (principal, userId, sid) => revokeUserSession(ctx, principal, { userId, sid }),
+        revokeAll: (principal, userId) => revokeAllUserSessions(ctx, principal, userId),
+      },
+    },
+    personalTokens: {
+      create: (principal) => createPersonalToken(ctx, principal),
+      revoke: (principal) => revokePersonalToken(ctx, principal),
+      describe: (principal) => describePersonalToken(ctx, principal),
+    },
+    twoFactor: {
+      status: (principal) => describeTwoFactor(ctx, principal),
+      setUp: (principal) => setUpTwoFactor(ctx, principal),
+      enable: (principal, code) => enableTwoFactor(ctx, principal, code),
+      disable: (principal, confirmed) => disableTwoFactor(ctx, principal, confirmed),
+      replaceBackupCodes: (principal, confirmed) => replaceBackupCodes(ctx, principal, confirmed),
+      finishLogin: (login) => finishTwoFactorLogin(ctx, login),
+    },
+    passkeys: {
+      list: (principal) => listPasskeys(ctx, principal),
+      rename: (principal, id, name) => renamePasskey(ctx, principal, { id, name }),
+      delete: (principal, deletion) => deletePasskeys(ctx, principal, deletion),
+      registration: {
+        begin: (principal, proof) => beginPasskeyRegistration(ctx, principal, proof),
+        finish: (principal, registration) => finishPasskeyRegistration(ctx, principal, registration),
+      },
+      login: {
+        begin: () => beginPasskeyLogin(ctx),
+        finish: (login) => finishPasskeyLogin(ctx, login),
+      },
+      confirmation: {
+        begin: (principal, scope) => beginPasskeyConfirmation(ctx, principal, scope),
+        finish: (principal, confirmation) => finishPasskeyConfirmation(ctx, principal, confirmation),
+      },
+    },
+    oauth: {
+      begin: (request) => beginOAuth(ctx, request),
+      finish: (answer) => finishOAuth(ctx, answer),
+      bindings: {
+        list: (principal) => listBindings(ctx, principal),
+        unbind: (principal, provider) => unbindIdentity(ctx, principal, provider),
+      },
+      providers: {
+        list: () => listProviders(ctx),
+        get: (id) => getProvider(ctx, id),
+        create: (fields) => createProvider(ctx, fields),
+        update: (id, change) => updateProvider(ctx, id, change),
+        delete: (id) => deleteProvider(ctx, id),
+        discover: (address) => discoverProvider(ctx, address),
+        listPublic: () => listPublicProviders(ctx),
+      },
+    },
+    telegram: {
+      logIn: (login) => logInWithTelegram(ctx, login),
+      binding: {
+        begin: (principal) => beginTelegramBinding(ctx, principal),
+        finish: (flowToken, query, origin) => finishTelegramBinding(ctx, { flowToken, query, origin }),
+      },
+    },
+    wechat: {
+      beginLogin: () => beginWeChatLogin(ctx),
+      logIn: (answer) => logInWithWeChat(ctx, answer),
+      beginBinding: (principal) => beginWeChatBinding(ctx, principal),
+      bind: (principal, answer) => bindWeChat(ctx, principal, answer),
+      qrCode: createQrCodeCache(ctx),
+    },
+    proofs: {
+      describe: (principal, scope) => describeProof(ctx, principal, scope),
+      prove: (principal, request) => proveIdentity(ctx, principal, request),
+      require: ctx.proofs.require,
+    },
+    apiKeys: {
+      create: (principal, fields) => createApiKey(ctx, principal, fields),
+      list: (principal, page) => listApiKeys(ctx, principal, page),
+      read: (principal, id) => readApiKey(ctx, principal, id),
+      update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
+      delete: (principal, id) => deleteApiKey(ctx, principal, id),
+      rotateWebhookSecret: (principal, id) => rotateWebhookSecret(ctx, principal, id),
     },
   };
 }

@@ -1,8 +1,8 @@
 import { deriveKey } from '../kernel/index.ts';
 
 /**
- * The keys of one purpose: the first belongs to the current secret, the others only recognise what
- * older ones made.
+ * The keys of one purpose. The first comes from the current secret and makes new tokens and
+ * digests; the others only recognise those made under former secrets.
  */
 export type PurposeKeys = readonly [Uint8Array, ...Uint8Array[]];
 
@@ -11,7 +11,7 @@ export type SessionKeys = {
   access: PurposeKeys;
   /** Digests the secret half of refresh tokens. */
   refreshDigest: PurposeKeys;
-  /** Makes the successor of a refresh token. */
+  /** Derives the successor of a refresh token. */
   refreshSuccessor: PurposeKeys;
   /** Signs Security Proofs. */
   proof: PurposeKeys;
@@ -20,14 +20,14 @@ export type SessionKeys = {
 };
 
 /**
- * One key per purpose and secret, so that nothing made for one end is accepted at another. The
+ * One key per purpose and secret, so that nothing made for one purpose is accepted for another. The
  * label carries a version.
  */
 export function deriveSessionKeys(secrets: readonly [string, ...string[]]): SessionKeys {
-  const [current, ...previous] = secrets;
+  const [current, ...former] = secrets;
   const forPurpose = (purpose: string): PurposeKeys => [
     deriveKey(current, purpose),
-    ...previous.map((secret) => deriveKey(secret, purpose)),
+    ...former.map((secret) => deriveKey(secret, purpose)),
   ];
   return {
     access: forPurpose('access.v1'),

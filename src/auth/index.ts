@@ -1,8 +1,12 @@
 /**
  * Owns: accounts, passwords, second factors, passkeys, security proofs, sessions, refresh rotation,
- * flows, personal access tokens, API keys, set-up, the limits that guard them, and the clean-up of
- * sessions and flows. May touch: the store's ports. Never touches: cookies, header names and
- * statuses (the HTTP room's), the environment, tasks, money beyond the first root's grant.
+ * auth flows, personal access tokens, API keys, first set-up, rate limits, and the clean-up of
+ * sessions and flows. May touch: the store's ports, upstream (providers, mail). Never touches:
+ * cookies, header names and statuses (the HTTP room's), the environment, tasks, money beyond the
+ * grants of new accounts and administrators' quota changes.
+ *
+ * Start with `create-auth.ts`. Operations are functions `(ctx, …)` in files named after them;
+ * `context.ts` says what `ctx` holds.
  */
 
 export { DELETED, ROLE, STATUS } from '../store/ports/index.ts';

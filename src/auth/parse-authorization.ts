@@ -1,6 +1,6 @@
 /**
  * The credential of an `Authorization` header: `Bearer x` in any case, or one bare word.
- * `undefined` for everything else: nothing, other schemes, several values.
+ * `undefined` for anything else: no header, other schemes, several values.
  */
 export function parseAuthorization(header: string | undefined): string | undefined {
   const words = header?.trim().split(/\s+/) ?? [];

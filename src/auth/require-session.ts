@@ -3,10 +3,7 @@ import type { PanelPrincipal } from './types.ts';
 
 export type SessionPrincipal = Extract<PanelPrincipal, { kind: 'session' }>;
 
-/**
- * Gives the session's principal, or rejects with `auth.session_required` for one that came with a
- * personal access token.
- */
+/** @throws `auth.session_required` for a caller with a personal access token. */
 export function requireSession(principal: PanelPrincipal): SessionPrincipal {
   if (principal.kind !== 'session') throw authErrors.session_required();
   return principal;

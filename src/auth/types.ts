@@ -1,30 +1,31 @@
 import type { ApiKeyRecord, UserRecord } from '../store/ports/index.ts';
 
-/** Who speaks on a panel route. `origin`: where the request came from, where it was one. */
+/** The authenticated caller of a panel route. `origin` is set for HTTP requests. */
 export type PanelPrincipal = { origin?: RequestOrigin } & (
   | { kind: 'session'; user: UserRecord; sid: string; sessionVersion: number }
   | { kind: 'pat'; user: UserRecord }
 );
 
-/** Who speaks on an API-key route. `group` is the key's own, else the user's. */
+/** The authenticated caller of an API-key route. `group` is the key's own, else the user's. */
 export type ApiPrincipal = { kind: 'api_key'; user: UserRecord; key: ApiKeyRecord; group: string };
 
 /**
- * The address by which a request may be refused: limits, `allow_ips` of API keys. A type of its
- * own, so that no code decides by the address that is only shown. The HTTP room alone makes one.
+ * The address that may decide whether a request is refused: rate limits, `allow_ips` of API keys.
+ * It has its own type, so that no code decides by the address that is only displayed. Only the HTTP
+ * room creates one.
  */
 export type DecidingIp = string & { readonly decides: true };
 
 /** Where a request comes from. */
 export type RequestOrigin = {
-  /** By the specification's rules for proxies: for logs, sessions and people's eyes. */
+  /** By the specification's rules for proxies. For logs, sessions and display. */
   ip: string;
-  /** The same once `TRUSTED_PROXIES` is set; until then only a proxy on loopback is believed. */
+  /** Equals `ip` once `TRUSTED_PROXIES` is set; until then only a proxy on loopback is trusted. */
   decidingIp: DecidingIp;
   userAgent: string;
 };
 
-/** Of what a command does on this machine, without a request. */
+/** The origin of a command on this machine, which has no request. */
 export const localOrigin = (userAgent: string): RequestOrigin => ({
   ip: '127.0.0.1',
   decidingIp: '127.0.0.1' as DecidingIp,

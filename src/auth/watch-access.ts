@@ -2,34 +2,34 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import type { ApiPrincipal, PanelPrincipal } from './types.ts';
 
-/** What allows a stream to go on. */
+/** Follows whether an open stream may continue. */
 export type AccessWatch = {
-  /** Aborted when the client has left, and when the access has ended. */
+  /** Aborts when the client disconnects, and when the access ends. */
   signal: AbortSignal;
   /**
-   * Whether it was the access that ended: the user, key or session is gone, disabled, revoked or
-   * expired.
+   * True when the access ended: the user, key or session was deleted, disabled, revoked or expired.
    */
   hasEnded(): boolean;
-  /** The stream is over. */
+  /** Call it when the stream is over. */
   stop(): void;
 };
 
 export type AccessWatcher = {
-  watch(principal: ApiPrincipal | PanelPrincipal, left: AbortSignal): AccessWatch;
+  /** `disconnected` aborts when the client disconnects. */
+  watch(principal: ApiPrincipal | PanelPrincipal, disconnected: AbortSignal): AccessWatch;
 };
 
-/** Between two looks. With a slow database as well a stream ends within five seconds. */
-const LOOK_EVERY_MS = 2000;
-/** Principals of one query. */
-const AT_ONCE = 500;
+/** Between two checks. Even with a slow database a stream ends within five seconds. */
+const CHECK_EVERY_MS = 2000;
+/** Principals per query. */
+const BATCH = 500;
 
 type End = () => void;
 
 /**
- * Ends streams whose user, key or session has ended, whichever node ended it: while there are
- * streams, one query every two seconds asks for all of their principals. A database that does not
- * answer ends nothing; the next look tries again.
+ * Ends streams whose user, key or session has ended, whichever node ended it. While streams are
+ * open, one query every two seconds checks all of their principals. A database that does not answer
+ * ends nothing; the next check tries again.
  */
 export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: Logger }): AccessWatcher {
   const { store, clock, logger } = deps;
@@ -45,29 +45,32 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
   async function loop(): Promise<void> {
     looping = true;
     while (!isIdle()) {
-      await clock.sleep(LOOK_EVERY_MS);
-      await look().catch((error) => logger.warn({ err: error }, 'the access of open streams could not be checked'));
+      await clock.sleep(CHECK_EVERY_MS);
+      await checkAll().catch((error) =>
+        logger.warn({ err: error }, 'could not check the access of open streams; the next check tries again'),
+      );
     }
     looping = false;
   }
 
-  async function look(): Promise<void> {
+  async function checkAll(): Promise<void> {
     const now = clock.unix();
     await endMissing(watched.keys, (ids) => store.apiKeys.usable(ids, now));
     await endMissing(watched.sessions, (sids) => store.sessions.usable(sids, now));
     await endMissing(watched.tokens, (ids) => store.users.withAccessToken(ids));
   }
 
-  async function endMissing<K>(entries: Map<K, Set<End>>, find: (keys: K[]) => Promise<K[]>): Promise<void> {
-    const asked = [...entries.keys()];
-    for (let from = 0; from < asked.length; from += AT_ONCE) {
-      const some = asked.slice(from, from + AT_ONCE);
-      const usable = new Set(await find(some));
-      for (const key of some) if (!usable.has(key)) for (const end of [...(entries.get(key) ?? [])]) end();
+  async function endMissing<K>(entries: Map<K, Set<End>>, findUsable: (keys: K[]) => Promise<K[]>): Promise<void> {
+    const keys = [...entries.keys()];
+    for (let from = 0; from < keys.length; from += BATCH) {
+      const batch = keys.slice(from, from + BATCH);
+      const usable = new Set(await findUsable(batch));
+      for (const key of batch) if (!usable.has(key)) for (const end of [...(entries.get(key) ?? [])]) end();
     }
   }
 
-  function enter<K>(entries: Map<K, Set<End>>, key: K, end: End): () => void {
+  /** Gives the function that removes the entry. */
+  function add<K>(entries: Map<K, Set<End>>, key: K, end: End): () => void {
     const ends = entries.get(key) ?? new Set<End>();
     entries.set(key, ends.add(end));
     if (!looping) void loop();
@@ -77,30 +80,30 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
     };
   }
 
-  function enterFor(principal: ApiPrincipal | PanelPrincipal, end: End): () => void {
-    if (principal.kind === 'api_key') return enter(watched.keys, principal.key.id, end);
-    if (principal.kind === 'session') return enter(watched.sessions, principal.sid, end);
-    return enter(watched.tokens, principal.user.id, end);
+  function addPrincipal(principal: ApiPrincipal | PanelPrincipal, end: End): () => void {
+    if (principal.kind === 'api_key') return add(watched.keys, principal.key.id, end);
+    if (principal.kind === 'session') return add(watched.sessions, principal.sid, end);
+    return add(watched.tokens, principal.user.id, end);
   }
 
   return {
-    watch(principal, left) {
+    watch(principal, disconnected) {
       const controller = new AbortController();
       let ended = false;
       const stop = (): void => {
-        leave();
-        left.removeEventListener('abort', abandon);
+        remove();
+        disconnected.removeEventListener('abort', abort);
       };
-      const abandon = (): void => {
+      const abort = (): void => {
         stop();
         controller.abort();
       };
-      const leave = enterFor(principal, () => {
+      const remove = addPrincipal(principal, () => {
         ended = true;
-        abandon();
+        abort();
       });
-      if (left.aborted) abandon();
-      else left.addEventListener('abort', abandon, { once: true });
+      if (disconnected.aborted) abort();
+      else disconnected.addEventListener('abort', abort, { once: true });
       return { signal: controller.signal, hasEnded: () => ended, stop };
     },
   };

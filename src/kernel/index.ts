@@ -56,5 +56,6 @@ export { redactJson } from './redact-json.ts';
 export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
+export { createSemaphore, type Semaphore } from './semaphore.ts';
 export { trimTrailing } from './trim-trailing.ts';
 export type { WatchCache } from './watch-cache.ts';

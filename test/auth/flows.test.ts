@@ -38,24 +38,34 @@ for (const dialect of DATABASES) {
     afterAll(() => stop());
 
     const begin = async (purpose: TicketPurpose = 'oauth', binding = BOUND) =>
-      (await flows.begin(store, purpose, binding, { verifier: 'v' })).flow_token;
+      (await flows.begin(store, { purpose: purpose, binding: binding, payload: { verifier: 'v' } })).flow_token;
 
     test.each(LIVES)('a flow for %s lives %d seconds and comes back with what it carries', async (purpose, seconds) => {
       const binding = purpose === '2fa_login' ? { userId: 7 } : BOUND;
-      const ticket = await flows.begin(store, purpose, binding, { verifier: 'v' });
+      const ticket = await flows.begin(store, { purpose: purpose, binding: binding, payload: { verifier: 'v' } });
       expect(ticket).toEqual({
         flow_token: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
         expires_at: clock.unix() + seconds,
       });
       const expected = { purpose, ...binding, payload: { verifier: 'v' }, createdAt: clock.unix() };
-      expect(await flows.find(store, ticket.flow_token, purpose, binding)).toMatchObject(expected);
+      expect(await flows.find(store, { token: ticket.flow_token, purpose: purpose, binding: binding })).toMatchObject(
+        expected,
+      );
       clock.advance(seconds - 1);
-      expect(await flows.consume(store, ticket.flow_token, purpose, binding)).toMatchObject(expected);
+      expect(
+        await flows.consume(store, { token: ticket.flow_token, purpose: purpose, binding: binding }),
+      ).toMatchObject(expected);
 
-      const late = await flows.begin(store, purpose, binding, {});
+      const late = await flows.begin(store, { purpose: purpose, binding: binding, payload: {} });
       clock.advance(seconds);
-      await refusal(flows.find(store, late.flow_token, purpose, binding), 'auth.flow_invalid');
-      await refusal(flows.consume(store, late.flow_token, purpose, binding), 'auth.flow_invalid');
+      await refusal(
+        flows.find(store, { token: late.flow_token, purpose: purpose, binding: binding }),
+        'auth.flow_invalid',
+      );
+      await refusal(
+        flows.consume(store, { token: late.flow_token, purpose: purpose, binding: binding }),
+        'auth.flow_invalid',
+      );
     });
 
     test('a database thief finds digests, under a key that the database does not hold', async () => {
@@ -68,7 +78,7 @@ for (const dialect of DATABASES) {
           },
         }),
       });
-      const { flow_token } = await flows.begin(spying, 'oauth', BOUND, {});
+      const { flow_token } = await flows.begin(spying, { purpose: 'oauth', binding: BOUND, payload: {} });
       expect(written).toHaveLength(1);
       expect(written[0]).not.toContain(flow_token);
       expect(written[0]).not.toContain(sha256Hex(flow_token));
@@ -87,16 +97,16 @@ for (const dialect of DATABASES) {
       'flow confusion: another %s neither finds it nor uses it up',
       async (_, purpose, binding) => {
         const token = await begin();
-        await refusal(flows.find(store, token, purpose, binding), 'auth.flow_invalid');
-        await refusal(flows.consume(store, token, purpose, binding), 'auth.flow_invalid');
-        expect((await flows.consume(store, token, 'oauth', BOUND)).userId).toBe(7);
+        await refusal(flows.find(store, { token: token, purpose: purpose, binding: binding }), 'auth.flow_invalid');
+        await refusal(flows.consume(store, { token: token, purpose: purpose, binding: binding }), 'auth.flow_invalid');
+        expect((await flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND })).userId).toBe(7);
       },
     );
 
     test('a flow of Telegram is found by its token alone, and says in whose session it began', async () => {
       const token = await begin('telegram_bind');
       const named = { provider: BOUND.provider ?? '', intent: 'bind' };
-      expect(await flows.consume(store, token, 'telegram_bind', named)).toMatchObject({
+      expect(await flows.consume(store, { token: token, purpose: 'telegram_bind', binding: named })).toMatchObject({
         userId: 7,
         sessionId: 'sid-7',
       });
@@ -105,10 +115,10 @@ for (const dialect of DATABASES) {
     test('flow confusion: an anonymous flow does not pass for a session’s', async () => {
       const token = await begin('passkey_login', {});
       await refusal(
-        flows.consume(store, token, 'passkey_login', { userId: 7, sessionId: 'sid-7' }),
+        flows.consume(store, { token: token, purpose: 'passkey_login', binding: { userId: 7, sessionId: 'sid-7' } }),
         'auth.flow_invalid',
       );
-      expect((await flows.consume(store, token, 'passkey_login', {})).userId).toBe(0);
+      expect((await flows.consume(store, { token: token, purpose: 'passkey_login', binding: {} })).userId).toBe(0);
     });
 
     test.each([
@@ -121,35 +131,41 @@ for (const dialect of DATABASES) {
       `${'A'.repeat(42)}\0`,
       '../../etc/passwd',
     ])('the token %j is none', async (token) => {
-      await refusal(flows.find(store, token, 'oauth', BOUND), 'auth.flow_invalid');
-      expect((await refusal(flows.consume(store, token, 'oauth', BOUND), 'auth.flow_invalid')).kind).toBe('invalid');
+      await refusal(flows.find(store, { token: token, purpose: 'oauth', binding: BOUND }), 'auth.flow_invalid');
+      expect(
+        (await refusal(flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND }), 'auth.flow_invalid'))
+          .kind,
+      ).toBe('invalid');
     });
 
     test('flow replay: of 50 uses at once, each in its transaction, one wins; none afterwards', async () => {
       const token = await begin();
       const uses = Array.from({ length: 50 }, () =>
-        store.transaction((tx) => flows.consume(tx, token, 'oauth', BOUND)),
+        store.transaction((tx) => flows.consume(tx, { token: token, purpose: 'oauth', binding: BOUND })),
       );
       const won = (await Promise.allSettled(uses)).filter(({ status }) => status === 'fulfilled');
       expect(won).toHaveLength(1);
-      await refusal(flows.consume(store, token, 'oauth', BOUND), 'auth.flow_invalid');
+      await refusal(flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND }), 'auth.flow_invalid');
     });
 
     test('a use with what it was for is undone with it', async () => {
       const token = await begin();
       const failing = store.transaction(async (tx) => {
-        await flows.consume(tx, token, 'oauth', BOUND);
+        await flows.consume(tx, { token: token, purpose: 'oauth', binding: BOUND });
         throw new Error('later');
       });
       await expect(failing).rejects.toThrow('later');
-      expect((await flows.consume(store, token, 'oauth', BOUND)).provider).toBe('github');
+      expect((await flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND })).provider).toBe('github');
     });
 
     test('a rotated SESSION_SECRET with the former one named keeps flows, a changed one ends them', async () => {
       const token = await begin();
-      await refusal(flowsUnder('another secret altogether').find(store, token, 'oauth', BOUND), 'auth.flow_invalid');
+      await refusal(
+        flowsUnder('another secret altogether').find(store, { token: token, purpose: 'oauth', binding: BOUND }),
+        'auth.flow_invalid',
+      );
       const rotated = flowsUnder('another secret altogether', SECRET);
-      expect((await rotated.consume(store, token, 'oauth', BOUND)).userId).toBe(7);
+      expect((await rotated.consume(store, { token: token, purpose: 'oauth', binding: BOUND })).userId).toBe(7);
     });
 
     describe('signed assertions', () => {
@@ -194,7 +210,8 @@ for (const dialect of DATABASES) {
       test('its row is no flow that anybody could use', async () => {
         const text = 'A'.repeat(43);
         await flows.claimAssertion(store, assertion(text));
-        for (const [purpose] of LIVES) await refusal(flows.find(store, text, purpose, {}), 'auth.flow_invalid');
+        for (const [purpose] of LIVES)
+          await refusal(flows.find(store, { token: text, purpose: purpose, binding: {} }), 'auth.flow_invalid');
       });
     });
   });

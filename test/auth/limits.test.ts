@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { addressKey } from '../../src/auth/limits/address-key.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
-import { createQueueLimit } from '../../src/auth/limits/limit-password-hashing.ts';
 import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import { at } from '../support/deciding-ip.ts';
@@ -106,26 +105,4 @@ describe('the limit of guesses', () => {
     const outcomes = await Promise.all(Array.from({ length: 100 }, () => guess('alice', at('203.0.113.7'), slow)));
     expect(new Set(outcomes)).toEqual(new Set(['right']));
   });
-});
-
-test('a gate keeps its width and its order, and a failure gives its place away', async () => {
-  const gate = createQueueLimit(3);
-  const order: number[] = [];
-  let running = 0;
-  let most = 0;
-  await Promise.allSettled(
-    Array.from({ length: 30 }, (_, i) =>
-      gate(async () => {
-        order.push(i);
-        running += 1;
-        most = Math.max(most, running);
-        await Bun.sleep(1);
-        running -= 1;
-        if (i % 3 === 0) throw new Error('failed');
-      }),
-    ),
-  );
-  expect(most).toBe(3);
-  expect(order).toEqual(Array.from({ length: 30 }, (_, i) => i));
-  expect(await gate(right)).toBe('right');
 });

@@ -157,7 +157,7 @@ describe('what mails say', () => {
         provider: '',
         last: true,
       } as const),
-      place: { device: 'Firefox (Linux)', ip: '198.51.100.1', toldBy: '' },
+      origin: { device: 'Firefox (Linux)', ip: '198.51.100.1', untrustedProxy: '' },
     },
     { kind: 'test' },
   ];

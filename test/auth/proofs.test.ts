@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
-import type { ProofMethod } from '../../src/auth/proofs/allowed-methods.ts';
-import { createSecurityProofs, PROOF_SCOPES, type ProofScope } from '../../src/auth/proofs/security-proofs.ts';
+import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
+import { PROOF_SCOPES, type ProofMethod, type ProofScope } from '../../src/auth/proofs/types.ts';
 import { requireSession } from '../../src/auth/require-session.ts';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';

@@ -128,14 +128,14 @@ describe('answers that wait', () => {
   test('are at most 64 on a node, and 4 of one address; the next is refused at once', async () => {
     const { clock, options, letGo } = createSleeper();
     options.hold = true;
-    const { hold } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
-    const waiting = Array.from({ length: 64 }, (_, i) => hold(3, at(`10.0.0.${i >> 2}`)));
-    const crowded = await refusal(hold(3, at('10.0.0.1')), 'auth.too_many_attempts');
+    const { delay } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
+    const waiting = Array.from({ length: 64 }, (_, i) => delay(3, at(`10.0.0.${i >> 2}`)));
+    const crowded = await refusal(delay(3, at('10.0.0.1')), 'auth.too_many_attempts');
     expect(crowded.retryAfterSeconds).toBe(3);
-    expect((await refusal(hold(3, at('10.1.0.1')), 'auth.unavailable')).retryAfterSeconds).toBe(3);
+    expect((await refusal(delay(3, at('10.1.0.1')), 'auth.unavailable')).retryAfterSeconds).toBe(3);
     letGo();
     await Promise.all(waiting);
-    const next = hold(1, at('10.0.0.1'));
+    const next = delay(1, at('10.0.0.1'));
     letGo();
     await next;
   });

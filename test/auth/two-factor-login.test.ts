@@ -60,7 +60,12 @@ for (const dialect of RULE_DATABASES) {
     /** As many first steps, without hashing the password for each. */
     const manyFlows = async (user: UserRecord, count: number) => {
       const flows = createFlows(deriveSessionKeys(testConfig().sessionSecrets).flow, clock);
-      const begin = () => flows.begin(store, '2fa_login', { userId: user.id }, { auth_version: user.authVersion });
+      const begin = () =>
+        flows.begin(store, {
+          purpose: '2fa_login',
+          binding: { userId: user.id },
+          payload: { auth_version: user.authVersion },
+        });
       return Promise.all(Array.from({ length: count }, async () => (await begin()).flow_token));
     };
 

@@ -4,7 +4,7 @@ import { describeFields, type FactorFields, type UserFields } from '../users/des
 /** An account as administrators see it in a list. Times are Unix seconds. */
 export type AccountView = UserFields & {
   remark: string;
-  /** 0: nobody's affiliate code was used. */
+  /** 0: the account used no affiliate code. */
   inviter_id: number;
   has_access_token: boolean;
   created_at: number;
@@ -14,17 +14,17 @@ export type AccountView = UserFields & {
   deleted_at: number;
 };
 
-/** The same account by itself, with what it signs in with and how much of it there is. */
+/** A single account, with its factors, bindings and counts. */
 export type AccountDetail = AccountView &
   FactorFields & {
     api_keys: number;
     /** Live sessions. */
     sessions: number;
-    /** Accounts that came with this one's affiliate code. */
+    /** Accounts that used this one's affiliate code. */
     invited: number;
   };
 
-/** No hash, no version, no credential. */
+/** Contains no hash, version or credential. */
 export const describeAccount = (user: AdminUserRecord): AccountView => ({
   ...describeFields(user),
   remark: user.remark,

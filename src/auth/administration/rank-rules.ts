@@ -1,7 +1,7 @@
 import { ROLE, type Role, type UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 
-/** What somebody does to another's account. */
+/** What an operator does to an account. */
 export type AdminAction =
   | 'view'
   | 'edit'
@@ -14,38 +14,42 @@ export type AdminAction =
   | 'reset_factor'
   | 'revoke_links';
 
-type Person = Pick<UserRecord, 'id' | 'role'>;
+type RankedUser = Pick<UserRecord, 'id' | 'role'>;
 
-const ROOT_ALONE: readonly AdminAction[] = ['promote', 'demote'];
-const NEVER_TO_ROOT: readonly AdminAction[] = ['disable', 'promote', 'demote', 'delete'];
+const ROOT_ONLY: readonly AdminAction[] = ['promote', 'demote'];
+const NEVER_ON_ROOT: readonly AdminAction[] = ['disable', 'promote', 'demote', 'delete'];
 /**
- * What one may do to oneself here. Root's balance is among it, since nobody stands above him who
- * could do it.
+ * What administrators may do to their own account here. It includes the balance, since nobody ranks
+ * above root to change it.
  */
-const TO_ONESELF: readonly AdminAction[] = ['view', 'change_quota'];
+const ON_OWN_ACCOUNT: readonly AdminAction[] = ['view', 'change_quota'];
 
 /**
- * Who may do what to whom: an administrator to users alone, never to a peer or to root; root to
- * everybody, but root stays what he is. Rejects with `auth.insufficient_privilege`,
- * `auth.root_protected`, or `auth.own_account` for what one does in one's own settings.
+ * The rank rules: administrators act on users only, never on peers or root. Root acts on everybody,
+ * but nobody disables, promotes, demotes or deletes root.
+ *
+ * @throws `auth.insufficient_privilege`, `auth.root_protected`, or `auth.own_account` for changes
+ * that belong into the operator's own settings.
  */
-export function requireRank(operator: Person, target: Person, action: AdminAction): void {
-  const isOneself = operator.id === target.id;
+export function requireRank(operator: RankedUser, target: RankedUser, action: AdminAction): void {
+  const isOwn = operator.id === target.id;
   if (operator.role < ROLE.admin) throw authErrors.insufficient_privilege();
   if (operator.role < ROLE.root) {
-    const mayLook = isOneself && action === 'view';
-    if (ROOT_ALONE.includes(action) || (target.role >= operator.role && !mayLook)) {
+    const mayView = isOwn && action === 'view';
+    if (ROOT_ONLY.includes(action) || (target.role >= operator.role && !mayView)) {
       throw authErrors.insufficient_privilege();
     }
   }
-  if (target.role >= ROLE.root && NEVER_TO_ROOT.includes(action)) throw authErrors.root_protected();
-  if (isOneself && !TO_ONESELF.includes(action)) throw authErrors.own_account();
+  if (target.role >= ROLE.root && NEVER_ON_ROOT.includes(action)) throw authErrors.root_protected();
+  if (isOwn && !ON_OWN_ACCOUNT.includes(action)) throw authErrors.own_account();
 }
 
 /**
- * Nobody makes an account of his own rank or above: root makes administrators and users, an
- * administrator makes users.
+ * Operators create accounts below their own rank only: root creates administrators and users,
+ * administrators create users.
+ *
+ * @throws `auth.insufficient_privilege`
  */
-export function requireGrantableRole(operator: Person, role: Role): void {
+export function requireGrantableRole(operator: RankedUser, role: Role): void {
   if (operator.role < ROLE.admin || role >= operator.role) throw authErrors.insufficient_privilege();
 }

@@ -1,106 +1,105 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
-import type { Repositories, UserRecord } from '../../store/ports/index.ts';
+import type { Repositories } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import type { NoticeSubject } from '../mail/notice-texts.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { notifyOwner } from '../mail/notify-owner.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { setEmail } from '../users/own-email.ts';
-import type { WithLockedAccounts } from './with-locked-accounts.ts';
+import { setEmail } from '../users/set-email.ts';
+import { withLockedAccounts } from './with-locked-accounts.ts';
+
+/*
+ * Removes from another account something that signs in or confirms. Removing two-factor or passkeys
+ * advances `auth_version` and ends every session; removing a personal access token or a binding
+ * does not. All throw what `withLockedAccounts` throws.
+ */
 
 /**
- * Takes from another's account something that signs in or confirms. Without two-factor or passkeys
- * it is another account to protect, so `auth_version` moves and every session ends; a personal
- * access token and a binding move nothing. All reject as `WithLockedAccounts` does.
+ * Removes two-factor and its backup codes.
+ *
+ * @throws also `auth.two_factor_off` when it is not enabled.
  */
-export interface ResetFactors {
-  /** Backup codes too. Rejects with `auth.two_factor_off` where there is none. */
-  twoFactor(principal: PanelPrincipal, userId: number): Promise<void>;
-  /** All of them; gives their number. Rejects with `auth.passkey_not_found` where there is none. */
-  passkeys(principal: PanelPrincipal, userId: number): Promise<{ deleted: number }>;
-  /** Nothing happens where there is none. */
-  personalToken(principal: PanelPrincipal, userId: number): Promise<void>;
-  /**
-   * Frees the identity of one provider, or the mail address (`email`). Gives what it was; rejects
-   * with `auth.binding_not_found` where there is none.
-   */
-  binding(principal: PanelPrincipal, userId: number, provider: string): Promise<{ subject: string }>;
+export async function resetTwoFactor(ctx: AuthContext, principal: PanelPrincipal, userId: number): Promise<void> {
+  const reset = { principal, userId, reason: 'admin_twofa_disabled', about: 'two_factor_disabled' } as const;
+  await resetFactor(ctx, reset, async (tx) => {
+    if (!(await tx.twoFactor.delete(userId))) throw authErrors.two_factor_off();
+    return 1;
+  });
 }
 
-export function createResetFactors(deps: {
-  administer: WithLockedAccounts;
-  clock: Clock;
-  logger: Logger;
-  notifyOwner: NotifyOwner;
-}): ResetFactors {
-  const { administer, clock, logger } = deps;
-
-  const tell = (owner: UserRecord, about: NoticeSubject, provider = '') =>
-    deps.notifyOwner(owner, { about, by: 'administrator', provider });
-
-  /** `remove` gives how many it took away. */
-  async function reset(
-    principal: PanelPrincipal,
-    userId: number,
-    { reason, about }: { reason: string; about: NoticeSubject },
-    remove: (tx: Repositories) => Promise<number>,
-  ): Promise<number> {
-    const intent = { userId, action: 'reset_factor', endsSessions: reason } as const;
-    const { removed, owner } = await administer(principal, intent, async (tx, target, endSessions) => {
-      const count = await remove(tx);
-      await tx.users.moveAuthVersion(userId, target.authVersion);
-      await endSessions();
-      return { removed: count, owner: target };
-    });
-    await tell(owner, about);
-    logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
-    return removed;
-  }
-
-  return {
-    async twoFactor(principal, userId) {
-      const intent = { reason: 'admin_twofa_disabled', about: 'two_factor_disabled' } as const;
-      await reset(principal, userId, intent, async (tx) => {
-        if (!(await tx.twoFactor.delete(userId))) throw authErrors.two_factor_off();
-        return 1;
-      });
-    },
-
-    async passkeys(principal, userId) {
-      const intent = { reason: 'admin_passkey_reset', about: 'passkey_removed' } as const;
-      const deleted = await reset(principal, userId, intent, async (tx) => {
-        const count = await tx.passkeys.deleteAll(userId);
-        if (count === 0) throw authErrors.passkey_not_found({ message: 'The account has no passkey.' });
-        return count;
-      });
-      return { deleted };
-    },
-
-    async personalToken(principal, userId) {
-      const owner = await administer(principal, { userId, action: 'reset_factor' }, async (tx, target) => {
-        const had = await tx.users.accessTokenOf(userId);
-        await tx.users.setAccessToken(userId, null);
-        return had && target;
-      });
-      if (owner) await tell(owner, 'personal_token_removed');
-    },
-
-    async binding(principal, userId, provider) {
-      const { subject: freed, owner } = await administer(
-        principal,
-        { userId, action: 'reset_factor' },
-        async (tx, target) => {
-          const held = (await tx.identities.list(userId)).find((identity) => identity.provider === provider);
-          // An address of an old database may be shown without being owned.
-          const subject = held?.subject ?? (provider === MAIL_PROVIDER ? target.email : null);
-          if (subject === null) throw authErrors.binding_not_found();
-          if (provider === MAIL_PROVIDER) await setEmail(tx, userId, { email: null, at: clock.unix() });
-          else await tx.identities.release(userId, provider);
-          return { subject, owner: target };
-        },
-      );
-      await tell(owner, provider === MAIL_PROVIDER ? 'address_removed' : 'identity_unbound', provider);
-      return { subject: freed };
-    },
-  };
+/**
+ * Removes all passkeys and gives their number.
+ *
+ * @throws also `auth.passkey_not_found` when there is none.
+ */
+export async function resetPasskeys(
+  ctx: AuthContext,
+  principal: PanelPrincipal,
+  userId: number,
+): Promise<{ deleted: number }> {
+  const reset = { principal, userId, reason: 'admin_passkey_reset', about: 'passkey_removed' } as const;
+  const deleted = await resetFactor(ctx, reset, async (tx) => {
+    const count = await tx.passkeys.deleteAll(userId);
+    if (count === 0) throw authErrors.passkey_not_found({ message: 'The account has no passkey.' });
+    return count;
+  });
+  return { deleted };
 }
+
+/** Removes the personal access token, if there is one. */
+export async function resetPersonalToken(ctx: AuthContext, principal: PanelPrincipal, userId: number): Promise<void> {
+  const intent = { principal, userId, action: 'reset_factor' } as const;
+  const owner = await withLockedAccounts(ctx, intent, async ({ tx, target }) => {
+    const had = await tx.users.accessTokenOf(userId);
+    await tx.users.setAccessToken(userId, null);
+    return had && target;
+  });
+  if (owner) await notifyOwner(ctx, owner, noticeOf('personal_token_removed'));
+}
+
+/**
+ * Removes the identity of one provider, or the mail address (`email`), and gives its subject.
+ *
+ * @throws also `auth.binding_not_found` when there is none.
+ */
+export async function resetBinding(
+  ctx: AuthContext,
+  principal: PanelPrincipal,
+  { userId, provider }: { userId: number; provider: string },
+): Promise<{ subject: string }> {
+  const intent = { principal, userId, action: 'reset_factor' } as const;
+  const { subject, owner } = await withLockedAccounts(ctx, intent, async ({ tx, target }) => {
+    const bound = (await tx.identities.list(userId)).find((identity) => identity.provider === provider);
+    // An old database may show an address that the account does not own.
+    const removed = bound?.subject ?? (provider === MAIL_PROVIDER ? target.email : null);
+    if (removed === null) throw authErrors.binding_not_found();
+    if (provider === MAIL_PROVIDER) await setEmail(tx, userId, { email: null, at: ctx.clock.unix() });
+    else await tx.identities.release(userId, provider);
+    return { subject: removed, owner: target };
+  });
+  const about = provider === MAIL_PROVIDER ? 'address_removed' : 'identity_unbound';
+  await notifyOwner(ctx, owner, noticeOf(about, provider));
+  return { subject };
+}
+
+type FactorReset = { principal: PanelPrincipal; userId: number; reason: string; about: NoticeSubject };
+
+/** `remove` gives how many it removed. */
+async function resetFactor(
+  ctx: AuthContext,
+  { principal, userId, reason, about }: FactorReset,
+  remove: (tx: Repositories) => Promise<number>,
+): Promise<number> {
+  const intent = { principal, userId, action: 'reset_factor', endsSessions: reason } as const;
+  const { removed, owner } = await withLockedAccounts(ctx, intent, async ({ tx, target, endSessions }) => {
+    const count = await remove(tx);
+    await tx.users.moveAuthVersion(userId, target.authVersion);
+    await endSessions();
+    return { removed: count, owner: target };
+  });
+  await notifyOwner(ctx, owner, noticeOf(about));
+  ctx.logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
+  return removed;
+}
+
+const noticeOf = (about: NoticeSubject, provider = '') => ({ about, by: 'administrator', provider }) as const;

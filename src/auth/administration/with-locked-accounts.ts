@@ -1,69 +1,69 @@
-import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
+import { type Repositories, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
-import type { SessionGate } from '../sessions/session-gate.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AdminAction, requireRank } from './rank-rules.ts';
 
-type Intent = {
+export type AdminIntent = {
+  /** The operator. */
+  principal: PanelPrincipal;
+  /** The account to change. */
   userId: number;
   action: AdminAction;
-  /** The `revoked_reason` of the user's sessions, where the work may end them. */
+  /** The `revoked_reason` of the user's sessions, if the work may end them. */
   endsSessions?: string;
-  /**
-   * What is to be done before the accounts are held: rows that others take hold of before those of
-   * users.
-   */
+  /** Runs before the accounts are locked, for rows that other code locks before users. */
   first?: (tx: Repositories) => Promise<unknown>;
 };
 
+export type LockedAccount = {
+  tx: Repositories;
+  target: UserRecord;
+  /** Ends all sessions of the account with the transaction. */
+  endSessions: () => Promise<unknown>;
+};
+
 /**
- * Does something to another's account in one transaction that holds both accounts as they are: who
- * may do it is judged again in there, so that nothing gets through of somebody who was demoted or
- * disabled meanwhile, or against somebody who was promoted. `endSessions` ends all sessions of the
- * account with the transaction.
+ * Runs `work` on another account in one transaction that locks the rows of operator and target. The
+ * rank rules are checked again under the lock, so that an operator who was demoted or disabled in
+ * the meantime changes nothing, nor does anybody change a user who was promoted.
  *
- * Rejects with `auth.user_not_found`, as `requireRank` does, with `auth.changed_meanwhile` when the
- * operator is not who he was when he asked, and as `work` does; then nothing has happened.
+ * @throws `auth.user_not_found`; what `requireRank` throws; `auth.changed_meanwhile` when the
+ * operator's account changed since the request was authenticated; what `work` throws. Nothing is
+ * changed then.
  */
-export type WithLockedAccounts = <T>(
-  principal: PanelPrincipal,
-  intent: Intent,
-  work: (tx: Repositories, target: UserRecord, endSessions: () => Promise<unknown>) => Promise<T>,
-) => Promise<T>;
+export async function withLockedAccounts<T>(
+  { store, sessions }: AuthContext,
+  { principal, userId, action, endsSessions, first }: AdminIntent,
+  work: (account: LockedAccount) => Promise<T>,
+): Promise<T> {
+  // A request that is refused anyway waits for no lock and marks no sessions in the cache.
+  const present = await store.users.byId(userId);
+  if (!present) throw authErrors.user_not_found();
+  requireRank(principal.user, present, action);
 
-export function createWithLockedAccounts({
-  store,
-  sessions,
-}: {
-  store: Store;
-  sessions: SessionGate;
-}): WithLockedAccounts {
-  return async (principal, { userId, action, endsSessions, first }, work) => {
-    // What is refused anyway does not wait for a lock, and no cache hears of it.
-    const seen = await store.users.byId(userId);
-    if (!seen) throw authErrors.user_not_found();
-    requireRank(principal.user, seen, action);
-
-    const run = (end: (tx: Repositories) => Promise<unknown>) =>
-      store.transaction(async (tx) => {
-        await first?.(tx);
-        const held = await tx.users.hold([principal.user.id, userId]);
-        const operator = requireUnchanged(principal, held);
-        const target = held.find(({ id }) => id === userId);
-        if (!target) throw authErrors.user_not_found();
-        requireRank(operator, target, action);
-        return work(tx, target, () => end(tx));
-      });
-    if (endsSessions === undefined) return run(async () => {});
-    return sessions.endAll({ userId, exceptSid: null, reason: endsSessions }, run);
-  };
+  const run = (end: (tx: Repositories) => Promise<unknown>) =>
+    store.transaction(async (tx) => {
+      await first?.(tx);
+      const locked = await tx.users.hold([principal.user.id, userId]);
+      const operator = requireUnchanged(principal, locked);
+      const target = locked.find(({ id }) => id === userId);
+      if (!target) throw authErrors.user_not_found();
+      requireRank(operator, target, action);
+      return work({ tx, target, endSessions: () => end(tx) });
+    });
+  if (endsSessions === undefined) return run(async () => {});
+  return sessions.endAll({ userId, exceptSid: null, reason: endsSessions }, run);
 }
 
-/** The operator among the held users, if he still is who he was when he asked. */
-export function requireUnchanged({ user }: PanelPrincipal, held: readonly UserRecord[]): UserRecord {
-  const operator = held.find(({ id }) => id === user.id);
-  if (operator?.status !== USER_ENABLED || operator.authVersion !== user.authVersion) {
+/**
+ * The operator among the locked users.
+ *
+ * @throws `auth.changed_meanwhile` when that account changed since the request was authenticated.
+ */
+export function requireUnchanged({ user }: PanelPrincipal, locked: readonly UserRecord[]): UserRecord {
+  const operator = locked.find(({ id }) => id === user.id);
+  if (operator?.status !== STATUS.enabled || operator.authVersion !== user.authVersion) {
     throw authErrors.changed_meanwhile();
   }
   return operator;

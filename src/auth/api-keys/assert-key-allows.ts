@@ -4,9 +4,10 @@ import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 
 /**
- * Rejects with `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed` what the key's own
- * lists leave out; an empty list allows everything. `model` is the name that the client sent; left
- * out where a request names none.
+ * Checks the key's lists of models and addresses; an empty list allows everything. `model` is the
+ * name that the client sent, if the request names one.
+ *
+ * @throws `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed`
  */
 export function assertKeyAllows({ key, model, ip }: { key: ApiKeyRecord; model?: string; ip: DecidingIp }): void {
   if (key.allowIps.length > 0 && !key.allowIps.some((range) => contains(range, ip))) {
@@ -17,7 +18,7 @@ export function assertKeyAllows({ key, model, ip }: { key: ApiKeyRecord; model?:
   }
 }
 
-/** Whether an address or CIDR of a key's list holds `ip`; false for what cannot be read. */
+/** Whether an address or CIDR range contains `ip`; false if either is malformed. */
 function contains(range: string, ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false;
   const address = ipaddr.process(ip);

@@ -1,21 +1,17 @@
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
-import { type ApiKeyRecord, ROLE, type Store, type UserRecord } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, ROLE, STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { ApiPrincipal, DecidingIp } from '../types.ts';
 import { assertKeyAllows } from './assert-key-allows.ts';
-import { apiKeyState } from './describe-api-key.ts';
+import { API_KEY_STATE, apiKeyState } from './describe-api-key.ts';
 
 export type ApiKeyUse = {
-  /**
-   * Where the request comes from, checked against the key's list of addresses; left out where that
-   * is not known.
-   */
+  /** Checked against the key's list of addresses, if given. */
   ip?: DecidingIp;
   /**
-   * `submit` (the default) for what costs money. `read` lets a key through whose budget is used up:
-   * the last task that it paid for must still be readable.
+   * `submit` (the default) for requests that cost money. `read` accepts a key whose budget is used
+   * up: the last task that it paid for must stay readable.
    */
   purpose?: 'submit' | 'read';
 };
@@ -23,20 +19,21 @@ export type ApiKeyUse = {
 export type AuthenticateApiKey = (authorization: string | undefined, use?: ApiKeyUse) => Promise<ApiPrincipal>;
 
 const KEY = /^sk-[A-Za-z0-9]{48}$/;
-/** `last_used_at` is told to the minute: one write a key and minute, not one a request. */
+/** `last_used_at` is accurate to the minute: one write per key and minute, not per request. */
 const TOUCH_EVERY_SECONDS = 60;
 
 /**
- * Who speaks on an API-key route. The store is read every time, so that a key or user that is
- * disabled is refused at once. Rejects with `auth.api_key_missing`, `_invalid`, `_disabled`,
- * `_expired`, `_exhausted`, `_user_disabled` or `_ip_not_allowed`. Panel credentials have no place
- * here: they are no API keys and are refused as such.
+ * Authenticates requests to API-key routes. The store is read every time, so that a disabled key or
+ * user is refused at once. Panel credentials are not API keys and are refused as `_invalid`.
+ *
+ * @throws `auth.api_key_missing`, `_invalid`, `_disabled`, `_expired`, `_exhausted`,
+ * `_user_disabled` or `_ip_not_allowed`.
  */
-export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; logger: Logger }): AuthenticateApiKey {
+export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; logger: Logger }): AuthenticateApiKey {
   const { store, clock, logger } = deps;
   const touching = new Set<number>();
 
-  /** Beside the request: its time is worth neither a wait nor a failure. */
+  /** In the background: the request neither waits for it nor fails with it. */
   function touch(key: ApiKeyRecord, now: number): void {
     if (now - key.lastUsedAt < TOUCH_EVERY_SECONDS || touching.has(key.id)) return;
     touching.add(key.id);
@@ -52,18 +49,18 @@ export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; log
     const found = KEY.test(credential) ? await store.apiKeys.byHash(sha256Hex(credential)) : undefined;
     if (!found) throw authErrors.api_key_invalid();
     const { key, user } = found;
-    if (user.status !== USER_ENABLED) throw authErrors.api_key_user_disabled();
+    if (user.status !== STATUS.enabled) throw authErrors.api_key_user_disabled();
     const now = clock.unix();
     const state = apiKeyState(key, now);
-    if (state === 2) throw authErrors.api_key_disabled();
-    if (state === 3) throw authErrors.api_key_expired();
-    if (state === 4 && purpose === 'submit') throw authErrors.api_key_exhausted();
+    if (state === API_KEY_STATE.disabled) throw authErrors.api_key_disabled();
+    if (state === API_KEY_STATE.expired) throw authErrors.api_key_expired();
+    if (state === API_KEY_STATE.exhausted && purpose === 'submit') throw authErrors.api_key_exhausted();
     if (ip !== undefined) assertKeyAllows({ key, ip });
     touch(key, now);
     return { kind: 'api_key', user, key, group: groupOf(key, user) };
   };
 }
 
-/** A group decides what a task costs: a key's own counts while its owner may still name it. */
+/** A group decides what a task costs. The key's own counts while its owner may still choose one. */
 const groupOf = ({ group }: ApiKeyRecord, user: UserRecord): string =>
   group !== null && user.role >= ROLE.admin ? group : user.group;

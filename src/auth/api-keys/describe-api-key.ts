@@ -1,10 +1,11 @@
 import type { SecretBox } from '../../kernel/index.ts';
-import type { ApiKeyRecord } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, STATUS } from '../../store/ports/index.ts';
 
-/** 1 enabled, 2 disabled are stored; 3 expired and 4 exhausted follow from the other fields. */
-export type ApiKeyState = 1 | 2 | 3 | 4;
+/** `expired` and `exhausted` are computed from the other fields and never stored. */
+export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
+export type ApiKeyState = (typeof API_KEY_STATE)[keyof typeof API_KEY_STATE];
 
-/** An API key as its owner sees it. The key itself is shown once, when it is made. */
+/** An API key as its owner sees it. The key itself is shown once, when it is created. */
 export type ApiKeyView = {
   id: number;
   name: string;
@@ -20,21 +21,21 @@ export type ApiKeyView = {
   group: string | null;
   webhook_url: string | null;
   /**
-   * Whether notices can be signed. `unreadable`: CRYPTO_SECRET was changed; a new secret has to be
-   * made.
+   * Whether webhook notices can be signed. `unreadable`: CRYPTO_SECRET was changed; the owner must
+   * make a new secret.
    */
   webhook_secret: 'none' | 'ready' | 'unreadable';
-  /** Until then (Unix seconds) the secret before the present one signs along; 0: there was none. */
+  /** Unix seconds until which the former secret signs too; 0: there was none. */
   webhook_former_until: number;
   created_at: number;
   last_used_at: number;
 };
 
 export function apiKeyState(key: ApiKeyRecord, now: number): ApiKeyState {
-  if (key.status === 2) return 2;
-  if (key.expiresAt !== 0 && key.expiresAt <= now) return 3;
-  if (!key.unlimitedQuota && key.quota <= 0) return 4;
-  return 1;
+  if (key.status === STATUS.disabled) return API_KEY_STATE.disabled;
+  if (key.expiresAt !== 0 && key.expiresAt <= now) return API_KEY_STATE.expired;
+  if (!key.unlimitedQuota && key.quota <= 0) return API_KEY_STATE.exhausted;
+  return API_KEY_STATE.enabled;
 }
 
 function webhookSecretState({ webhookSecretSealed: sealed }: ApiKeyRecord, secretBox: SecretBox) {

@@ -1,12 +1,10 @@
 import ipaddr from 'ipaddr.js';
-import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
-/**
- * The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`.
- */
+/** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
 export type ApiKeyFields = {
   name?: string;
   unlimited_quota?: boolean;
@@ -18,7 +16,7 @@ export type ApiKeyFields = {
   expires_at?: number;
   /** `null` or left out: the user's group. */
   group?: string | null;
-  /** Where notices of the key's tasks go; `null`: nowhere. */
+  /** Receives webhook notices of the key's tasks; `null`: none are sent. */
   webhook_url?: string | null;
   status?: number;
 };
@@ -33,15 +31,17 @@ export type ApiKeyChange = Partial<
 const NAME_MAX = 50;
 const LIST_MAX = 500;
 const MODEL_MAX = 191;
-/** The largest budget: a thousand million USD, far within a safe integer. */
+/** One billion USD; far below the largest safe integer. */
 const QUOTA_MAX = 500_000 * 1_000_000_000;
 /** The year 9999. */
 const TIME_MAX = 253_402_300_799;
 
 /**
- * The given fields as the store takes them. `formerName`: the name that is stored, which may stay.
- * Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when someone who
- * is no administrator names a group other than his own: a group decides what a task costs.
+ * Gives the fields as the store takes them. `formerName` is the stored name, which always passes the
+ * check for hidden characters.
+ *
+ * @throws `auth.validation_failed`, or `auth.api_key_group_not_allowed` when a user who is not an
+ * administrator names a group other than their own: a group decides what a task costs.
  */
 export function validateApiKeyFields(
   fields: ApiKeyFields,
@@ -76,8 +76,9 @@ function validateName(value: string, former: string | undefined): string {
   return rejectHiddenCharacters('name', name, former);
 }
 
-function validateStatus(value: number): 1 | 2 {
-  if (value !== 1 && value !== 2) throw invalidField('status', '1 (enabled) or 2 (disabled) is required.');
+function validateStatus(value: number): EnabledStatus {
+  if (value !== STATUS.enabled && value !== STATUS.disabled)
+    throw invalidField('status', '1 (enabled) or 2 (disabled) is required.');
   return value;
 }
 
@@ -105,13 +106,13 @@ function validateAddresses(values: string[]): string[] {
   return addresses;
 }
 
-/** An IPv6 address with a dotted end, and a prefix length. */
+/** The length of an IPv6 address with a dotted end and a prefix length. */
 const ADDRESS_MAX = 49;
 
 function isAddressOrRange(value: string): boolean {
-  // Judging a text of megabytes takes a second.
+  // Parsing a text of megabytes takes a second.
   if (value.length > ADDRESS_MAX) return false;
-  // The four-part form alone: "10.1" or a plain number are read differently by different programs.
+  // Only the four-part form: programs disagree about what "10.1" or a plain number means.
   return value.includes('/')
     ? ipaddr.IPv4.isValidCIDRFourPartDecimal(value) || ipaddr.IPv6.isValidCIDR(value)
     : ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value);

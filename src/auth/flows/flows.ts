@@ -3,37 +3,44 @@ import type { FlowMatch, FlowPurpose, FlowRecord, Repositories } from '../../sto
 import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
 
-/** What a begin step hands to the client. */
+/** What the first step of a flow hands to the client. */
 export type FlowTicket = { flow_token: string /** Unix seconds */; expires_at: number };
 
 /**
- * What a flow is bound to, besides its purpose. A flow that is bound to a session is of no use in
- * another.
+ * What a flow is bound to, besides its purpose. A flow that is bound to one session is invalid in
+ * any other.
  */
 export type FlowBinding = { provider?: string; intent?: string; userId?: number; sessionId?: string };
 
+export type NewFlow = { purpose: TicketPurpose; binding: FlowBinding; payload: JsonObject };
+
+/** Identifies a flow: the client's token, and what it must be bound to. */
+export type FlowKey = { token: string; purpose: TicketPurpose; binding: FlowBinding };
+
 /**
  * Temporary authentication flows. The client holds a random token, the database only its digest.
- * Every method works in the caller's transaction, so that using a flow up and what it was for
- * happen together or not at all.
+ * Every method works in the caller's transaction, so that a flow is used up together with its
+ * purpose or not at all.
  */
 export interface Flows {
-  begin(tx: Repositories, purpose: TicketPurpose, binding: FlowBinding, payload: JsonObject): Promise<FlowTicket>;
-  /** The flow, still unused. Rejects with `auth.flow_invalid` like `consume`. */
-  find(tx: Repositories, token: string, purpose: TicketPurpose, binding: FlowBinding): Promise<FlowRecord>;
+  begin(tx: Repositories, flow: NewFlow): Promise<FlowTicket>;
+  /** The flow, still unused. Throws like `consume`. */
+  find(tx: Repositories, key: FlowKey): Promise<FlowRecord>;
   /**
-   * Uses the flow up. Rejects with `auth.flow_invalid` when it is unknown, expired, used, or bound
-   * to something else.
+   * Uses the flow up.
+   *
+   * @throws `auth.flow_invalid` when it is unknown, expired, used, or bound to something else.
    */
-  consume(tx: Repositories, token: string, purpose: TicketPurpose, binding: FlowBinding): Promise<FlowRecord>;
+  consume(tx: Repositories, key: FlowKey): Promise<FlowRecord>;
   /**
-   * Registers a signed assertion that was presented, until it can no longer be valid. Rejects with
-   * `auth.assertion_replayed` when it was presented before.
+   * Registers a signed assertion until it expires.
+   *
+   * @throws `auth.assertion_replayed` when it was registered before.
    */
   claimAssertion(tx: Repositories, assertion: { provider: string; text: string; expiresAt: number }): Promise<void>;
 }
 
-/** Purposes of which a client holds a token, with their lives in seconds (as in new-api). */
+/** Purposes with a token that a client holds, and their lifetimes (as in new-api). */
 const LIFETIME_SECONDS = {
   oauth: 600,
   '2fa_login': 300,
@@ -50,10 +57,7 @@ const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
-  /**
-   * The first answer that `look` gives for the digests of `token`, under the current secret and
-   * then older ones.
-   */
+  /** The first flow that `look` finds for the digests of `token`: current secret first. */
   async function lookUp(token: string, look: (hash: string) => Promise<FlowRecord | undefined>): Promise<FlowRecord> {
     if (TOKEN.test(token)) {
       for (const key of keys) {
@@ -63,10 +67,10 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
     }
     throw authErrors.flow_invalid();
   }
-  // A binding that is left out means a flow without it: an anonymous flow never passes for one of a
-  // session, nor the reverse. Only whoever proved a first factor, or comes back from Telegram,
-  // presents a flow whose user or session he does not name again.
-  const matching = (purpose: TicketPurpose, { provider, intent, userId, sessionId }: FlowBinding): FlowMatch => ({
+  // A part of the binding that is left out matches only flows without it: an anonymous flow never
+  // passes for a session's flow, nor the reverse. Two purposes do not name the user again: the
+  // second step after a first factor, and the return from Telegram, which names no session either.
+  const matching = ({ purpose, binding: { provider, intent, userId, sessionId } }: FlowKey): FlowMatch => ({
     purpose,
     provider: provider ?? '',
     intent: intent ?? '',
@@ -75,7 +79,7 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
   });
 
   return {
-    async begin(tx, purpose, binding, payload) {
+    async begin(tx, { purpose, binding, payload }) {
       const token = randomToken(TOKEN_BYTES);
       const now = clock.unix();
       const expiresAt = now + LIFETIME_SECONDS[purpose];
@@ -93,14 +97,12 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
       });
       return { flow_token: token, expires_at: expiresAt };
     },
-    find: (tx, token, purpose, binding) =>
-      lookUp(token, (hash) => tx.flows.find(hash, matching(purpose, binding), clock.unix())),
-    consume: (tx, token, purpose, binding) =>
-      lookUp(token, (hash) => tx.flows.consume(hash, matching(purpose, binding), clock.unix())),
+    find: (tx, key) => lookUp(key.token, (hash) => tx.flows.find(hash, matching(key), clock.unix())),
+    consume: (tx, key) => lookUp(key.token, (hash) => tx.flows.consume(hash, matching(key), clock.unix())),
     async claimAssertion(tx, { provider, text, expiresAt }) {
       const now = clock.unix();
-      // Under every secret: while SESSION_SECRET is rotated, another node may know the older one
-      // alone.
+      // Under every secret: while SESSION_SECRET is being rotated, another node may still know only
+      // the former one.
       for (const key of keys) {
         const claimed = await tx.flows.insert({
           tokenHash: hmacSha256Hex(key, `assertion:${provider}:${text}`),

@@ -2,8 +2,8 @@ import ipaddr from 'ipaddr.js';
 import type { DecidingIp } from '../types.ts';
 
 /**
- * The part of an address by which limits count: an IPv4 address, or the first 64 bits of an IPv6
- * address, since one customer usually holds all that follow. IPv4 inside IPv6 counts as IPv4.
+ * The part of an address that limits count by: an IPv4 address, or the first 64 bits of an IPv6
+ * address, since one customer usually holds the whole /64. IPv4 inside IPv6 counts as IPv4.
  */
 export function addressKey(ip: DecidingIp): string {
   if (!ipaddr.isValid(ip)) return ip;

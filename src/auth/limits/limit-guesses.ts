@@ -3,23 +3,25 @@ import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
-import { createQueueLimit } from './limit-password-hashing.ts';
+import { createBoundedSemaphore } from './bounded-semaphore.ts';
 
-/** Failures only: 5 per 15 minutes and (account, address), 50 per hour and address. */
+/** Failures only: 5 per 15 minutes for each account and address, 50 per hour for each address. */
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
 const PER_ADDRESS = { limit: 50, windowSeconds: 60 * 60 };
 
 /**
- * Attempts of the whole node at once; below the limit of one account, so that honest ones at the
- * same time do not meet it.
+ * Concurrent attempts per node. Below the limit of one account, so that correct attempts at the
+ * same time do not reach it.
  */
-const ATTEMPTS_AT_ONCE = 4;
+const CONCURRENT_ATTEMPTS = 4;
 
 /**
- * Runs one attempt to prove something that could be guessed (a password, a code). `attempt` gives a
- * value, or `undefined` when the proof was wrong. Rejects with `auth.too_many_attempts` when the
- * address has used up its failures for this account or altogether: other addresses are never locked
- * out. The same for accounts that do not exist, so that it tells nothing.
+ * Runs one attempt to prove something guessable (a password, a code). `attempt` gives a value, or
+ * `undefined` when the proof was wrong. Accounts that do not exist are limited in the same way, so
+ * that a limit reveals nothing.
+ *
+ * @throws `auth.too_many_attempts` when the address has used up its failures for this account or
+ * overall. Other addresses are never locked out.
  */
 export type GuessLimit = <T>(
   account: string,
@@ -28,8 +30,8 @@ export type GuessLimit = <T>(
 ) => Promise<T | undefined>;
 
 /**
- * An address, or the browser that holds a live session of the account (its id): that one has a
- * count of its own, so that nobody who shares its address holds it up.
+ * An address, or the id of a live session of the account. A session has a count of its own, so that
+ * nobody who shares its address can lock it out.
  */
 export type Guesser = DecidingIp | { sid: string };
 
@@ -43,43 +45,43 @@ export function createGuessLimit(counters: Counters): GuessLimit {
 }
 
 /** At most `limit` failures per `windowSeconds` among all that share `key`. */
-export type FailureCount = { key: string; limit: number; windowSeconds: number };
+export type FailureRule = { key: string; limit: number; windowSeconds: number };
 
 /** All failures of an address together. */
-export const failuresOf = (ip: DecidingIp): FailureCount => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
+export const failuresOf = (ip: DecidingIp): FailureRule => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
 
-/** Runs an attempt as `GuessLimit` does, under counts of one's own. */
+/** Runs an attempt as `GuessLimit` does, under the given rules. */
 export type FailureLimit = <T>(
-  counts: readonly FailureCount[],
+  rules: readonly FailureRule[],
   attempt: () => Promise<T | undefined>,
 ) => Promise<T | undefined>;
 
 export function createFailureLimit(counters: Counters): FailureLimit {
-  const gate = createQueueLimit(ATTEMPTS_AT_ONCE);
+  const semaphore = createBoundedSemaphore(CONCURRENT_ATTEMPTS);
 
-  return (holds, attempt) =>
-    gate(async () => {
-      // Counted before the attempt and given back after a right one: many attempts at the same time
-      // cannot all pass at zero.
-      const counts = await Promise.all(holds.map((hold) => counters.add(hold.key, 1, hold.windowSeconds)));
-      const giveBack = () => Promise.all(holds.map((hold) => counters.add(hold.key, -1, hold.windowSeconds)));
+  return (rules, attempt) =>
+    semaphore(async () => {
+      // Counted before the attempt and undone after a right one: concurrent attempts cannot all
+      // pass at a count of zero.
+      const counts = await Promise.all(rules.map((rule) => counters.add(rule.key, 1, rule.windowSeconds)));
+      const undo = () => Promise.all(rules.map((rule) => counters.add(rule.key, -1, rule.windowSeconds)));
 
-      const waits = holds.flatMap(({ limit }, i) => {
+      const waits = rules.flatMap(({ limit }, i) => {
         const count = counts[i];
         return count && count.count > limit ? [count.resetsInSeconds] : [];
       });
       if (waits.length > 0) {
-        await giveBack();
+        await undo();
         throw authErrors.too_many_attempts({ retryAfterSeconds: Math.max(...waits) });
       }
       let outcome: Awaited<ReturnType<typeof attempt>>;
       try {
         outcome = await attempt();
       } catch (error) {
-        await giveBack();
+        await undo();
         throw error;
       }
-      if (outcome !== undefined) await giveBack();
+      if (outcome !== undefined) await undo();
       return outcome;
     });
 }

@@ -5,16 +5,18 @@ import { authErrors } from '../errors.ts';
 import { countRequest } from './limit-requests.ts';
 
 /**
- * Before a user submits a task: rejects with `auth.rate_limited` and the seconds to wait when he
- * has had his successes or his requests of the window. Gives what is to be called once the answer
- * is a success. `group` is that of the key.
+ * Runs before a user submits a task. `group` is that of the key. Gives the function to call once
+ * the answer is a success.
+ *
+ * @throws `auth.rate_limited` with the seconds to wait when the user has used up the successes or
+ * the requests of the window.
  */
 export type ModelRequestLimit = (userId: number, group: string) => Promise<() => Promise<void>>;
 
 /**
- * Successes are held in an approximate sliding window: requests under way at the same time all pass
- * until the first has succeeded. All requests together, failures included, are held in a fixed
- * window. The numbers are asked for anew with every request.
+ * Successes are limited in an approximate sliding window: concurrent requests all pass until the
+ * first has succeeded. All requests, failures included, are limited in a fixed window. The limits
+ * are read anew for every request.
  */
 export function createModelRequestLimit(deps: {
   counters: Counters;
@@ -32,13 +34,13 @@ export function createModelRequestLimit(deps: {
     const list = String(userId);
     const last = await successLists.at(list, success - 1);
     const wait = last === undefined ? 0 : last / 1000 + windowSeconds - clock.nowMs() / 1000;
-    // A time that an older node has written may lie hours ahead; its list is gone after one window
-    // all the same.
+    // An older node may have written a time that lies hours ahead. Its list still expires after one
+    // window.
     if (wait > 0) throw authErrors.rate_limited({ retryAfterSeconds: Math.min(wait, windowSeconds) });
 
     if (total > 0) await countRequest(counters, `model-requests:${userId}`, { limit: total, windowSeconds });
 
-    // As long as the longest limit needs: a user's keys may be of several groups.
+    // As long as the highest limit needs: a user's keys may belong to several groups.
     const keep = Math.max(everyone.success, ...[...groups.values()].map((own) => own.success));
     return () => successLists.push(list, { atMs: clock.nowMs(), keep, ttlSeconds: windowSeconds });
   };

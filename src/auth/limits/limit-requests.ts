@@ -7,15 +7,16 @@ import { addressKey } from './address-key.ts';
 type Window = { limit: number; windowSeconds: number };
 
 /**
- * Counts one request of an address; rejects with `auth.rate_limited` and the seconds to wait once
- * the window is full.
+ * Counts one request of an address.
+ *
+ * @throws `auth.rate_limited` with the seconds to wait once the window is full.
  */
 export type RequestLimit = (ip: DecidingIp) => Promise<void>;
 
-/** The same for a user, wherever he asks from; what has another `scope` is counted apart. */
+/** The same per user, whatever the address. Each `scope` has its own count. */
 export type UserLimit = (userId: number, scope: string) => Promise<void>;
 
-/** All routes that share `name` share the count of an address. */
+/** Routes with the same `name` share the count of an address. */
 export function createRequestLimit(counters: Counters, { name, ...window }: Window & { name: string }): RequestLimit {
   return (ip) => countRequest(counters, `${name}:${addressKey(ip)}`, window);
 }
@@ -25,7 +26,9 @@ export function createUserLimit(counters: Counters, window: Window): UserLimit {
 }
 
 /**
- * Counts one request under `key`; rejects with `auth.rate_limited` once the fixed window is full.
+ * Counts one request under `key`.
+ *
+ * @throws `auth.rate_limited` once the fixed window is full.
  */
 export async function countRequest(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
   const { count, resetsInSeconds } = await counters.add(key, 1, windowSeconds);

@@ -4,35 +4,36 @@ import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
 
-/** Failures of one account from all addresses together that slow nobody down. */
+/** Failures of one account, from all addresses together, that cause no delay. */
 const FREE = { failures: 20, windowSeconds: 60 * 60 };
 const LONGEST_SECONDS = 8;
-/** Answers that wait at once, on this node and for one address. */
+/** Delayed answers at the same time: on this node, and for one address. */
 const MAX_WAITING = 64;
 const MAX_WAITING_PER_ADDRESS = 4;
 
 export type Counted<T> = {
   outcome: T | undefined;
-  /** How long the answer has to wait, right or wrong. */
+  /** How long to delay the answer, right or wrong. */
   seconds: number;
 };
 
 /**
- * Slows the password answers of an account down that many addresses together guess at; it never
- * locks it. What counts is the name as it was typed, so that an account that does not exist answers
- * alike.
+ * Delays the password answers of an account that many addresses guess at together. It never locks
+ * the account. Failures are counted by the name as typed, so that an account that does not exist
+ * behaves the same.
  */
 export interface AccountSlowdown {
   /**
-   * Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt,
-   * which then does not count.
+   * Runs an attempt and counts it as a failure unless it gives a value. When the attempt rejects, so
+   * does this, and nothing is counted.
    */
   count<T>(account: string, attempt: () => Promise<T | undefined>): Promise<Counted<T>>;
   /**
-   * Waits; holds no thread. Rejects with `auth.unavailable` or `auth.too_many_attempts` when too
-   * many wait already.
+   * Waits without blocking.
+   *
+   * @throws `auth.unavailable` or `auth.too_many_attempts` when too many answers wait already.
    */
-  hold(seconds: number, ip: DecidingIp): Promise<void>;
+  delay(seconds: number, ip: DecidingIp): Promise<void>;
 }
 
 type Deps = { counters: Counters; clock: Clock; watchCache?: WatchCache };
@@ -45,19 +46,19 @@ export function createAccountSlowdown({ counters, clock, watchCache }: Deps): Ac
   return {
     async count(account, attempt) {
       const key = `guess-everywhere:${sha256Hex(account)}`;
-      // Counted before the attempt, so that attempts at the same time see each other, and given
-      // back after a right one.
+      // Counted before the attempt, so that concurrent attempts see each other, and undone after a
+      // right one.
       const { count } = await counters.add(key, 1, FREE.windowSeconds);
-      const giveBack = () => counters.add(key, -1, FREE.windowSeconds);
+      const undo = () => counters.add(key, -1, FREE.windowSeconds);
       const outcome = await attempt().catch(async (error) => {
-        await giveBack();
+        await undo();
         throw error;
       });
-      if (outcome !== undefined) await giveBack();
+      if (outcome !== undefined) await undo();
       return { outcome, seconds: Math.min(LONGEST_SECONDS, Math.max(0, count - FREE.failures)) };
     },
 
-    async hold(seconds, ip) {
+    async delay(seconds, ip) {
       if (seconds <= 0) return;
       const address = addressKey(ip);
       const others = waiting.get(address) ?? 0;

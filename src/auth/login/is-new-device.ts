@@ -3,13 +3,13 @@ import { addressKey } from '../limits/address-key.ts';
 import { isSameFamily } from '../sessions/name-device.ts';
 import type { DecidingIp } from '../types.ts';
 
-/** The latest rows that are looked at: a device that stands only in older ones counts as new. */
+/** Only the latest rows are compared: a device that appears only in older ones counts as new. */
 const MAX_ROWS = 500;
 
 /**
- * Whether no other session of the account that is still stored, open or ended, has both the address
- * key and the user agent's family of this one. The first sign-in of an account is on no new device.
- * `user` is as they were before this sign-in.
+ * Whether no other stored session of the account, open or ended, has both the address key and the
+ * user agent family of this one. The first sign-in of an account never counts as a new device.
+ * `user` is the record from before this sign-in.
  */
 export async function isNewDevice(
   tx: Repositories,
@@ -23,5 +23,5 @@ export async function isNewDevice(
   );
 }
 
-/** Rows from before the key was kept have the address that was shown. */
+/** Rows written before address keys were stored only have the displayed address. */
 const keyOf = (row: { ip: string; addressKey: string }): string => row.addressKey || addressKey(row.ip as DecidingIp);

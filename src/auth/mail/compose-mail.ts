@@ -4,10 +4,7 @@ import type { MailLanguage } from './pick-language.ts';
 /** A mail without sender and recipient. */
 export type ComposedMail = { subject: string; text: string; html: string };
 
-/**
- * The mail in one language, as text and as simple HTML without pictures, scripts or anything from
- * elsewhere.
- */
+/** The mail in one language, as text and as simple HTML without images, scripts or remote content. */
 export function composeMail(
   content: MailContent,
   language: MailLanguage,
@@ -33,7 +30,7 @@ function writeHtml({ lines, code, link, after }: MailText, signature: string, la
   const parts = [
     ...lines.map(paragraph),
     ...(code ? [`<p style="font-size:24px;letter-spacing:4px"><strong>${escapeHtml(code)}</strong></p>`] : []),
-    // The address in full as well: who reads it sees where it leads.
+    // The full URL is also the link's text, so that readers see where it leads.
     ...(link
       ? [`<p>${escapeHtml(link.label)}:<br><a href="${escapeHtml(link.url)}">${escapeHtml(link.url)}</a></p>`]
       : []),

@@ -1,40 +1,39 @@
 import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
 
-/** As long as the subject of an identity. */
+/** The length of an identity's subject. */
 export const MAX_ADDRESS = 128;
 /**
  * RFC 5321 4.1.2 without quoted local parts, RFC 1035 2.3.1 for the labels of the domain. ASCII
- * only: two spellings of one mailbox must not look different to the database, nor two mailboxes
- * alike to people.
+ * only: the database must not tell two spellings of one mailbox apart, and people must be able to
+ * tell two mailboxes apart.
  */
 const ADDRESS =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const MAX_LOCAL_PART = 64;
 
-/** The provider under which mail addresses are identities. */
+/** Mail addresses are stored as identities of this provider. */
 export const MAIL_PROVIDER = 'email';
 
-/**
- * A mail address as it is compared and kept: trimmed, in lower case. `undefined` when it is none.
- */
+/** A mail address as it is compared and stored: trimmed, in lower case. `undefined` if invalid. */
 export function readMailAddress(text: string): string | undefined {
   const address = text.trim().toLowerCase();
   const fits = address.length <= MAX_ADDRESS && address.indexOf('@') <= MAX_LOCAL_PART;
   return fits && ADDRESS.test(address) ? address : undefined;
 }
 
-/** The same, or a rejection with `auth.validation_failed` naming `email`. */
+/**
+ * The same for required addresses.
+ *
+ * @throws `auth.validation_failed` naming `email`
+ */
 export function requireMailAddress(text: string): string {
   const address = readMailAddress(text);
   if (address === undefined) throw invalidField('email', 'a mail address such as you@example.org is required.');
   return address;
 }
 
-/**
- * Rejects with `auth.validation_failed` what the administrator's rules for new addresses do not
- * take.
- */
+/** @throws `auth.validation_failed` for an address that the administrator's rules do not allow. */
 export function assertAddressAllowed(address: string, { domains, refuseAliases }: AuthSettings['emails']): void {
   const at = address.lastIndexOf('@');
   if (domains !== undefined && !domains.includes(address.slice(at + 1))) {

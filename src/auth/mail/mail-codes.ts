@@ -9,43 +9,39 @@ import { authErrors } from '../errors.ts';
  */
 export type MailCodePurpose = 'email_verify' | 'email_bind' | 'password_reset';
 
-/**
- * Whom a code is for. `userId` 0: nobody yet. Codes for another user or address are other codes.
- */
+/** Who a code is for. `userId` 0: no user yet. */
 export type CodeHolder = { purpose: MailCodePurpose; address: string; userId: number };
 
-/** A code that was right and is still unused. */
-export type RightCode = {
+/** A code that is right and still unused. */
+export type VerifiedCode = {
   readonly flow: FlowRecord;
-  /**
-   * Uses it up in the transaction of what it is for; of many callers one passes. Rejects as
-   * `check`.
-   */
-  take(tx: Repositories): Promise<void>;
+  /** Uses it up in the caller's transaction; of many callers one succeeds. Throws like `check`. */
+  consume(tx: Repositories): Promise<void>;
 };
 
 /**
- * Codes and links that prove a mail address. One is alive for each holder; a new one takes the
- * place of the former. The database keeps digests only, which tell neither address nor code.
+ * Codes and links that prove a mail address. Each holder has at most one valid code; a new one
+ * replaces it. The database stores only digests, which reveal neither address nor code.
  */
 export interface MailCodes {
-  /** Makes a code, in place of the one before, and gives it. */
+  /** Makes a code and invalidates the one before. */
   issue(tx: Repositories, holder: CodeHolder, payload?: JsonObject): Promise<string>;
   /**
-   * Rejects with `auth.code_invalid`, for a link with `auth.flow_invalid`: wrong, expired, used, or
-   * tried too often. Each call counts a try of a code, and commits it, before anything is looked
-   * at.
+   * Each call counts and commits a try of a code before the code is checked.
+   *
+   * @throws `auth.code_invalid`, for a link `auth.flow_invalid`: wrong, expired, used, or tried too
+   * often.
    */
-  check(holder: CodeHolder, code: string): Promise<RightCode>;
+  check(holder: CodeHolder, code: string): Promise<VerifiedCode>;
 }
 
 /** Minutes that codes and links are valid (as in new-api). */
 export const MAIL_CODE_MINUTES = 10;
-/** Digits of a code: with five tries one guess in twenty million is right. */
+/** Digits of a code: five tries succeed with a chance of one in twenty million. */
 const DIGITS = 8;
 const MAX_TRIES = 5;
 /**
- * 256 bits, which need no count of tries: counting would only let strangers use up somebody's link.
+ * 256 bits need no limit of tries: counting them would only let strangers use up a person's link.
  */
 const LINK_BYTES = 32;
 
@@ -81,19 +77,14 @@ export function createMailCodes(deps: { store: Store; clock: Clock; keys: Purpos
           const tries = await store.flows.countTry({ tokenHash: token, purpose, limit: MAX_TRIES, now: clock.unix() });
           if (tries === undefined) continue;
         }
-        const secrets = [codeDigest(key, holder, code)];
-        const flow = await store.flows.findCode({
-          tokenHash: token,
-          purpose,
-          secretHashes: secrets,
-          now: clock.unix(),
-        });
+        const secretHashes = [codeDigest(key, holder, code)];
+        const flow = await store.flows.findCode({ tokenHash: token, purpose, secretHashes, now: clock.unix() });
         if (!flow) continue;
         return {
           flow,
-          async take(tx) {
-            if (!(await tx.flows.takeCode({ tokenHash: token, purpose, secretHashes: secrets, now: clock.unix() })))
-              throw wrong();
+          async consume(tx) {
+            const code = { tokenHash: token, purpose, secretHashes, now: clock.unix() };
+            if (!(await tx.flows.takeCode(code))) throw wrong();
           },
         };
       }
@@ -104,7 +95,7 @@ export function createMailCodes(deps: { store: Store; clock: Clock; keys: Purpos
 
 const isLink = ({ purpose }: CodeHolder): boolean => purpose === 'password_reset';
 
-/** As JSON, so that no two different lists of parts make one text. */
+/** JSON, so that two different lists of parts never give the same text. */
 const holderDigest = (key: Uint8Array, { purpose, address, userId }: CodeHolder): string =>
   hmacSha256Hex(key, JSON.stringify(['mail', purpose, address, userId]));
 

@@ -1,27 +1,27 @@
 import { NOTICE_TEXTS, type Notice } from './notice-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 
-/** Why a mail is sent, with what it tells. */
+/** Why a mail is sent, with its data. */
 export type MailContent =
   /** A code that confirms an address: for a new account, or for an account that exists. */
   | { kind: 'verify' | 'bind'; code: string; minutes: number }
-  /** Somebody wanted to make an account with an address that has one. */
+  /** A registration was tried with an address that has an account already. */
   | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
   | { kind: 'reset'; username: string; link: string; minutes: number }
   | Notice
   | { kind: 'test' };
 
-/** What a mail says, by its parts; the layout is the same for all. */
+/** The parts of a mail; all mails share one layout. */
 export type MailText = {
   subject: string;
   lines: string[];
-  /** Shown large, between the lines before and those after it. */
+  /** Shown large, between `lines` and `after`. */
   code?: string;
   link?: { label: string; url: string };
   after: string[];
 };
 
-/** Codes and links stand in the body alone: subjects show on locked screens. */
+/** Codes and links appear only in the body: subjects show on locked screens. */
 export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: string) => MailText> = {
   en(content, system) {
     switch (content.kind) {

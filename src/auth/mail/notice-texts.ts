@@ -5,7 +5,7 @@ import type { MailLanguage } from './pick-language.ts';
 export type NoticeSubject =
   | 'new_device'
   | 'password_changed'
-  /** Through a mailed link. */
+  /** By a mailed link. */
   | 'password_reset'
   | 'two_factor_enabled'
   | 'two_factor_disabled'
@@ -19,10 +19,10 @@ export type NoticeSubject =
   | 'address_removed'
   | 'personal_token_made'
   | 'personal_token_removed'
-  /** Everything that signs in or confirms, and the mail address. */
+  /** Everything that signs in or confirms was removed, and the mail address too. */
   | 'factors_removed';
 
-/** `operator`: somebody at the command line of the server. */
+/** `operator`: a person at the command line of the server. */
 export type NoticeActor = 'owner' | 'administrator' | 'operator';
 
 /** Tells the owner of an account what happened to it. */
@@ -35,24 +35,24 @@ export type Notice = {
   at: number;
   /** Of an identity. */
   provider: string;
-  /** Where it was done, as far as that is known. */
-  place: NoticePlace | undefined;
-  /** No more notices of this kind are mailed within the hour. */
+  /** Of the request, if known. */
+  origin: NoticeOrigin | undefined;
+  /** Further notices of this kind are suppressed for an hour. */
   last: boolean;
 };
 
-export type NoticePlace = {
-  /** Browser and system; empty: none that we know. */
+export type NoticeOrigin = {
+  /** Browser and system; empty: unknown. */
   device: string;
   ip: string;
-  /** The proxy that told the address, where it is not one that the settings name; else empty. */
-  toldBy: string;
+  /** The proxy that reported `ip`, if `TRUSTED_PROXIES` does not list it; else empty. */
+  untrustedProxy: string;
 };
 
 /** 2026-11-22 19:55 UTC */
 const writeTime = (at: number): string => `${new Date(at * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-/** What is to be done if it was not the owner. */
+/** What the mail advises if the owner did not do this. */
 type Advice = 'owner' | 'password' | 'others';
 
 const adviceFor = ({ by, about }: Notice): Advice => {
@@ -62,7 +62,7 @@ const adviceFor = ({ by, about }: Notice): Advice => {
 
 export const NOTICE_TEXTS: Record<MailLanguage, (notice: Notice, system: string) => MailText> = {
   en(notice, system) {
-    const { place, at, by, last } = notice;
+    const { origin, at, by, last } = notice;
     const account = `your account ${notice.username} at ${system}`;
     const [subject, sentence] = ENGLISH[notice.about](account, system, notice.provider);
     const actors = { administrator: 'An administrator did this.', operator: 'It was done at the server itself.' };
@@ -78,10 +78,10 @@ export const NOTICE_TEXTS: Record<MailLanguage, (notice: Notice, system: string)
         sentence,
         `When: ${writeTime(at)}`,
         ...(by === 'owner' ? [] : [actors[by]]),
-        ...(place
+        ...(origin
           ? [
-              `Device: ${place.device || 'not a browser that we know'}`,
-              `Address: ${place.ip}${place.toldBy ? ` (told by ${place.toldBy}, which may be wrong)` : ''}`,
+              `Device: ${origin.device || 'not a browser that we know'}`,
+              `Address: ${origin.ip}${origin.untrustedProxy ? ` (told by ${origin.untrustedProxy}, which may be wrong)` : ''}`,
             ]
           : []),
       ],
@@ -95,7 +95,7 @@ export const NOTICE_TEXTS: Record<MailLanguage, (notice: Notice, system: string)
   },
 
   zh(notice, system) {
-    const { place, at, by, last } = notice;
+    const { origin, at, by, last } = notice;
     const account = `您在 ${system} 的账号 ${notice.username}`;
     const [subject, sentence] = CHINESE[notice.about](account, system, notice.provider);
     const actors = { administrator: '此操作由管理员执行。', operator: '此操作在服务器上直接执行。' };
@@ -110,10 +110,10 @@ export const NOTICE_TEXTS: Record<MailLanguage, (notice: Notice, system: string)
         sentence,
         `时间:${writeTime(at)}`,
         ...(by === 'owner' ? [] : [actors[by]]),
-        ...(place
+        ...(origin
           ? [
-              `设备:${place.device || '未知的客户端'}`,
-              `地址:${place.ip}${place.toldBy ? `(由 ${place.toldBy} 提供,可能不准确)` : ''}`,
+              `设备:${origin.device || '未知的客户端'}`,
+              `地址:${origin.ip}${origin.untrustedProxy ? `(由 ${origin.untrustedProxy} 提供,可能不准确)` : ''}`,
             ]
           : []),
       ],

@@ -1,47 +1,41 @@
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
 import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { createQueueLimit } from '../limits/limit-password-hashing.ts';
+import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
 import { composeMail } from './compose-mail.ts';
 import type { MailContent } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 
-/**
- * A mail to one person. It is never written down: codes and links live in memory until they are
- * sent.
- */
+/** A mail to one person. Never stored: codes and links stay in memory until they are sent. */
 export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent };
 
 /**
- * Mails on their way. They leave after the answer to the request that caused them: whether one was
- * sent shows in no status, no body and no time.
+ * Sends mails in the background, after the request that caused them was answered. Neither status,
+ * body nor timing of an answer reveals whether a mail was sent.
  */
 export interface Outbox {
-  /**
-   * Takes a mail; never waits, never fails. Without mail settings, and while it stops, nothing is
-   * sent.
-   */
-  post(letter: OutgoingMail): void;
-  /** Sends one now and tells step by step what happened. `undefined` without mail settings. */
-  sendNow(letter: OutgoingMail): Promise<MailStep[] | undefined>;
-  /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
+  /** Queues a mail; never waits, never fails. Drops it without mail settings and while stopping. */
+  post(mail: OutgoingMail): void;
+  /** Sends a mail now and reports every step. `undefined` without mail settings. */
+  sendNow(mail: OutgoingMail): Promise<MailStep[] | undefined>;
+  /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Conversations with the mail server at once. */
-const AT_ONCE = 4;
+/** Concurrent connections to the mail server. */
+const CONNECTIONS = 4;
 /**
- * More than a node ever has waiting while the server works: beyond it mails are dropped instead of
+ * More than a node ever queues while the mail server works. Beyond it mails are dropped instead of
  * filling the memory.
  */
-const MAX_WAITING = 1000;
+const MAX_QUEUED = 1000;
 /** Before the second and the third try. */
-const PAUSES_MS = [2000, 10_000];
+const RETRY_PAUSES_MS = [2000, 10_000];
 /**
- * Before the first try, between half of it and one and a half: the work of sending must not show in
- * the next answers' times.
+ * Average delay before the first try, spread from half of it to one and a half: the work of sending
+ * must not show in the timing of the next answers.
  */
-const SPREAD_MS = 200;
+const FIRST_DELAY_MS = 200;
 
 export function createOutbox(deps: {
   sendMail: SendMail;
@@ -50,34 +44,34 @@ export function createOutbox(deps: {
   logger: Logger;
 }): Outbox {
   const { sendMail, settings, clock, logger } = deps;
-  const gate = createQueueLimit(AT_ONCE, MAX_WAITING);
+  const semaphore = createBoundedSemaphore(CONNECTIONS, MAX_QUEUED);
   const stopping = new AbortController();
-  const late = new AbortController();
-  const underWay = new Set<Promise<void>>();
+  const graceOver = new AbortController();
+  const pending = new Set<Promise<void>>();
 
-  /** One conversation, under the settings of this moment. */
-  async function hand({ to, language, content }: OutgoingMail): Promise<MailOutcome | undefined> {
+  /** One connection, under the present settings. */
+  async function send({ to, language, content }: OutgoingMail): Promise<MailOutcome | undefined> {
     const { mail, ...names } = settings();
     return mail && sendMail(mail, { from: mail.from, to, ...composeMail(content, language, names) });
   }
 
-  async function attempt(letter: OutgoingMail): Promise<Failure | undefined> {
-    if (late.signal.aborted) return { step: 'stop', permanent: true };
-    const outcome = await hand(letter);
+  async function attempt(mail: OutgoingMail): Promise<Failure | undefined> {
+    if (graceOver.signal.aborted) return { step: 'stop', permanent: true };
+    const outcome = await send(mail);
     return outcome ? outcome.failure : { step: 'settings', permanent: true };
   }
 
-  async function deliver(letter: OutgoingMail): Promise<void> {
-    await clock.sleep(jitter(SPREAD_MS, 0.5), stopping.signal);
+  async function deliver(mail: OutgoingMail): Promise<void> {
+    await clock.sleep(jitter(FIRST_DELAY_MS, 0.5), stopping.signal);
     for (let tries = 1; ; tries += 1) {
-      const failure = await gate(() => attempt(letter));
+      const failure = await semaphore(() => attempt(mail));
       if (!failure) return;
-      const pause = PAUSES_MS[tries - 1];
+      const pause = RETRY_PAUSES_MS[tries - 1];
       if (failure.permanent || pause === undefined || stopping.signal.aborted) {
-        // Of the mail only why it was sent: no address, no code, nothing of what the server said
-        // about them.
+        // Logs only why the mail was sent: no address, no code, and none of the server's text,
+        // which may repeat them.
         const { step, reply } = failure;
-        logger.error({ mail: letter.content.kind, tries, step, reply }, 'a mail could not be sent and was dropped');
+        logger.error({ mail: mail.content.kind, tries, step, reply }, 'a mail could not be sent and was dropped');
         return;
       }
       await clock.sleep(pause, stopping.signal);
@@ -85,28 +79,31 @@ export function createOutbox(deps: {
   }
 
   return {
-    post(letter) {
-      const mail = letter.content.kind;
-      if (stopping.signal.aborted || underWay.size >= MAX_WAITING) {
-        logger.error({ mail, waiting: underWay.size }, 'a mail was dropped: no room or no time left');
+    post(mail) {
+      const { kind } = mail.content;
+      if (stopping.signal.aborted || pending.size >= MAX_QUEUED) {
+        logger.error(
+          { mail: kind, waiting: pending.size },
+          'a mail was dropped: the queue is full or the node is stopping',
+        );
         return;
       }
-      const delivery = deliver(letter)
-        .catch((error) => logger.error({ err: error, mail }, 'a mail was dropped by an unexpected error'))
-        .finally(() => underWay.delete(delivery));
-      underWay.add(delivery);
+      const delivery = deliver(mail)
+        .catch((error) => logger.error({ err: error, mail: kind }, 'a mail was dropped by an unexpected error'))
+        .finally(() => pending.delete(delivery));
+      pending.add(delivery);
     },
 
-    async sendNow(letter) {
-      return (await hand(letter))?.steps;
+    async sendNow(mail) {
+      return (await send(mail))?.steps;
     },
 
     async stop(graceMs) {
       stopping.abort();
       const finished = new AbortController();
-      const all = Promise.all(underWay).then(() => finished.abort());
+      const all = Promise.all(pending).then(() => finished.abort());
       await Promise.race([all, clock.sleep(graceMs, finished.signal)]);
-      late.abort();
+      graceOver.abort();
     },
   };
 }

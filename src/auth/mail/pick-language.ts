@@ -1,12 +1,12 @@
-/** Languages of mails; they are those of the panel. */
+/** Languages of mails: the same as the panel's. */
 export type MailLanguage = 'en' | 'zh';
 
-/** Entries of an `Accept-Language` that are looked at. */
+/** How many entries of an `Accept-Language` header are read. */
 const MAX_TAGS = 10;
 
 /**
- * The user's own language, else the first of the browser's that we have (in its order, weights left
- * aside), else English.
+ * The user's own language, else the browser's first supported one (weights are ignored), else
+ * English.
  */
 export function pickLanguage(acceptLanguage: string | undefined, own?: string): MailLanguage {
   const tags = (acceptLanguage ?? '').split(',', MAX_TAGS);

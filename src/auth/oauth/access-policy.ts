@@ -19,8 +19,8 @@ type Operator = (typeof OPERATORS)[number];
 
 type Condition = { field: string; op: Operator; value: unknown };
 /**
- * Whom a provider's rules admit, by what it says about them. Without conditions and groups:
- * everybody.
+ * Decides by a person's profile at the provider whether they may sign in. Without conditions and
+ * groups it admits everybody.
  */
 export type AccessPolicy = { logic: 'and' | 'or'; conditions: Condition[]; groups: AccessPolicy[] };
 
@@ -28,7 +28,7 @@ const MAX_DEPTH = 5;
 const MAX_ENTRIES = 50;
 const MAX_FIELD = 128;
 
-/** A policy out of its JSON text, or what is wrong with it. The empty text admits everybody. */
+/** Parses the JSON text of a policy. The empty text admits everybody. */
 export function parsePolicy(text: string): Result<AccessPolicy, string> {
   if (text.trim() === '') return ok({ logic: 'and', conditions: [], groups: [] });
   return readPolicy(parseJson(text), 1);
@@ -36,8 +36,8 @@ export function parsePolicy(text: string): Result<AccessPolicy, string> {
 
 function readPolicy(value: unknown, depth: number): Result<AccessPolicy, string> {
   if (!isObject(value)) return err('a policy is an object with logic, conditions and groups');
-  const stranger = Object.keys(value).find((name) => !['logic', 'conditions', 'groups'].includes(name));
-  if (stranger !== undefined) return err(`a policy has no "${stranger.slice(0, MAX_FIELD)}"`);
+  const unknown = Object.keys(value).find((name) => !['logic', 'conditions', 'groups'].includes(name));
+  if (unknown !== undefined) return err(`a policy has no "${unknown.slice(0, MAX_FIELD)}"`);
   const { logic = 'and', conditions = [], groups = [] } = value;
   if (logic !== 'and' && logic !== 'or') return err('logic is "and" or "or"');
   if (!Array.isArray(conditions) || !Array.isArray(groups)) return err('conditions and groups are lists');
@@ -70,16 +70,13 @@ function readCondition(value: unknown): Result<Condition, string> {
 
 export type Verdict = { admitted: true } | { admitted: false; condition: Condition | undefined };
 
-/**
- * Whether the policy admits whom `profile` describes, and if not, the first condition that does not
- * hold.
- */
-export function judge(policy: AccessPolicy, profile: Record<string, unknown>): Verdict {
+/** Whether the policy admits the profile; if not, with the first condition that fails. */
+export function checkPolicy(policy: AccessPolicy, profile: Record<string, unknown>): Verdict {
   const verdicts = [
     ...policy.conditions.map(
       (condition): Verdict => (holds(condition, profile) ? { admitted: true } : { admitted: false, condition }),
     ),
-    ...policy.groups.map((group) => judge(group, profile)),
+    ...policy.groups.map((group) => checkPolicy(group, profile)),
   ];
   const refusal = verdicts.find(({ admitted }) => !admitted);
   if (refusal === undefined) return { admitted: true };
@@ -122,7 +119,7 @@ const toNumber = (value: unknown): number | undefined => {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 };
 
-/** A number is the same as its text: providers write ids and levels both ways. */
+/** A number equals its text form: providers write ids and levels either way. */
 function isSame(current: unknown, value: unknown): boolean {
   if (current === value) return true;
   const kinds = [typeof current, typeof value];
@@ -147,29 +144,29 @@ const MAX_MESSAGE = 512;
 const MAX_SHOWN = 100;
 
 /**
- * The administrator's words for a refusal. `{{provider}}`, `{{field}}`, `{{op}}`, `{{required}}`
- * and `{{current}}` tell of the condition that did not hold, `{{current.a.b}}` of the profile,
- * `{{required.a.b}}` of the condition on that field.
+ * Fills in the administrator's message for a refusal. `{{provider}}`, `{{field}}`, `{{op}}`,
+ * `{{required}}` and `{{current}}` describe the failed condition, `{{current.a.b}}` a field of the
+ * profile, `{{required.a.b}}` the condition on that field.
  */
 export function describeRefusal(
   template: string,
   facts: { provider: string; policy: AccessPolicy; condition: Condition | undefined; profile: Record<string, unknown> },
 ): string {
   const { provider, policy, condition, profile } = facts;
-  const words: Record<string, unknown> = {
+  const variables: Record<string, unknown> = {
     provider,
     field: condition?.field,
     op: condition?.op,
     required: condition?.value,
     current: condition && readPath(profile, condition.field),
   };
-  const told = template.replace(/\{\{\s*([\w.-]+)\s*\}\}/g, (whole, name: string) => {
-    if (Object.hasOwn(words, name)) return show(words[name]);
+  const message = template.replace(/\{\{\s*([\w.-]+)\s*\}\}/g, (whole, name: string) => {
+    if (Object.hasOwn(variables, name)) return show(variables[name]);
     if (name.startsWith('current.')) return show(readPath(profile, name.slice('current.'.length)));
     if (name.startsWith('required.')) return show(requiredOf(policy, name.slice('required.'.length)));
     return whole;
   });
-  return told.slice(0, MAX_MESSAGE);
+  return message.slice(0, MAX_MESSAGE);
 }
 
 function requiredOf(policy: AccessPolicy, field: string): unknown {

@@ -2,10 +2,10 @@ import { authErrors, invalidField } from '../errors.ts';
 import type { ProviderFields } from './validate-provider.ts';
 
 /**
- * Where people are asked for, and what names them: with another value an identity may be another
- * person's.
+ * The fields that decide which person an identity stands for. After a change of one, a stored
+ * identity may belong to another person.
  */
-const NAMES_PEOPLE = [
+const IDENTITY_FIELDS = [
   'well_known',
   'authorization_endpoint',
   'token_endpoint',
@@ -14,15 +14,17 @@ const NAMES_PEOPLE = [
 ] as const satisfies (keyof ProviderFields)[];
 
 /**
- * Rejects with `auth.provider_in_use` a change by which the `identities` of a provider might come
- * to belong to the people of another one; `force` says that they do not.
+ * `identities` is how many are bound at the provider. `force` is the administrator's word that they
+ * stay with the same people.
+ *
+ * @throws `auth.provider_in_use` for a change by which bound identities could pass to other people.
  */
-export function refuseOtherPeople(
+export function checkIdentitiesKeepOwners(
   before: ProviderFields,
   after: ProviderFields,
   { identities, force }: { identities: number; force: boolean },
 ): void {
-  const field = NAMES_PEOPLE.find((name) => before[name] !== after[name]);
+  const field = IDENTITY_FIELDS.find((name) => before[name] !== after[name]);
   if (field === undefined || identities === 0 || force) return;
   throw authErrors.provider_in_use({
     param: field,
@@ -32,18 +34,23 @@ export function refuseOtherPeople(
 }
 
 /**
- * Where the secret or the access token that it buys is sent, and the document that names what is
- * not written down.
+ * The addresses that receive the client secret or the access token, and the document that names
+ * such addresses.
  */
-const ENTERED_FOR = ['token_endpoint', 'user_info_endpoint', 'well_known'] as const satisfies (keyof ProviderFields)[];
+const SECRET_RECEIVERS = [
+  'token_endpoint',
+  'user_info_endpoint',
+  'well_known',
+] as const satisfies (keyof ProviderFields)[];
 
 /**
- * Rejects with `auth.validation_failed` when the stored secret, or what it buys, would be sent to
- * an address for which nobody entered it. Another path counts too: on a host of many it may belong
- * to somebody else.
+ * Another path counts as another receiver: on a shared host it may belong to someone else.
+ *
+ * @throws `auth.validation_failed` when the stored secret, or the access token that it yields,
+ * would be sent to an address for which it was not entered.
  */
-export function refuseForeignSecret(before: ProviderFields, after: ProviderFields): void {
-  const field = ENTERED_FOR.find((name) => canonical(before[name]) !== canonical(after[name]));
+export function checkSecretKeepsReceivers(before: ProviderFields, after: ProviderFields): void {
+  const field = SECRET_RECEIVERS.find((name) => canonical(before[name]) !== canonical(after[name]));
   if (field === undefined) return;
   throw invalidField(
     'client_secret',

@@ -1,14 +1,14 @@
 import type { OAuthProviderRecord } from '../../store/ports/index.ts';
 import type { ProviderFields } from './validate-provider.ts';
 
-/** A provider as root may see it: of the secret only whether there is one. */
+/** A provider as root sees it: it shows whether there is a secret, never the secret itself. */
 export type ProviderView = ProviderFields & {
   id: number;
   slug: string;
   client_secret: '' | typeof SECRET_MASK;
   /**
    * No `CRYPTO_SECRET` opens the stored secret: it must be entered again, and until then nobody
-   * comes in through this provider.
+   * can sign in through this provider.
    */
   secret_unreadable: boolean;
   /** Unix seconds. */
@@ -16,7 +16,7 @@ export type ProviderView = ProviderFields & {
   updated_at: number;
 };
 
-/** Stands for a secret that is set; sent back it changes nothing. */
+/** Shown in place of a secret that is set; sent back, it changes nothing. */
 export const SECRET_MASK = '***';
 
 export const describeProvider = (record: OAuthProviderRecord, isReadable: boolean): ProviderView => ({
@@ -48,7 +48,7 @@ export const toFields = (record: OAuthProviderRecord): ProviderFields => ({
   access_denied_message: record.accessDeniedMessage,
 });
 
-/** The columns that hold what an administrator writes down, the secret apart. */
+/** The columns of the fields that administrators enter, without the secret. */
 export const toRecord = (fields: ProviderFields) => ({
   name: fields.name,
   icon: fields.icon,

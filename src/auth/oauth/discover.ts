@@ -4,8 +4,8 @@ import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
 
 /**
- * What is used of a discovery document (OpenID Connect Discovery 3, RFC 8414 2). Absent endpoints
- * are empty.
+ * The parts of a discovery document that we use (OpenID Connect Discovery 3, RFC 8414 2). Missing
+ * endpoints are empty.
  */
 export type ProviderMetadata = {
   issuer: string;
@@ -22,59 +22,63 @@ export type ProviderMetadata = {
 };
 
 /**
- * Works with the document at an address, which is kept for an hour. Work that fails makes the next
- * one read it again: what the document says may be what has changed.
+ * Runs `work` with the document at an address, cached for an hour. When `work` fails, the cached
+ * document is dropped: it may be outdated.
  */
 export type UseMetadata = <T>(
   wellKnown: string,
-  ask: CallProvider,
+  call: CallProvider,
   work: (metadata: ProviderMetadata) => Promise<T>,
 ) => Promise<T>;
 
-const KEPT_SECONDS = 3600;
-/** Documents kept at once: as many as providers, and some whose address has changed since. */
-const MAX_KEPT = 100;
-/** Longest address that a discovery document may name. */
+const CACHE_SECONDS = 3600;
+/** Cached documents: one per provider, and some whose address has changed since. */
+const MAX_CACHED = 100;
+/** Longest URL that a discovery document may name. */
 export const MAX_NAMED_ADDRESS = 2048;
 
 export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMetadata {
-  const known = new Map<string, { metadata: ProviderMetadata; until: number }>();
-  watchCache?.('discovery_documents', () => known.size);
+  const cache = new Map<string, { metadata: ProviderMetadata; until: number }>();
+  watchCache?.('discovery_documents', () => cache.size);
 
-  async function read(wellKnown: string, ask: CallProvider): Promise<ProviderMetadata> {
-    const kept = known.get(wellKnown);
-    if (kept && kept.until > clock.unix()) return kept.metadata;
-    const metadata = await discover(wellKnown, ask);
-    known.delete(wellKnown);
-    known.set(wellKnown, { metadata, until: clock.unix() + KEPT_SECONDS });
-    const [oldest] = known.keys();
-    if (known.size > MAX_KEPT && oldest !== undefined) known.delete(oldest);
+  async function read(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
+    const cached = cache.get(wellKnown);
+    if (cached && cached.until > clock.unix()) return cached.metadata;
+    const metadata = await discover(wellKnown, call);
+    cache.delete(wellKnown);
+    cache.set(wellKnown, { metadata, until: clock.unix() + CACHE_SECONDS });
+    const [oldest] = cache.keys();
+    if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest);
     return metadata;
   }
 
-  return async (wellKnown, ask, work) => {
+  return async (wellKnown, call, work) => {
     try {
-      return await work(await read(wellKnown, ask));
+      return await work(await read(wellKnown, call));
     } catch (error) {
-      known.delete(wellKnown);
+      cache.delete(wellKnown);
       throw error;
     }
   };
 }
 
-/** Reads a discovery document. Rejects with `auth.provider_failed`. */
-export async function discover(wellKnown: string, ask: CallProvider): Promise<ProviderMetadata> {
-  const answer = await requestOrFail(ask, 'discovery', { url: wellKnown });
+/**
+ * Reads a discovery document.
+ *
+ * @throws `auth.provider_failed`
+ */
+export async function discover(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
+  const answer = await requestOrFail(call, 'discovery', { url: wellKnown });
   if (answer.status !== 200) {
     throw providerFailed(`The discovery document of the provider was answered with status ${answer.status}.`);
   }
   const document = parseJson(answer.text);
-  if (!isObject(document)) throw providerFailed('The discovery document of the provider is no JSON object.');
+  if (!isObject(document)) throw providerFailed('The discovery document of the provider is not a JSON object.');
   const { issuer } = document;
   if (!isAddress(issuer) || !mayIssue(new URL(wellKnown), new URL(issuer))) {
     throw providerFailed('The discovery document names another issuer than the one whose address it has.');
   }
-  // A document that came over TLS hands nobody on to a connection without.
+  // A document that came over TLS must not name endpoints without TLS.
   const scheme = new URL(wellKnown).protocol === 'https:' ? /^https:$/ : /^https?:$/;
   const endpoint = (name: string): string => {
     const value = document[name];
@@ -103,8 +107,8 @@ const OIDC_SUFFIX = '/.well-known/openid-configuration';
 const OAUTH_PREFIX = '/.well-known/oauth-authorization-server';
 
 /**
- * The address of an issuer's document says who the issuer is; at an address of another form at
- * least the origin must be his.
+ * A standard document URL determines the issuer. For a URL of another form, at least the origins
+ * must match.
  */
 function mayIssue(wellKnown: URL, issuer: URL): boolean {
   if (issuer.origin !== wellKnown.origin) return false;
@@ -115,16 +119,17 @@ function mayIssue(wellKnown: URL, issuer: URL): boolean {
   return true;
 }
 
-/** Where the discovery document of an issuer is (OpenID Connect Discovery 4). */
+/** The URL of an issuer's discovery document (OpenID Connect Discovery 4). */
 export const wellKnownOf = (issuer: string): string => `${trimTrailing(issuer, '/')}${OIDC_SUFFIX}`;
 
 const readTexts = (value: unknown): string[] | undefined =>
   Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined;
 
 /**
- * Mix-up defence (RFC 9207 2.4): an answer of another issuer, or of none where the provider always
- * names itself, is refused with `auth.provider_failed`. The redirect address is each provider's own
- * besides.
+ * Mix-up defence (RFC 9207 2.4). In addition, each provider has its own redirect address.
+ *
+ * @throws `auth.provider_failed` for an answer of another issuer, or without an issuer where the
+ * provider always names itself.
  */
 export function checkIssuer({ issuer, sendsIssuer }: ProviderMetadata, iss: string | undefined): void {
   if (iss === undefined ? sendsIssuer : iss !== issuer) {

@@ -12,8 +12,9 @@ import { linuxdoProvider } from './providers/linuxdo.ts';
 import { oidcProvider } from './providers/oidc.ts';
 
 /**
- * The provider of this name as it is configured at this moment; nothing is asked of it yet. Rejects
- * with `auth.method_disabled` for one that is off, lacks what it needs, or does not exist.
+ * The provider with this slug under the present configuration; it is not contacted yet.
+ *
+ * @throws `auth.method_disabled` for one that is switched off, incomplete or unknown.
  */
 export type FindProvider = (slug: string) => Promise<IdentityProvider>;
 
@@ -37,9 +38,9 @@ export function createFindProvider(deps: {
   };
 
   return async (slug) => {
-    const make = Object.hasOwn(builtIn, slug) ? builtIn[slug] : undefined;
-    if (make) {
-      const provider = make(settings().providers);
+    const build = Object.hasOwn(builtIn, slug) ? builtIn[slug] : undefined;
+    if (build) {
+      const provider = build(settings().providers);
       if (!provider) throw authErrors.method_disabled();
       return provider;
     }

@@ -2,7 +2,7 @@ import type { AppError } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
 
-/** What the authorization request carries besides the provider's own. */
+/** The parameters of an authorization request that are the same for every provider. */
 export type CodeRequest = {
   redirectUri: string;
   state: string;
@@ -11,11 +11,11 @@ export type CodeRequest = {
   nonce: string;
 };
 
-/** What came back to `redirectUri`, and what only this server knows of the request it answers. */
+/** The parameters that came back to `redirectUri`, and the secrets of the request. */
 export type CodeAnswer = {
   code: string;
   state: string;
-  /** RFC 9207: who says that it answers; undefined: it does not say. */
+  /** RFC 9207: the issuer that the answer names, if any. */
   iss: string | undefined;
   redirectUri: string;
   codeVerifier: string;
@@ -23,9 +23,9 @@ export type CodeAnswer = {
 };
 
 export type ExternalIdentity = {
-  /** What the provider calls its user for good. */
+  /** The provider's permanent id of the user. */
   subject: string;
-  /** Names as the provider has them, empty where it has none. */
+  /** The names that the provider gives; empty: none. */
   username: string;
   displayName: string;
   /** Empty unless the provider says that it is verified. */
@@ -33,12 +33,12 @@ export type ExternalIdentity = {
 };
 
 /**
- * A provider that is switched on, as it is configured now. Both methods reject with
- * `auth.provider_failed` for whatever the provider or its configuration does wrong, and `identify`
- * with `auth.access_denied` for a person whom the rules do not admit.
+ * An enabled provider under the present configuration. Both methods reject with
+ * `auth.provider_failed` when the provider or its configuration is at fault, and `identify` with
+ * `auth.access_denied` for a person whom the access policy does not admit.
  */
 export type IdentityProvider = {
-  /** Its name in paths and in identities. */
+  /** Its name in URLs and in identities. */
   slug: string;
   name: string;
   /** The address to send the browser to. */
@@ -47,22 +47,24 @@ export type IdentityProvider = {
 };
 
 /**
- * Begins a conversation with a provider; `configured` are the addresses that an administrator wrote
- * down.
+ * Gives the function that sends requests to a provider. Hosts of the `configured` addresses, which
+ * an administrator entered, may be private.
  */
 export type OpenProvider = (configured: readonly string[]) => CallProvider;
 
-/** The provider did not do its part. `message` goes to the caller: no address, no credential. */
+/** `message` goes to the caller, so it must contain no address and no credential. */
 export const providerFailed = (message: string, cause?: unknown): AppError =>
   authErrors.provider_failed({ message, ...(cause === undefined ? {} : { cause }) });
 
-/** As wide as the identity's column. */
+/** The width of the identity's column. */
 const MAX_SUBJECT = 128;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this rejects them
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**
- * A provider's id of a person as text. Rejects with `auth.provider_failed` for what can be none.
+ * A provider's id of a person as text.
+ *
+ * @throws `auth.provider_failed` for an invalid id.
  */
 export function readSubject(value: unknown): string {
   const subject = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
@@ -72,5 +74,5 @@ export function readSubject(value: unknown): string {
   return subject;
 }
 
-/** A name or an address in a profile; empty for everything else. */
+/** A name or an address in a profile; empty for anything that is not text. */
 export const readText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');

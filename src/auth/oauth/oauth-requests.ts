@@ -5,14 +5,12 @@ import { type CodeAnswer, type CodeRequest, providerFailed } from './identity-pr
 export type OAuthClient = { clientId: string; clientSecret: string };
 
 /**
- * How the client proves itself at the token endpoint: fields of a form, fields of a JSON object, or
- * Basic authentication.
+ * How the client authenticates at the token endpoint: by form fields, by JSON fields, or by Basic
+ * authentication.
  */
-export type ClientProof = 'form' | 'json' | 'basic';
+export type ClientAuthentication = 'form' | 'json' | 'basic';
 
-/**
- * The authorization request of the code flow with PKCE. `extra` are the provider's own parameters.
- */
+/** The authorization URL of the code flow with PKCE. `extra` are provider-specific parameters. */
 export function authorizationUrl(
   endpoint: string,
   { clientId, scopes, request, extra = {} }: AuthorizationRequest,
@@ -40,37 +38,38 @@ type AuthorizationRequest = {
 };
 
 /**
- * Swaps a code for an access token. The answer may be JSON or a form. Rejects with
- * `auth.provider_failed`.
+ * Exchanges a code for an access token. The answer may be JSON or form-encoded.
+ *
+ * @throws `auth.provider_failed`
  */
 export async function exchangeCode(
-  ask: CallProvider,
+  call: CallProvider,
   {
     endpoint,
     client,
-    proof,
+    authentication,
     answer,
-  }: { endpoint: string; client: OAuthClient; proof: ClientProof; answer: CodeAnswer },
+  }: { endpoint: string; client: OAuthClient; authentication: ClientAuthentication; answer: CodeAnswer },
 ): Promise<string> {
   const fields = {
     grant_type: 'authorization_code',
     code: answer.code,
     redirect_uri: answer.redirectUri,
     code_verifier: answer.codeVerifier,
-    ...(proof === 'basic' ? {} : { client_id: client.clientId }),
-    ...(proof === 'basic' || client.clientSecret === '' ? {} : { client_secret: client.clientSecret }),
+    ...(authentication === 'basic' ? {} : { client_id: client.clientId }),
+    ...(authentication === 'basic' || client.clientSecret === '' ? {} : { client_secret: client.clientSecret }),
   };
-  const answered = await requestOrFail(ask, 'exchange of the code', {
+  const response = await requestOrFail(call, 'exchange of the code', {
     url: endpoint,
-    body: proof === 'json' ? { json: fields } : { form: fields },
-    ...(proof === 'basic' ? { headers: { authorization: basic(client) } } : {}),
+    body: authentication === 'json' ? { json: fields } : { form: fields },
+    ...(authentication === 'basic' ? { headers: { authorization: basic(client) } } : {}),
   });
-  const token = readTokenAnswer(answered);
+  const token = readTokenAnswer(response);
   // GitHub refuses with 200 and an error.
-  if (answered.status !== 200 || token.error !== undefined)
-    throw providerFailed(describeRefusal(answered, token.error));
+  if (response.status !== 200 || token.error !== undefined)
+    throw providerFailed(describeRefusal(response, token.error));
   const { access_token: accessToken, token_type: tokenType } = token;
-  // What a header takes (RFC 6750 2.1); a token of another type is not for us to present.
+  // Characters that a header allows (RFC 6750 2.1). We can only present bearer tokens.
   const usable = typeof accessToken === 'string' && /^[\x21-\x7e]{1,8000}$/.test(accessToken);
   const isBearer = tokenType === undefined || (typeof tokenType === 'string' && /^bearer$/i.test(tokenType));
   if (!usable || !isBearer) throw providerFailed('The provider answered the code without a usable access token.');
@@ -78,31 +77,35 @@ export async function exchangeCode(
 }
 
 /**
- * The JSON object that a provider tells the bearer of a token. Rejects with `auth.provider_failed`.
+ * The profile that a provider gives the bearer of an access token.
+ *
+ * @throws `auth.provider_failed`
  */
 export async function readProfile(
-  ask: CallProvider,
-  url: string,
-  accessToken: string,
-  headers: Record<string, string> = {},
+  call: CallProvider,
+  { url, accessToken, headers = {} }: { url: string; accessToken: string; headers?: Record<string, string> },
 ): Promise<Record<string, unknown>> {
-  const answer = await requestOrFail(ask, 'profile', {
+  const answer = await requestOrFail(call, 'profile', {
     url,
     headers: { ...headers, authorization: `Bearer ${accessToken}` },
   });
   if (answer.status !== 200) throw providerFailed(`The provider refused the profile with status ${answer.status}.`);
   const profile = parseJson(answer.text);
-  if (!isObject(profile)) throw providerFailed('The profile that the provider sent is no JSON object.');
+  if (!isObject(profile)) throw providerFailed('The profile that the provider sent is not a JSON object.');
   return profile;
 }
 
-/** Rejects with `auth.provider_failed` when no complete answer came; `what` was asked for. */
+/**
+ * `what` names the request in the error.
+ *
+ * @throws `auth.provider_failed` when no complete answer came.
+ */
 export async function requestOrFail(
-  ask: CallProvider,
+  call: CallProvider,
   what: string,
   request: ProviderRequest,
 ): Promise<ProviderAnswer> {
-  const answer = await ask(request);
+  const answer = await call(request);
   if (answer.ok) return answer.value;
   const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';
   throw providerFailed(`The provider ${reason} (${what}).`, answer.error);
@@ -114,7 +117,7 @@ function readTokenAnswer({ contentType, text }: ProviderAnswer): Record<string, 
   return contentType === 'application/x-www-form-urlencoded' ? Object.fromEntries(new URLSearchParams(text)) : {};
 }
 
-/** Error codes are words; anything else a provider puts there is not repeated. */
+/** Repeats the provider's error code only if it looks like one. */
 function describeRefusal({ status }: ProviderAnswer, error: unknown): string {
   const code = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? error : `status ${status}`;
   return `The provider refused the code (${code}).`;

@@ -1,8 +1,8 @@
 import { isObject } from '../../kernel/index.ts';
 
 /**
- * The value at a dotted path (`data.user.id`, `emails.0.value`); `undefined` where there is none. A
- * name may hold dots itself.
+ * The value at a dotted path (`data.user.id`, `emails.0.value`), or `undefined`. A property of
+ * `value` may itself have dots in its name.
  */
 export function readPath(value: unknown, path: string): unknown {
   if (isObject(value) && Object.hasOwn(value, path)) return value[path];

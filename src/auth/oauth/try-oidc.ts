@@ -4,42 +4,39 @@ import { discover, type ProviderMetadata } from './discover.ts';
 import { basic } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
 
-/**
- * What was tried, in order; only the last one may have failed. `message` is a sentence without any
- * secret.
- */
+/** The steps in order; only the last one can have failed. `message` contains no secret. */
 export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };
 
 /**
- * Reads what the provider says of itself, fetches its keys, and asks for tokens for a code that it
- * never gave.
+ * Tests the settings of an OpenID Connect provider: reads its discovery document, fetches its keys,
+ * and tries to redeem a made-up code.
  */
 export async function tryOidc(upstream: Upstream, settings: OidcSettings, redirectUri: string): Promise<OidcStep[]> {
-  const ask = openProvider(upstream, configuredAddresses(settings));
-  const found = await readMetadata(ask, settings);
+  const call = openProvider(upstream, configuredAddresses(settings));
+  const found = await readMetadata(call, settings);
   if ('ok' in found) return [found];
   const discovery: OidcStep = {
     name: 'discovery',
     ok: true,
     message: `The discovery document was read; the issuer is ${found.issuer}.`,
   };
-  const keys = await tryKeys(ask, found);
+  const keys = await tryKeys(call, found);
   if (!keys.ok) return [discovery, keys];
-  return [discovery, keys, await tryClient(ask, settings, found, redirectUri)];
+  return [discovery, keys, await tryClient(call, settings, { metadata: found, redirectUri })];
 }
 
-async function readMetadata(ask: CallProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
+async function readMetadata(call: CallProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
   try {
-    return withOwnEndpoints(await discover(settings.wellKnown, ask), settings);
+    return withOwnEndpoints(await discover(settings.wellKnown, call), settings);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { name: 'discovery', ok: false, message: error.message };
   }
 }
 
-async function tryKeys(ask: CallProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
+async function tryKeys(call: CallProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
   const fail = (message: string): OidcStep => ({ name: 'keys', ok: false, message });
-  const answer = await ask({ url: jwksUri });
+  const answer = await call({ url: jwksUri });
   if (!answer.ok) return fail(answer.error.message);
   const set = answer.value.status === 200 ? parseJson(answer.value.text) : undefined;
   const listed = isObject(set) && Array.isArray(set.keys) ? set.keys : [];
@@ -49,15 +46,15 @@ async function tryKeys(ask: CallProvider, { jwksUri }: ProviderMetadata): Promis
 }
 
 /**
- * A wrong code is refused after the client has been recognised, and with another code of error (RFC
- * 6749 5.2).
+ * A provider authenticates the client before it checks the code, and a wrong code has its own error
+ * (RFC 6749 5.2). So `invalid_grant` means that the client was accepted.
  */
 async function tryClient(
-  ask: CallProvider,
+  call: CallProvider,
   { clientId, clientSecret }: OidcSettings,
-  { tokenEndpoint: url, tokenAuthMethods }: ProviderMetadata,
-  redirectUri: string,
+  { metadata, redirectUri }: { metadata: ProviderMetadata; redirectUri: string },
 ): Promise<OidcStep> {
+  const { tokenEndpoint: url, tokenAuthMethods } = metadata;
   const fail = (message: string): OidcStep => ({ name: 'client', ok: false, message });
   const form = {
     grant_type: 'authorization_code',
@@ -65,8 +62,8 @@ async function tryClient(
     code_verifier: randomToken(43),
     redirect_uri: redirectUri,
   };
-  // As at a sign-in: Basic unless the provider names others alone.
-  const answer = await ask(
+  // As at a sign-in: Basic, unless the provider lists only other methods.
+  const answer = await call(
     tokenAuthMethods === undefined || tokenAuthMethods.includes('client_secret_basic')
       ? { url, headers: { authorization: basic({ clientId, clientSecret }) }, body: { form } }
       : { url, body: { form: { ...form, client_id: clientId, client_secret: clientSecret } } },
@@ -76,11 +73,11 @@ async function tryClient(
   const refusal = parseJson(text);
   const code = isObject(refusal) && typeof refusal.error === 'string' ? refusal.error : '';
   if (code === 'invalid_client' || code === 'unauthorized_client' || status === 401) {
-    return fail('The provider does not take oidc.client_id and oidc.client_secret.');
+    return fail('The provider does not accept oidc.client_id and oidc.client_secret.');
   }
   if (code !== 'invalid_grant') {
-    const said = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
-    return fail(`The token endpoint answered in an unexpected way (${status}${said}).`);
+    const reported = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
+    return fail(`The token endpoint answered in an unexpected way (${status}${reported}).`);
   }
-  return { name: 'client', ok: true, message: 'The provider takes oidc.client_id and oidc.client_secret.' };
+  return { name: 'client', ok: true, message: 'The provider accepts oidc.client_id and oidc.client_secret.' };
 }

@@ -1,9 +1,9 @@
-import type { OAuthAuthStyle } from '../../store/ports/index.ts';
+import { AUTH_STYLE, type OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 import { parsePolicy } from './access-policy.ts';
 
-/** What an administrator writes down of a provider. */
+/** The fields of a provider that an administrator enters. */
 export type ProviderFields = {
   name: string;
   icon: string;
@@ -23,7 +23,7 @@ export type ProviderFields = {
   access_denied_message: string;
 };
 
-/** As in new-api: what a provider of OpenID Connect calls them. */
+/** As in new-api: the names of OpenID Connect. */
 export const DEFAULT_FIELDS: ProviderFields = {
   name: '',
   icon: '',
@@ -38,15 +38,12 @@ export const DEFAULT_FIELDS: ProviderFields = {
   username_field: 'preferred_username',
   display_name_field: 'name',
   email_field: 'email',
-  auth_style: 0,
+  auth_style: AUTH_STYLE.auto,
   access_policy: '',
   access_denied_message: '',
 };
 
-/**
- * Lengths as in new-api; `oauth:` and the slug are a session's login method, which has 32
- * characters.
- */
+/** Lengths as in new-api. */
 const LONGEST = {
   name: 64,
   icon: 128,
@@ -63,17 +60,31 @@ const LONGEST = {
   access_policy: 16_384,
   access_denied_message: 512,
 } as const satisfies Partial<Record<keyof ProviderFields, number>>;
+/** `oauth:` and the slug form a session's login method, whose column has 32 characters. */
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,24}[a-z0-9])?$/;
-/** Other ways in, and words that stand where a slug stands in paths. */
+/** Other sign-in methods, and words that routes use in the position of a slug. */
 const RESERVED = [
-  ...['github', 'discord', 'oidc', 'linuxdo', 'wechat', 'telegram', 'email'],
-  ...['password', 'passkey', '2fa', 'oauth', 'state', 'bind', 'login', 'discovery'],
+  'github',
+  'discord',
+  'oidc',
+  'linuxdo',
+  'wechat',
+  'telegram',
+  'email',
+  'password',
+  'passkey',
+  '2fa',
+  'oauth',
+  'state',
+  'bind',
+  'login',
+  'discovery',
 ];
 export const MAX_CLIENT_SECRET = 512;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this rejects them
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Rejects with `auth.validation_failed`. */
+/** @throws `auth.validation_failed` */
 export function validateSlug(slug: string): string {
   if (!SLUG.test(slug)) throw invalidField('slug', '1 to 26 of the letters a to z, digits and - are allowed.');
   if (RESERVED.includes(slug)) throw invalidField('slug', 'this name belongs to another way to sign in.');
@@ -81,8 +92,9 @@ export function validateSlug(slug: string): string {
 }
 
 /**
- * Rejects with `auth.validation_failed` what could not work. The fields come back trimmed.
- * `former`: those that are stored.
+ * Gives the fields trimmed. `former` are the stored ones.
+ *
+ * @throws `auth.validation_failed` for a provider that could not work.
  */
 export function validateProvider(fields: ProviderFields, former?: { name: string }): ProviderFields {
   const provider = { ...fields };
@@ -109,7 +121,7 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
   return provider;
 }
 
-/** An absolute http or https address. Rejects with `auth.validation_failed`. */
+/** @throws `auth.validation_failed` for anything but an absolute http or https address. */
 export function requireAddress(field: string, address: string): string {
   const isAddress = /^https?:\/\/[^\s\\#]+$/i.test(address) && URL.canParse(address);
   if (!isAddress || /^[^/]*\/\/[^/?]*@/.test(address)) {

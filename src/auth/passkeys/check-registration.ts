@@ -4,12 +4,12 @@ import type { RegistrationCredential } from './credentials.ts';
 import { loadWebAuthn } from './load-webauthn.ts';
 import type { RelyingParty } from './relying-party.ts';
 
-/** EdDSA, ES256, RS256 (COSE): what WebAuthn recommends to ask for. */
+/** EdDSA, ES256, RS256 (COSE): the algorithms that WebAuthn recommends. */
 export const ALGORITHMS = [-8, -7, -257];
 
 type RegisteredKey = Pick<NewPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports' | 'backedUp'>;
 
-/** The new passkey of a finished registration, or why it is none. The reason is for the log. */
+/** The new passkey of a finished registration. The error is for the log. */
 export async function checkRegistration(
   party: RelyingParty,
   challenge: string,
@@ -18,8 +18,8 @@ export async function checkRegistration(
   const webAuthn = await loadWebAuthn();
   const { isoBase64URL, isoCBOR } = webAuthn;
 
-  // No attestation is asked for, and what comes without being asked is dropped unread: to judge it
-  // would mean to fetch the addresses that its certificates name.
+  // We request no attestation and drop an unrequested one unread: verifying it would mean to fetch
+  // the URLs that its certificates name.
   const withoutAttestation = (attestationObject: string): string => {
     const authData = webAuthn.decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData');
     const none = new Map<string, string | Uint8Array | Map<string, string>>([['fmt', 'none']]);
@@ -52,13 +52,11 @@ export async function checkRegistration(
       backedUp: credentialBackedUp,
     });
   } catch (error) {
-    // The library throws on whatever does not fit.
+    // The library throws for every invalid response.
     return err(error);
   }
 }
 
-/**
- * The ways to reach an authenticator that WebAuthn knows; a text that a client made up is not kept.
- */
+/** The transports that WebAuthn defines; anything else from a client is not stored. */
 const isTransport = (value: string): boolean =>
   ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'].includes(value);

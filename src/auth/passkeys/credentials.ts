@@ -1,6 +1,6 @@
 /**
- * What `credential.toJSON()` gives in a browser, as far as it is read here; binary values are
- * base64url. `id` must have been checked to be nothing else: it goes into queries.
+ * The parts of `credential.toJSON()` in a browser that we read; binary values are base64url. The
+ * HTTP room must check that `id` is base64url: it goes into queries.
  */
 type Credential<Response> = { id: string; rawId: string; type: 'public-key'; response: Response };
 

@@ -9,7 +9,7 @@ export type PasskeyView = {
   last_used_at: number;
   /** Synchronised between devices; false: bound to one. */
   backed_up: boolean;
-  /** It was made for the present relying party; another cannot use it. */
+  /** Made for the present relying party; others cannot be used. */
   usable: boolean;
 };
 
@@ -22,5 +22,5 @@ export const describePasskey = (passkey: PasskeyRecord, rpId: string): PasskeyVi
   usable: passkey.rpId === rpId,
 });
 
-/** The passkey as the options of a ceremony name it. */
+/** The passkey as an entry of a ceremony's options. */
 export const describeCredential = ({ credentialId, transports }: PasskeyRecord) => ({ id: credentialId, transports });

@@ -1,6 +1,6 @@
 /**
- * Loaded with the first ceremony: it takes a tenth of a second and 25 MB, which a gateway without
- * passkeys never spends.
+ * Loads the library at the first ceremony: it takes 0.1 s and 25 MB, which a gateway without
+ * passkeys saves.
  */
 export async function loadWebAuthn() {
   const [server, helpers] = await Promise.all([

@@ -1,15 +1,13 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import type { AppError, Clock } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AppError } from '../../kernel/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import type { Flows } from '../flows/flows.ts';
-import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
-import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
+import { completeLogin, type LoginResult } from '../login/complete-login.ts';
+import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
-import type { CheckAssertion } from './check-assertion.ts';
+import { checkAssertion } from './check-assertion.ts';
 import type { AssertionCredential } from './credentials.ts';
 import { loadWebAuthn } from './load-webauthn.ts';
 import { requireRelyingParty } from './relying-party.ts';
@@ -17,69 +15,59 @@ import { requireRelyingParty } from './relying-party.ts';
 export type PasskeyLogin = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
 
 /**
- * Login without a user name: the authenticator says who it is. Both steps reject with
- * `auth.method_disabled`.
+ * Begins a login without a user name: the authenticator names the user.
+ *
+ * @throws `auth.method_disabled`
  */
-export interface LogInWithPasskey {
-  begin(): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>>;
-  /**
-   * Rejects with `auth.flow_invalid`; alike with `auth.invalid_credentials` for every credential
-   * that signs nobody in, whatever the reason; and with a limit of session issuance. The flow is
-   * used up by a login alone.
-   */
-  finish(login: PasskeyLogin): Promise<LoginResult>;
+export async function beginPasskeyLogin(ctx: AuthContext): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
+  const party = requireRelyingParty(ctx.settings());
+  const { generateAuthenticationOptions } = await loadWebAuthn();
+  // No list of credentials: it would reveal who has an account.
+  return beginCeremony(ctx, { purpose: 'passkey_login', binding: {} }, (ceremony) =>
+    generateAuthenticationOptions({ ...ceremony, rpID: party.id, userVerification: party.userVerification }),
+  );
 }
 
-export function createLogInWithPasskey(deps: {
-  store: Store;
-  clock: Clock;
-  settings: () => AuthSettings;
-  flows: Flows;
-  checkAssertion: CheckAssertion;
-  completeLogin: CompleteLogin;
-  signIns: SignIns;
-}): LogInWithPasskey {
-  const { store, settings, flows, checkAssertion, completeLogin, signIns } = deps;
+/**
+ * Only a successful login uses the flow up.
+ *
+ * @throws `auth.method_disabled`; `auth.flow_invalid`; `auth.invalid_credentials` alike for every
+ * credential that cannot sign in, whatever the reason; a limit of session issuance.
+ */
+export const finishPasskeyLogin = (ctx: AuthContext, login: PasskeyLogin): Promise<LoginResult> =>
+  ctx.signIns.watch(
+    { method: 'passkey', origin: login.origin, identity: `passkey:${login.credential.id}` },
+    (attempt) => checkAndComplete(ctx, login, attempt),
+  );
 
-  return {
-    async begin() {
-      const party = requireRelyingParty(settings());
-      const { generateAuthenticationOptions } = await loadWebAuthn();
-      // No list of credentials: it would tell who has an account.
-      return beginCeremony(deps, { purpose: 'passkey_login', binding: {} }, (ceremony) =>
-        generateAuthenticationOptions({ ...ceremony, rpID: party.id, userVerification: party.userVerification }),
-      );
+async function checkAndComplete(
+  ctx: AuthContext,
+  { flowToken, credential, origin }: PasskeyLogin,
+  attempt: SignInAttempt,
+): Promise<LoginResult> {
+  const { store, settings, flows } = ctx;
+  const party = requireRelyingParty(settings());
+  const key = { token: flowToken, purpose: 'passkey_login', binding: {} } as const;
+  const flow = await flows.find(store, key);
+  const challenge = String(flow.payload.challenge);
+  const asserted = await checkAssertion(ctx, party, { challenge, credential, needsHandle: true });
+  if (!asserted.ok) throw refused(asserted.error);
+  const { passkey, userVerified, storeUse } = asserted.value;
+  attempt.userId = passkey.userId;
+  const user = await store.users.byId(passkey.userId);
+  if (user?.status !== STATUS.enabled) throw refused('the owner is disabled or deleted');
+
+  return completeLogin(ctx, {
+    proven: user,
+    method: 'passkey',
+    origin,
+    // The key is one factor; the PIN or fingerprint that unlocked it is the other.
+    twoFactors: userVerified,
+    async within(tx) {
+      await flows.consume(tx, key);
+      if (!(await storeUse(tx))) throw refused('the passkey was used or deleted meanwhile');
     },
-
-    finish: (login) =>
-      signIns.watch(
-        { method: 'passkey', origin: login.origin, identity: `passkey:${login.credential.id}` },
-        (attempt) => finish(login, attempt),
-      ),
-  };
-
-  async function finish({ flowToken, credential, origin }: PasskeyLogin, attempt: SignInAttempt): Promise<LoginResult> {
-    const party = requireRelyingParty(settings());
-    const flow = await flows.find(store, flowToken, 'passkey_login', {});
-    const asserted = await checkAssertion(party, String(flow.payload.challenge), credential, { needsHandle: true });
-    if (!asserted.ok) throw refused(asserted.error);
-    const { passkey, userVerified, noteUse } = asserted.value;
-    attempt.userId = passkey.userId;
-    const user = await store.users.byId(passkey.userId);
-    if (user?.status !== USER_ENABLED) throw refused('the owner is disabled or gone');
-
-    return completeLogin({
-      proven: user,
-      method: 'passkey',
-      origin,
-      // The key is one factor; the PIN or the finger that opened it is the other.
-      twoFactors: userVerified,
-      async within(tx) {
-        await flows.consume(tx, flowToken, 'passkey_login', {});
-        if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
-      },
-    });
-  }
+  });
 }
 
 const refused = (cause: unknown): AppError =>

@@ -3,7 +3,11 @@ import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 const NAME_MAX = 64;
 
-/** The name without surrounding space, or a rejection with `auth.validation_failed`. */
+/**
+ * Gives the name without surrounding space.
+ *
+ * @throws `auth.validation_failed`
+ */
 export function validatePasskeyName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
@@ -11,7 +15,7 @@ export function validatePasskeyName(value: string): string {
   return rejectHiddenCharacters('name', name);
 }
 
-/** "Passkey 3" for the third, or the next number that no other has. */
+/** "Passkey 3" for the third, or the next free number. */
 export function nextPasskeyName(others: readonly { name: string }[]): string {
   const taken = new Set(others.map(({ name }) => name));
   let number = taken.size + 1;

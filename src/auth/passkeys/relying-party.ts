@@ -4,25 +4,23 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
 /**
- * For whom passkeys are made and used now, and how. Comes from settings alone, never from a
+ * The WebAuthn relying party under the present settings. It comes from settings only, never from a
  * request's headers.
  */
 export type RelyingParty = {
   /** A domain. */
   id: string;
-  /** What passkey dialogs show. */
+  /** Shown in passkey dialogs. */
   name: string;
-  /**
-   * Where the panel's pages may come from; at least one, each with `id` as its host or above it.
-   */
+  /** Origins of the panel's pages, at least one. The host of each is `id` or a subdomain of it. */
   origins: readonly string[];
   userVerification: AuthSettings['passkeys']['userVerification'];
   attachment: AuthSettings['passkeys']['attachment'];
 };
 
 /**
- * The id under which passkeys are made and used now: the setting, else the host of the panel's
- * address. Empty while there is no readable address: no passkey belongs to it.
+ * The relying party's id: the setting, else the host of the panel's address. Empty without a valid
+ * address; no passkey matches then.
  */
 export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): string {
   if (passkeys.rpId !== '') return passkeys.rpId;
@@ -30,9 +28,10 @@ export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): strin
 }
 
 /**
- * The relying party of every ceremony. Rejects with `auth.method_disabled` when passkeys are
- * switched off, or when no browser would take part under the present settings; the message then
- * says which to change.
+ * The relying party of every ceremony.
+ *
+ * @throws `auth.method_disabled` when passkeys are switched off, or when no browser would accept a
+ * ceremony under the present settings; the message then says which setting to change.
  */
 export function requireRelyingParty(settings: AuthSettings): RelyingParty {
   const found = findRelyingParty(settings);
@@ -75,8 +74,8 @@ export function findRelyingParty(settings: AuthSettings): Result<RelyingParty, A
 const unusable = (message: string) => err(authErrors.method_disabled({ message }));
 
 /**
- * Whether pages of `host` may use passkeys of `id`. A single label covers nothing below it, as
- * browsers have it: `com` is nobody's.
+ * Whether pages of `host` may use passkeys of `id`. As in browsers, a single label such as `com`
+ * covers no subdomains.
  */
 const covers = (id: string, host: string): boolean => host === id || (id.includes('.') && host.endsWith(`.${id}`));
 

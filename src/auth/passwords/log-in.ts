@@ -1,85 +1,75 @@
-import type { Store, UserRecord } from '../../store/ports/index.ts';
-import type { AuthSettings } from '../config.ts';
+import { STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import type { GuessLimit } from '../limits/limit-guesses.ts';
-import type { AccountSlowdown } from '../limits/slow-account.ts';
-import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
-import type { FindOwnSession } from '../sessions/find-own-session.ts';
-import type { SignIns } from '../sign-ins/record-sign-ins.ts';
+import { completeLogin, type LoginResult } from '../login/complete-login.ts';
+import { findOwnSession } from '../sessions/find-own-session.ts';
 import type { RequestOrigin } from '../types.ts';
-import type { PasswordHashes } from './password-hashes.ts';
 
 export type LoginRequest = {
   /** A user name in any case, or an e-mail address. */
   username: string;
   password: string;
   origin: RequestOrigin;
-  /**
-   * The refresh cookie's value, where the request carried one: the browser of somebody who is
-   * signed in is not slowed down.
-   */
+  /** The refresh cookie's value, if any: a browser that is signed in already is not delayed. */
   refreshToken?: string | undefined;
 };
 
 /**
- * Password login. Rejects with `auth.invalid_credentials` alike, in body and in time, for an
- * unknown user, a wrong password, a disabled user and an account without a password; with
- * `auth.too_many_attempts`; with a limit of session issuance; as `AccountSlowdown` does when too
- * many answers wait; with `auth.method_disabled` while nobody signs in with a password. No
- * challenge stands before it: guesses are limited, and a verifier that is away must not lock
- * anybody out.
+ * Logs in with a password. There is no captcha: guesses are limited, and a captcha verifier that is
+ * down must not lock anybody out.
+ *
+ * @throws `auth.invalid_credentials`, with the same body and timing for an unknown user, a wrong
+ * password, a disabled user and an account without a password. `auth.too_many_attempts`; a limit of
+ * session issuance; what `AccountSlowdown` throws when too many answers wait;
+ * `auth.method_disabled` while password login is off.
  */
-export function createLogIn(deps: {
-  store: Store;
-  passwords: PasswordHashes;
-  limitGuesses: GuessLimit;
-  slowdown: AccountSlowdown;
-  findOwnSession: FindOwnSession;
-  completeLogin: CompleteLogin;
-  signIns: SignIns;
-  settings: () => AuthSettings;
-}): (request: LoginRequest) => Promise<LoginResult> {
-  const { store, passwords, limitGuesses, slowdown, findOwnSession, completeLogin, signIns } = deps;
+export async function logIn(
+  ctx: AuthContext,
+  { username, password, origin, refreshToken }: LoginRequest,
+): Promise<LoginResult> {
+  if (!ctx.settings().passwordLogin) throw authErrors.method_disabled();
+  const login = username.trim();
+  if (login === '') throw invalidField('username', 'a user name or an e-mail address is required.');
+  if (password === '') throw invalidField('password', 'a password is required.');
 
-  async function prove(login: string, password: string): Promise<UserRecord | undefined> {
-    const user = await store.users.byLogin(login);
-    const right = await passwords.verify(password, user);
-    return right && user?.status === USER_ENABLED ? user : undefined;
-  }
+  // Counted by the name as typed, not by the account found: a shared count would reveal that a user
+  // name and an address belong to the same account.
+  return ctx.signIns.watch({ method: 'password', origin, login }, () =>
+    checkAndComplete(ctx, { login, password, origin, refreshToken }),
+  );
+}
 
-  return async ({ username, password, origin, refreshToken }) => {
-    if (!deps.settings().passwordLogin) throw authErrors.method_disabled();
-    const login = username.trim();
-    if (login === '') throw invalidField('username', 'a user name or an e-mail address is required.');
-    if (password === '') throw invalidField('password', 'a password is required.');
+async function checkAndComplete(
+  ctx: AuthContext,
+  { login, password, origin, refreshToken }: Omit<LoginRequest, 'username'> & { login: string },
+): Promise<LoginResult> {
+  const { limitGuesses, slowdown } = ctx;
+  const account = foldSpelling(login);
+  const sid = await findOwnSession(ctx, { refreshToken, login });
+  let seconds = 0;
+  const proven = await limitGuesses(account, sid === undefined ? origin.decidingIp : { sid }, async () => {
+    const counted = await slowdown.count(account, () => findByPassword(ctx, login, password));
+    seconds = counted.seconds;
+    return counted.outcome;
+  });
+  if (sid === undefined) await slowdown.delay(seconds, origin.decidingIp);
+  if (!proven) throw authErrors.invalid_credentials();
 
-    // Counted by what was typed, not by the account found: a shared count of name and address would
-    // tell that both are one's.
-    return signIns.watch({ method: 'password', origin, login }, () => logIn(login, { password, origin, refreshToken }));
-  };
+  return completeLogin(ctx, { proven, method: 'password', origin, twoFactors: false });
+}
 
-  async function logIn(
-    login: string,
-    { password, origin, refreshToken }: Omit<LoginRequest, 'username'>,
-  ): Promise<LoginResult> {
-    const account = foldSpelling(login);
-    const sid = await findOwnSession(refreshToken, login);
-    let seconds = 0;
-    const proven = await limitGuesses(account, sid === undefined ? origin.decidingIp : { sid }, async () => {
-      const counted = await slowdown.count(account, () => prove(login, password));
-      seconds = counted.seconds;
-      return counted.outcome;
-    });
-    if (sid === undefined) await slowdown.hold(seconds, origin.decidingIp);
-    if (!proven) throw authErrors.invalid_credentials();
-
-    return completeLogin({ proven, method: 'password', origin, twoFactors: false });
-  }
+async function findByPassword(
+  { store, passwords }: AuthContext,
+  login: string,
+  password: string,
+): Promise<UserRecord | undefined> {
+  const user = await store.users.byLogin(login);
+  const right = await passwords.verify(password, user);
+  return right && user?.status === STATUS.enabled ? user : undefined;
 }
 
 /**
- * At least as coarse as the database's own folding, which takes a dotted capital I for an i:
- * another spelling is no further guess.
+ * At least as coarse as the database's own case folding, which treats a dotted capital I as an i:
+ * another spelling of a name gives no further guesses.
  */
 const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

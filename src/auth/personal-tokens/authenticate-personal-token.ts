@@ -1,21 +1,20 @@
 import { sha256Hex } from '../../kernel/index.ts';
-import type { Store, UserRecord } from '../../store/ports/index.ts';
+import { STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
 
-/** No database holds a longer one: the column was narrower when it kept tokens in clear text. */
-const LONGEST = 512;
+/** No longer token exists: the column was narrower while it stored tokens in clear text. */
+const MAX_LENGTH = 512;
 
 /**
- * The user of a personal access token, of this layout or an earlier one, where it could be any
- * text. The store is read every time, so that a token that was replaced is refused at once. Rejects
- * with `auth.unauthorized` or `auth.user_disabled`.
+ * The user of a personal access token. Tokens of an earlier format, which could be any text, work
+ * too. The store is read every time, so that a replaced token is refused at once.
+ *
+ * @throws `auth.unauthorized` or `auth.user_disabled`.
  */
-export function createAuthenticatePersonalToken({ store }: { store: Store }): (token: string) => Promise<UserRecord> {
-  return async (token) => {
-    const user = token.length <= LONGEST ? await store.users.byAccessToken(sha256Hex(token)) : undefined;
-    if (!user) throw authErrors.unauthorized();
-    if (user.status !== USER_ENABLED) throw authErrors.user_disabled();
-    return user;
-  };
+export async function authenticatePersonalToken({ store }: AuthContext, token: string): Promise<UserRecord> {
+  const user = token.length <= MAX_LENGTH ? await store.users.byAccessToken(sha256Hex(token)) : undefined;
+  if (!user) throw authErrors.unauthorized();
+  if (user.status !== STATUS.enabled) throw authErrors.user_disabled();
+  return user;
 }

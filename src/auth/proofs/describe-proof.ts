@@ -1,22 +1,22 @@
+import type { AuthContext } from '../context.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { type AllowedProofMethods, needsProof, type ProofMethod } from './allowed-methods.ts';
-import type { ProofScope } from './security-proofs.ts';
+import { allowedProofMethods, needsProof } from './allowed-methods.ts';
+import type { ProofMethod, ProofScope } from './types.ts';
 
-/**
- * `needed` is false where the account does what the scope is for without a proof; `methods` are the
- * ways to make one.
- */
+/** `needed` is false where the account needs no proof for the scope. */
 export type ProofDescription = { needed: boolean; methods: readonly ProofMethod[] };
 
-/** What a dialog must know before it asks. Rejects with `auth.session_required`. */
-export function createDescribeProof({
-  allowedProofMethods,
-}: {
-  allowedProofMethods: AllowedProofMethods;
-}): (principal: PanelPrincipal, scope: ProofScope) => Promise<ProofDescription> {
-  return async (principal, scope) => {
-    const methods = await allowedProofMethods(requireSession(principal), scope);
-    return { needed: needsProof(scope, methods), methods };
-  };
+/**
+ * What a dialog must know before it asks for a confirmation.
+ *
+ * @throws `auth.session_required`
+ */
+export async function describeProof(
+  ctx: AuthContext,
+  principal: PanelPrincipal,
+  scope: ProofScope,
+): Promise<ProofDescription> {
+  const methods = await allowedProofMethods(ctx, requireSession(principal), scope);
+  return { needed: needsProof(scope, methods), methods };
 }

@@ -4,32 +4,21 @@ import { authErrors, proofErrors } from '../errors.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import { createPanelJwt } from '../tokens/panel-jwt.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { type AllowedProofMethods, type ProofMethod, wrongMethod } from './allowed-methods.ts';
-
-/** What a proof can be made for. */
-export const PROOF_SCOPES = [
-  'channel.key.read',
-  'passkey.register',
-  'passkey.delete',
-  'account.email',
-  'account.delete',
-  'settings.security',
-] as const;
-export type ProofScope = (typeof PROOF_SCOPES)[number];
-
-export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };
+import { wrongMethod } from './allowed-methods.ts';
+import type { ProofBundle, ProofMethod, ProofScope } from './types.ts';
 
 export interface SecurityProofs {
   /**
-   * A proof for one scope, bound to the user, the session and both versions; valid for five
+   * A proof for one scope, bound to the user, the session and the versions of both; valid for five
    * minutes.
    */
   issue(principal: SessionPrincipal, method: ProofMethod, scope: ProofScope): Promise<ProofBundle>;
   /**
-   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope`
-   * in a way that the account allows now. Rejects with `auth.session_required` for a caller without
-   * a session, else `security_proof.required`, `.expired`, `.invalid`, `.method_mismatch`,
-   * `.scope_mismatch`, in this order.
+   * Passes when `proof` (the `X-Security-Proof` header) was issued in this very session for `scope`,
+   * by a method that the account allows now.
+   *
+   * @throws `auth.session_required` for a caller without a session, else `security_proof.required`,
+   * `.expired`, `.invalid`, `.method_mismatch`, `.scope_mismatch`, in this order.
    */
   require(principal: PanelPrincipal, proof: string | undefined, scope: ProofScope): Promise<void>;
 }
@@ -40,7 +29,7 @@ const LIFETIME_SECONDS = 5 * 60;
 export function createSecurityProofs(
   keys: PurposeKeys,
   clock: Clock,
-  allowedProofMethods: AllowedProofMethods,
+  allowedMethods: (principal: PanelPrincipal, scope: ProofScope) => Promise<readonly ProofMethod[]>,
 ): SecurityProofs {
   const jwt = createPanelJwt('security_proof', keys, clock);
 
@@ -53,7 +42,7 @@ export function createSecurityProofs(
     },
 
     async require(principal, proof, scope) {
-      // A personal access token never holds a proof, so none that it presents can be its own.
+      // Proofs belong to sessions, so a proof sent with a personal access token is never valid.
       if (principal.kind !== 'session') throw sessionRequired(scope);
       if (proof === undefined || proof === '') throw proofRequired(scope);
       const result = await jwt.verify(proof);
@@ -66,7 +55,7 @@ export function createSecurityProofs(
         claims.userAuthVersion === principal.user.authVersion &&
         claims.sessionVersion === principal.sessionVersion;
       if (!own) throw proofErrors.invalid();
-      const allowed = await allowedProofMethods(principal, scope);
+      const allowed = await allowedMethods(principal, scope);
       if (!allowed.some((method) => method === claims.extra.method)) throw wrongMethod(allowed);
       const { scopes } = claims.extra;
       if (!Array.isArray(scopes) || !scopes.includes(scope)) throw proofErrors.scope_mismatch();

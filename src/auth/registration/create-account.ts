@@ -1,71 +1,73 @@
-import { type Clock, deriveKey, hmacSha256Hex } from '../../kernel/index.ts';
-import { type Repositories, ROLE, type UserRecord } from '../../store/ports/index.ts';
-import type { AuthConfig, AuthSettings } from '../config.ts';
+import { deriveKey, hmacSha256Hex } from '../../kernel/index.ts';
+import { type Repositories, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
-import { USER_ENABLED } from '../sessions/check-session.ts';
 
 export type NewAccount = {
   username: string;
   displayName: string;
   /** null: the account signs in through a provider only. */
   passwordHash: string | null;
-  /** A confirmed address in lower case, which is claimed; null: none. */
+  /** A confirmed address in lower case, which this function claims; null: none. */
   email: string | null;
-  /** With whom the account begins, where a provider vouches for him; the caller claims it. */
+  /** The identity at a provider that the account begins with; the caller claims it. */
   identity?: { provider: string; subject: string };
   language: string;
-  /** Somebody's affiliate code; one that is nobody's is ignored. */
+  /** Another user's affiliate code; an unknown one is ignored. */
   affCode: string | undefined;
 };
 
 /**
- * Makes a user with his address and the quota that he and whoever brought him get, in the caller's
- * transaction. One address or identity brings quota once: not again after its account was deleted.
- * Rejects with `auth.name_taken` and `auth.identity_taken`; both must undo the transaction.
+ * Creates a user with their mail address and grants the quota for them and their inviter, in the
+ * caller's transaction. One address or identity earns quota once, even after its account was
+ * deleted.
+ *
+ * @throws `auth.name_taken` and `auth.identity_taken`; both must roll the transaction back.
  */
-export type CreateAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
+export async function createAccount(
+  { clock, settings, config }: AuthContext,
+  tx: Repositories,
+  { affCode, identity, ...fields }: NewAccount,
+): Promise<UserRecord> {
+  const now = clock.unix();
+  const { quotaForNewUser, quotaForInviter, quotaForInvitee } = settings().registration;
+  const owner = affCode ? await tx.users.byAffCode(affCode) : undefined;
+  const inviter = owner?.status === STATUS.enabled ? owner : undefined;
 
-export function createAccountCreation(deps: {
-  clock: Clock;
-  settings: () => AuthSettings;
-  config: Pick<AuthConfig, 'cryptoSecrets'>;
-}): CreateAccount {
-  // Digested, so that the ledger of a deleted account does not tell whose it was.
-  const digestKey = deriveKey(deps.config.cryptoSecrets[0], 'grants.v1');
+  const user = await tx.users.insert({
+    ...fields,
+    role: ROLE.user,
+    status: STATUS.enabled,
+    group: 'default',
+    createdAt: now,
+    ...(inviter ? { inviterId: inviter.id } : {}),
+  });
+  if (!user) throw authErrors.name_taken({ param: 'username' });
+  if (fields.email !== null) {
+    const claim = { provider: MAIL_PROVIDER, subject: fields.email, userId: user.id, createdAt: now };
+    if ((await tx.identities.claim(claim)) !== 'ok') throw authErrors.identity_taken();
+  }
 
-  return async (tx, { affCode, identity, ...fields }) => {
-    const now = deps.clock.unix();
-    const { quotaForNewUser, quotaForInviter, quotaForInvitee } = deps.settings().registration;
-    const inviter = affCode ? await tx.users.byAffCode(affCode) : undefined;
-    const invited = inviter?.status === USER_ENABLED ? inviter : undefined;
-
-    const user = await tx.users.insert({
-      ...fields,
-      role: ROLE.user,
-      status: USER_ENABLED,
-      group: 'default',
-      createdAt: now,
-      ...(invited ? { inviterId: invited.id } : {}),
-    });
-    if (!user) throw authErrors.name_taken({ param: 'username' });
-    if (fields.email !== null) {
-      const claim = { provider: MAIL_PROVIDER, subject: fields.email, userId: user.id, createdAt: now };
-      if ((await tx.identities.claim(claim)) !== 'ok') throw authErrors.identity_taken();
-    }
-
-    const claimed =
-      identity ?? (fields.email === null ? undefined : { provider: MAIL_PROVIDER, subject: fields.email });
-    const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
-    const grant = async (userId: number, reason: string, amount: number, note: string) => {
-      if (amount === 0) return;
-      await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
-    };
-    await grant(user.id, 'new-user', quotaForNewUser, 'new account');
-    if (invited) {
-      await grant(user.id, 'invitee', quotaForInvitee, 'came with an affiliate code');
-      await grant(invited.id, 'inviter', quotaForInviter, `brought user ${user.id}`);
-    }
-    return user;
+  const claimed = identity ?? (fields.email === null ? undefined : { provider: MAIL_PROVIDER, subject: fields.email });
+  // Digested, so that the ledger of a deleted account does not reveal its owner.
+  const digestKey = deriveKey(config.cryptoSecrets[0], 'grants.v1');
+  const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
+  const grant = async (line: { userId: number; reason: string; amount: number; note: string }) => {
+    const { userId, reason, amount, note } = line;
+    if (amount === 0) return;
+    await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
   };
+  await grant({ userId: user.id, reason: 'new-user', amount: quotaForNewUser, note: 'new account' });
+  if (inviter) {
+    const note = 'came with an affiliate code';
+    await grant({ userId: user.id, reason: 'invitee', amount: quotaForInvitee, note });
+    await grant({
+      userId: inviter.id,
+      reason: 'inviter',
+      amount: quotaForInviter,
+      note: `brought user ${user.id}`,
+    });
+  }
+  return user;
 }

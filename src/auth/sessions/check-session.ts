@@ -1,18 +1,16 @@
-import type { SessionRecord, UserRecord } from '../../store/ports/index.ts';
+import { type SessionRecord, STATUS, type UserRecord } from '../../store/ports/index.ts';
 
-export const USER_ENABLED = 1;
-
-/** The row alone: active, not revoked, not past its absolute end. */
+/** Checks the session alone: active, not revoked, not past its absolute end. */
 export const isLive = (session: SessionRecord, now: number): boolean =>
   session.status === 'active' && session.revokedAt === 0 && session.expiresAt > now;
 
-/** The row alone: `idleSeconds` or more without a use; 0 allows any time. */
+/** Checks the session alone: unused for `idleSeconds` or more; 0 means no idle timeout. */
 export const isIdle = (session: SessionRecord, idleSeconds: number, now: number): boolean =>
   idleSeconds > 0 && now - session.lastActiveAt >= idleSeconds;
 
 /**
- * The user alone: there, enabled, and unchanged in what matters for security since the session was
- * issued.
+ * Checks the user alone: the account exists, is enabled, and had no security change since the
+ * session was issued.
  */
 export const isStillTrusted = (
   user: UserRecord | undefined,
@@ -20,5 +18,5 @@ export const isStillTrusted = (
 ): user is UserRecord =>
   user !== undefined &&
   user.id === session.userId &&
-  user.status === USER_ENABLED &&
+  user.status === STATUS.enabled &&
   user.authVersion === session.userAuthVersion;

@@ -3,9 +3,7 @@ import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { PanelUser } from '../users/describe-user.ts';
 import { loadPanelUser } from '../users/load-factors.ts';
 
-/**
- * `session` in what every login and refresh answers, whatever the method. Times are Unix seconds.
- */
+/** `session` in the answer of every login and refresh. Times are Unix seconds. */
 export type SessionView = {
   sid: string;
   current: boolean;
@@ -17,7 +15,7 @@ export type SessionView = {
   expires_at: number;
 };
 
-/** What a change of password or factor answers: a new access token, the refresh token stays. */
+/** The answer to a change of password or factor: a new access token; the refresh token stays. */
 export type RotationBundle = {
   access_token: string;
   token_type: 'Bearer';
@@ -30,13 +28,13 @@ export type LoginBundle = RotationBundle & { user: PanelUser };
 
 /**
  * What login and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token into
- * the cookie alone.
+ * the cookie only.
  */
 export type SignedIn = {
   kind: 'session';
   bundle: LoginBundle;
   refreshToken: string;
-  /** Unix seconds; both cookies end with the session. */
+  /** Unix seconds. Both cookies expire with the session. */
   refreshExpiresAt: number;
 };
 
@@ -53,7 +51,7 @@ export function describeSession(session: SessionRecord, currentSid: string): Ses
   };
 }
 
-/** Signs an access token for the session as it stands and puts it into the shape of the answer. */
+/** Signs an access token for the session and builds the answer. */
 export async function bundleSession(accessTokens: AccessTokens, session: SessionRecord): Promise<RotationBundle> {
   const { token, expiresAt } = await accessTokens.sign(
     {

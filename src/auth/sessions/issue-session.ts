@@ -1,39 +1,37 @@
-import type { Clock } from '../../kernel/index.ts';
-import type { Repositories, SessionRecord, UserRecord } from '../../store/ports/index.ts';
-import type { AuthConfig } from '../config.ts';
+import { type Repositories, type SessionRecord, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { addressKey } from '../limits/address-key.ts';
 import type { RequestOrigin } from '../types.ts';
-import { USER_ENABLED } from './check-session.ts';
-import { formatRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
+import { formatRefreshToken } from './refresh-tokens.ts';
 
 /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `wechat`, `telegram`. */
 export type LoginMethod = string;
 
 export type IssuedSession = { session: SessionRecord; user: UserRecord; refreshToken: string };
 
-/** As wide as the columns of a session's row; bytes. */
+/** Widths of the columns of a session's row, in bytes. */
 const IP_BYTES = 64;
 const USER_AGENT_BYTES = 512;
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Writes a new session in the caller's transaction, after both limits: whatever else belongs to the
- * login (consuming a flow, say) commits with it or not at all. `proven` is the user as the login
+ * Writes a new session in the caller's transaction, after both limits. Whatever else belongs to the
+ * login (such as consuming a flow) commits with it or not at all. `proven` is the user as the login
  * proved it.
  *
- * Rejects with `auth.session_revoked` when the user was disabled or its `auth_version` moved since,
+ * @throws `auth.session_revoked` when the user was disabled or its `auth_version` advanced since,
  * `auth.session_limit` or `auth.session_issuance_limit` at a limit. A count that fails rejects too:
- * nothing is issued uncounted.
+ * no session is issued uncounted.
  */
 export async function issueSession(
-  { clock, config, refreshTokens }: { clock: Clock; config: AuthConfig; refreshTokens: RefreshTokens },
+  { clock, config, refreshTokens }: AuthContext,
   tx: Repositories,
   login: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: LoginMethod; origin: RequestOrigin },
 ): Promise<IssuedSession> {
   const now = clock.unix();
   const user = await tx.users.byId(login.proven.id);
-  if (user?.status !== USER_ENABLED || user.authVersion !== login.proven.authVersion)
+  if (user?.status !== STATUS.enabled || user.authVersion !== login.proven.authVersion)
     throw authErrors.session_revoked();
 
   if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
@@ -65,7 +63,7 @@ export async function issueSession(
   return { session, user, refreshToken: formatRefreshToken(token) };
 }
 
-/** An origin cut to what the session record holds. */
+/** An origin cut to the widths of the session's columns. */
 export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'addressKey' | 'userAgent'> => ({
   ip: clipBytes(origin.ip, IP_BYTES),
   addressKey: clipBytes(addressKey(origin.decidingIp), IP_BYTES),
@@ -73,11 +71,10 @@ export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'a
 });
 
 function clipBytes(text: string, max: number): string {
-  // NUL is text to SQLite and an error to PostgreSQL; it has no place in an address or a user
-  // agent.
+  // SQLite stores NUL, PostgreSQL rejects it; no address or user agent needs one.
   const bytes = Buffer.from(text.replaceAll('\0', ''));
   if (bytes.length <= max) return bytes.toString();
-  // A cut through a character leaves a replacement character at the end.
+  // A cut inside a character leaves a replacement character at the end.
   return bytes
     .subarray(0, max)
     .toString()

@@ -1,13 +1,12 @@
-import { type Clock, constantTimeEqual } from '../../kernel/index.ts';
-import type { SessionRecord, Store } from '../../store/ports/index.ts';
+import { constantTimeEqual } from '../../kernel/index.ts';
+import type { SessionRecord } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
-import type { SignIns } from '../sign-ins/record-sign-ins.ts';
-import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts';
+import type { AccessClaims } from '../tokens/panel-jwt.ts';
 import type { RequestOrigin } from '../types.ts';
 import { holdsSession } from './find-own-session.ts';
-import { parseRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
-import type { SessionGate } from './session-gate.ts';
+import { parseRefreshToken } from './refresh-tokens.ts';
 
 export type LogoutRequest = {
   refreshToken: string | undefined;
@@ -19,57 +18,55 @@ export type LogoutRequest = {
 };
 
 export type LogoutResult = {
-  /** The session that the access token named; `null` when the cookie alone spoke. */
+  /** The session that the access token named; `null` when only the cookie named one. */
   revokedSid: string | null;
-  /** Whether both cookies are to be cleared; a cookie that belongs to another session stays. */
+  /** Whether to clear both cookies; a cookie that belongs to another session stays. */
   clearCookies: boolean;
 };
 
 /**
- * Ends the session of the access token, or else of the cookie (as in new-api). Idempotent: a
- * session that has ended already is fine. Rejects with `auth.session_mismatch` when the session
- * that the client names is neither; then nothing is changed.
+ * Ends the session of the access token, else that of the cookie (as in new-api). Idempotent: a
+ * session that has already ended is fine.
+ *
+ * @throws `auth.session_mismatch` when the session that the client expects is neither; nothing is
+ * changed then.
  */
-export function createLogOut(deps: {
-  store: Store;
-  clock: Clock;
-  accessTokens: AccessTokens;
-  refreshTokens: RefreshTokens;
-  sessions: SessionGate;
-  signIns: SignIns;
-}): (request: LogoutRequest) => Promise<LogoutResult> {
-  const { store, clock, accessTokens, refreshTokens, sessions, signIns } = deps;
+export async function logOut(
+  ctx: AuthContext,
+  { refreshToken, authorization, expectedSid, origin }: LogoutRequest,
+): Promise<LogoutResult> {
+  const { store, clock, refreshTokens } = ctx;
+  const cookie = parseRefreshToken(refreshToken);
+  const isExpected = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);
+  if (cookie && !isExpected(cookie.sid)) throw authErrors.session_mismatch();
 
-  /** Its signature and time alone count: a token whose session has ended may still sign out. */
-  async function readBearer(header: string | undefined): Promise<AccessClaims | undefined> {
-    const credential = parseAuthorization(header);
-    return credential === undefined ? undefined : accessTokens.verify(credential).catch(() => undefined);
+  const bearer = await readBearer(ctx, authorization);
+  if (bearer) {
+    if (!isExpected(bearer.sid)) throw authErrors.session_mismatch();
+    const session = await store.sessions.bySid(bearer.sid);
+    if (session) await end(ctx, session, origin);
+    return { revokedSid: bearer.sid, clearCookies: cookie?.sid === bearer.sid };
   }
 
-  async function end(session: SessionRecord, origin: RequestOrigin): Promise<void> {
-    if (await sessions.end(session, 'logout')) await signIns.ended('auth.logout', { ...session, origin });
+  if (cookie) {
+    const session = await store.sessions.bySid(cookie.sid);
+    // Any other secret gets the same answer and ends nothing: knowing a session's id is not enough
+    // to sign it out.
+    const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
+    if (holds) await end(ctx, session, origin);
   }
+  return { revokedSid: null, clearCookies: true };
+}
 
-  return async ({ refreshToken, authorization, expectedSid, origin }) => {
-    const cookie = parseRefreshToken(refreshToken);
-    const names = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);
-    if (cookie && !names(cookie.sid)) throw authErrors.session_mismatch();
+/** Checks only signature and time: a token whose session has ended may still sign out. */
+async function readBearer(
+  { accessTokens }: AuthContext,
+  header: string | undefined,
+): Promise<AccessClaims | undefined> {
+  const credential = parseAuthorization(header);
+  return credential === undefined ? undefined : accessTokens.verify(credential).catch(() => undefined);
+}
 
-    const bearer = await readBearer(authorization);
-    if (bearer) {
-      if (!names(bearer.sid)) throw authErrors.session_mismatch();
-      const session = await store.sessions.bySid(bearer.sid);
-      if (session) await end(session, origin);
-      return { revokedSid: bearer.sid, clearCookies: cookie?.sid === bearer.sid };
-    }
-
-    if (cookie) {
-      const session = await store.sessions.bySid(cookie.sid);
-      // Any other secret is answered alike and ends nothing: knowing a session's id is not enough
-      // to sign it out.
-      const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
-      if (holds) await end(session, origin);
-    }
-    return { revokedSid: null, clearCookies: true };
-  };
+async function end({ sessions, signIns }: AuthContext, session: SessionRecord, origin: RequestOrigin): Promise<void> {
+  if (await sessions.end(session, 'logout')) await signIns.ended('auth.logout', { ...session, origin });
 }

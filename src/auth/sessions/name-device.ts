@@ -1,6 +1,6 @@
 /**
- * The browser and the system that a user agent names, both from closed sets: the text is the
- * client's own and stands in mails. Empty for what is no browser that we know.
+ * The browser and the system that a user agent names. Both come from closed sets, since the client
+ * chooses the text and we put the result into mails. Empty for an unknown browser.
  */
 export function nameDevice(userAgent: string): string {
   const browser = BROWSERS.find(([mark]) => userAgent.includes(mark))?.[1];
@@ -9,14 +9,14 @@ export function nameDevice(userAgent: string): string {
 }
 
 /**
- * Whether two user agents are of one family: browser and system, or for other programs the name
+ * Whether two user agents have the same browser and system, or for other programs the same name
  * before the version.
  */
 export const isSameFamily = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
 
 const familyOf = (userAgent: string): string => nameDevice(userAgent) || (userAgent.split('/')[0] ?? '');
 
-// The first that fits: most browsers name others after themselves.
+// The first match counts: most browsers also name others, after themselves.
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],

@@ -6,19 +6,19 @@ import type { SessionKeys } from '../derive-keys.ts';
 export type RefreshToken = { sid: string; secret: string };
 
 export interface RefreshTokens {
-  /** A first token for a new session, and what the store keeps of it. */
+  /** The first token of a new session, with the digest that the store keeps. */
   create(): RefreshToken & { hash: string };
-  /** Which generation of the session `secret` is. */
+  /** Which generation of the session's token `secret` is. */
   generation(session: SessionRecord, secret: string): 'current' | 'previous' | 'unknown';
   /**
-   * The token that follows. The same input gives the same successor on every node, so that
-   * concurrent refreshes agree.
+   * The next token. The same input gives the same successor on every node, so that concurrent
+   * refreshes agree.
    */
   successor(token: RefreshToken): RefreshToken & { hash: string };
   /**
-   * The successor that the session really took, for a token that was rotated before: under the
-   * current secret or, while `SESSION_SECRET` is being rotated, under an older one. `undefined`
-   * when none of them leads to the session's token.
+   * For a token that was already rotated: the successor that the session actually has, derived
+   * under the current secret or, while `SESSION_SECRET` is being rotated, under a former one.
+   * `undefined` when none of them yields the session's token.
    */
   takenSuccessor(session: SessionRecord, token: RefreshToken): RefreshToken | undefined;
 }
@@ -27,7 +27,7 @@ const SID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12
 /** First secrets have 64 letters and digits (380 bits), later ones 64 hex digits. */
 const SECRET = /^[A-Za-z0-9]{64}$/;
 
-/** `undefined` for everything that is not exactly a session id and a secret. */
+/** `undefined` for anything but exactly a session id and a secret. */
 export function parseRefreshToken(value: string | undefined): RefreshToken | undefined {
   const [sid, secret, ...rest] = value?.split('.') ?? [];
   if (!sid || !secret || rest.length > 0 || !SID.test(sid) || !SECRET.test(secret)) return undefined;
@@ -38,7 +38,7 @@ export const formatRefreshToken = (token: RefreshToken): string => `${token.sid}
 
 export function createRefreshTokens(keys: Pick<SessionKeys, 'refreshDigest' | 'refreshSuccessor'>): RefreshTokens {
   const digest = (secret: string) => hmacSha256Hex(keys.refreshDigest[0], secret);
-  // A column of fixed width pads its values: the stored digest is read without surrounding space.
+  // A fixed-width column pads its values, so the stored digest is trimmed.
   const isDigestOf = (stored: string | null, secret: string) =>
     stored !== null && keys.refreshDigest.some((key) => constantTimeEqual(stored.trim(), hmacSha256Hex(key, secret)));
   const derive = (key: Uint8Array, { sid, secret }: RefreshToken): RefreshToken => ({

@@ -1,26 +1,27 @@
 import { constantTimeEqual, randomToken, sha256Hex } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import { type CreatedRoot, hasRoot, type NewRoot } from './create-root.ts';
+import { type CreatedRoot, createRoot, hasRoot, type NewRoot } from './create-root.ts';
 
 export interface Setup {
-  /** Whether a root account is still to be made. */
+  /** Whether there is no root account yet. */
   needed(): Promise<boolean>;
   /**
-   * Makes the one-time token of this start and forgets an earlier one; the caller prints
+   * Makes the one-time token of this start and invalidates an earlier one. The caller prints
    * `/setup#token=…`. `undefined` when a root account exists. Only the token's digest stays, in
    * memory.
    */
   openLink(): Promise<string | undefined>;
   /**
-   * Makes the root account; no session. Rejects with `auth.setup_token_invalid`, or as creating a
-   * root does.
+   * Creates the root account; opens no session.
+   *
+   * @throws `auth.setup_token_invalid`, and what `createRoot` throws.
    */
   complete(request: { token: string } & NewRoot): Promise<CreatedRoot>;
 }
 
-export function createSetup(deps: { store: Store; createRoot: (root: NewRoot) => Promise<CreatedRoot> }): Setup {
-  const { store, createRoot } = deps;
+export function createSetup(ctx: AuthContext): Setup {
+  const { store } = ctx;
   let tokenDigest: string | undefined;
 
   return {
@@ -32,13 +33,12 @@ export function createSetup(deps: { store: Store; createRoot: (root: NewRoot) =>
       return token;
     },
     async complete({ token, ...root }) {
-      // Without a link there is either a root account already or nobody whom the terminal told the
-      // token.
+      // No digest means that a root account exists, or that no link was printed.
       if (tokenDigest === undefined || !constantTimeEqual(sha256Hex(token), tokenDigest)) {
         if (await hasRoot(store)) throw authErrors.setup_done();
         throw authErrors.setup_token_invalid();
       }
-      const created = await createRoot(root);
+      const created = await createRoot(ctx, root);
       tokenDigest = undefined;
       return created;
     },

@@ -1,26 +1,23 @@
 import { constantTimeEqual, err, hmacSha256Hex, ok, type Result, sha256Hex } from '../../kernel/index.ts';
 
-/**
- * What Telegram's login widget says about a person, with a signature that only Telegram and the
- * bot's owner can make.
- */
+/** A signed statement of Telegram's login widget. Only Telegram and the bot's owner can sign it. */
 export type TelegramAssertion = {
-  /** Telegram's id of the person, in decimal digits. */
+  /** Telegram's user id, in decimal digits. */
   subject: string;
-  /** What was signed: the same for every spelling of the query, so that it names the assertion. */
+  /** The signed text. It is the same for every spelling of the query, so it identifies the assertion. */
   text: string;
-  /** Unix seconds from which it is too old. */
+  /** Unix seconds. */
   expiresAt: number;
 };
 
 /**
- * As in new-api: an assertion is taken for five minutes, and from a clock that is at most two ahead
- * of this one.
+ * As in new-api: an assertion is valid for five minutes, and may come from a clock that is at most
+ * two minutes ahead.
  */
 const MAX_AGE_SECONDS = 300;
 const MAX_AHEAD_SECONDS = 120;
 
-/** Telegram sends seven parameters; what is far from that is not looked at. */
+/** Telegram sends seven parameters. */
 const MAX_PARAMETERS = 16;
 export const MAX_CHARACTERS = 4096;
 const NAME = /^[a-z_]{1,32}$/;
@@ -29,9 +26,8 @@ const AUTH_DATE = /^\d{1,12}$/;
 const HASH = /^[0-9a-f]{64}$/;
 
 /**
- * Reads the parameters that the widget hands over and checks signature and age
- * (https://core.telegram.org/widgets/login). `now` in Unix seconds. An error says for the log why
- * it is none.
+ * Reads the widget's parameters and checks signature and age
+ * (https://core.telegram.org/widgets/login). `now` is in Unix seconds. The error is for the log.
  */
 export function readAssertion(
   query: URLSearchParams,
@@ -39,7 +35,7 @@ export function readAssertion(
   now: number,
 ): Result<TelegramAssertion, string> {
   const fields = readFields(query);
-  if (!fields) return err('a parameter is repeated, or is none that Telegram sends');
+  if (!fields) return err('a parameter is repeated, or is not one that Telegram sends');
   const { hash = '', id = '', auth_date: date = '' } = Object.fromEntries(fields);
   if (!HASH.test(hash) || !ID.test(id) || !AUTH_DATE.test(date))
     return err('id, auth_date or hash is missing or wrong');
@@ -53,14 +49,14 @@ export function readAssertion(
   if (!constantTimeEqual(hmacSha256Hex(key, text), hash)) return err('the signature is wrong');
 
   const authDate = Number(date);
-  if (now - authDate > MAX_AGE_SECONDS) return err('it is too old');
-  if (authDate - now > MAX_AHEAD_SECONDS) return err('it is from the future');
+  if (now - authDate > MAX_AGE_SECONDS) return err('the assertion is too old');
+  if (authDate - now > MAX_AHEAD_SECONDS) return err('the assertion is from the future');
   return ok({ subject: id, text, expiresAt: authDate + MAX_AGE_SECONDS });
 }
 
 /**
- * The parameters by name; `undefined` when one is repeated or could make two sets of parameters
- * have one signed text.
+ * The parameters by name. `undefined` when one is repeated, or when it could make two different
+ * sets of parameters share one signed text.
  */
 function readFields(query: URLSearchParams): Map<string, string> | undefined {
   const fields = new Map<string, string>();

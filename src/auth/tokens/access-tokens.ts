@@ -1,24 +1,20 @@
 import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
-import { createPanelJwt, LEEWAY_SECONDS, type TokenClaims, type TokenSubject } from './panel-jwt.ts';
+import { type AccessClaims, createPanelJwt, LEEWAY_SECONDS, type TokenSubject } from './panel-jwt.ts';
 import { createVerifiedTokenCache } from './verified-token-cache.ts';
-
-/**
- * What an access token says. It names versions only: role, status and group are read from the store
- * at every request.
- */
-export type AccessClaims = Omit<TokenClaims, 'extra'>;
 
 export interface AccessTokens {
   /**
-   * A new token and the Unix second at which it ends: 15 minutes from now, never later than
+   * A new token and the Unix second at which it expires: 15 minutes from now, but never later than
    * `notAfter`.
    */
   sign(subject: TokenSubject, notAfter: number): Promise<{ token: string; expiresAt: number }>;
   /**
-   * The claims of a valid token. Rejects with `auth.token_expired` for one that was valid once,
-   * `auth.unauthorized` for everything else. Says nothing about the session behind it.
+   * The claims of a valid token; does not check the session behind it.
+   *
+   * @throws `auth.token_expired` for a token that was valid once, `auth.unauthorized` for anything
+   * else.
    */
   verify(token: string): Promise<AccessClaims>;
 }
@@ -26,12 +22,12 @@ export interface AccessTokens {
 /** Fifteen minutes, as in new-api. */
 const LIFETIME_SECONDS = 15 * 60;
 /** About 4 MB when full. */
-const REMEMBERED_TOKENS = 10_000;
+const CACHED_TOKENS = 10_000;
 
 export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?: WatchCache): AccessTokens {
   const jwt = createPanelJwt('access', keys, clock);
-  const remembered = createVerifiedTokenCache(REMEMBERED_TOKENS);
-  watchCache?.('verified_tokens', remembered.size);
+  const cache = createVerifiedTokenCache(CACHED_TOKENS);
+  watchCache?.('verified_tokens', cache.size);
 
   return {
     async sign(subject, notAfter) {
@@ -40,7 +36,7 @@ export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?:
     },
 
     async verify(token) {
-      const known = remembered.get(token);
+      const known = cache.get(token);
       if (known) {
         if (clock.unix() >= known.expiresAt + LEEWAY_SECONDS) throw authErrors.token_expired();
         return known;
@@ -49,7 +45,7 @@ export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?:
       if (result.verdict === 'expired') throw authErrors.token_expired();
       if (result.verdict === 'invalid') throw authErrors.unauthorized();
       const { extra: _extra, ...claims } = result.claims;
-      remembered.put(token, claims);
+      cache.put(token, claims);
       return claims;
     },
   };

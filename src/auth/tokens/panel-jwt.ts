@@ -2,36 +2,42 @@ import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose';
 import { type Clock, newUuid } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 
-/** The kinds of JWT that this issuer makes for the panel; each has its own signing key. */
+/** The kinds of JWT that we issue for the panel; each has its own signing key. */
 type TokenUse = 'access' | 'security_proof';
 const TOKEN_USES: readonly unknown[] = ['access', 'security_proof'] satisfies TokenUse[];
 
 const ISSUER = 'taskgate';
 const AUDIENCE = 'taskgate-panel';
-/** What two nodes' clocks may differ. */
+/** How far two nodes' clocks may differ. */
 export const LEEWAY_SECONDS = 5;
 
-/** Whose token it is: a user in one of his sessions, both at the versions they had. */
+/** The user and session that a token is for, with the versions that they had. */
 export type TokenSubject = { userId: number; sid: string; userAuthVersion: number; sessionVersion: number };
 
 export type TokenClaims = TokenSubject & {
   issuedAt: number;
   expiresAt: number;
-  /** What the kind adds of its own, unchecked. */
+  /** Further claims of this kind of token, unchecked. */
   extra: Record<string, unknown>;
 };
+
+/**
+ * The claims of an access token. They name versions only: role, status and group are read from the
+ * store at every request.
+ */
+export type AccessClaims = Omit<TokenClaims, 'extra'>;
 
 export type TokenVerdict = { verdict: 'valid'; claims: TokenClaims } | { verdict: 'expired' } | { verdict: 'invalid' };
 
 export interface PanelJwt {
   sign(subject: TokenSubject, expiresAt: number, extra?: Record<string, unknown>): Promise<string>;
-  /** `expired` only for a token that was valid once. Says nothing about the session behind it. */
+  /** `expired` only for a token that was valid once. Does not check the session behind it. */
   verify(token: string): Promise<TokenVerdict>;
 }
 
 /**
- * True for a JWT that claims to be one of ours, valid or not. Such a string is judged as a JWT
- * alone and never looked up as a personal access token or an API key.
+ * True for a JWT that claims to be one of ours, valid or not. Such a string is checked as a JWT only
+ * and never looked up as a personal access token or an API key.
  */
 export function claimsToBeOurs(credential: string): boolean {
   try {
@@ -44,7 +50,7 @@ export function claimsToBeOurs(credential: string): boolean {
 }
 
 /**
- * Signs and verifies one kind of token: HS256 and nothing else, whatever the token's header says.
+ * Signs and verifies one kind of token with HS256 only, whatever the token's header says.
  */
 export function createPanelJwt(use: TokenUse, keys: PurposeKeys, clock: Clock): PanelJwt {
   async function verifyWith(key: Uint8Array, token: string): Promise<TokenVerdict | undefined> {
@@ -61,7 +67,7 @@ export function createPanelJwt(use: TokenUse, keys: PurposeKeys, clock: Clock): 
       return claims ? { verdict: 'valid', claims } : { verdict: 'invalid' };
     } catch (error) {
       if (error instanceof errors.JWSSignatureVerificationFailed) return undefined;
-      // jose checks the claims after the signature: an expired token is one that we made.
+      // jose checks the claims after the signature, so an expired token is one that we signed.
       return { verdict: error instanceof errors.JWTExpired ? 'expired' : 'invalid' };
     }
   }

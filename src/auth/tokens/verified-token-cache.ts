@@ -1,10 +1,9 @@
 import { sha256Hex } from '../../kernel/index.ts';
-import type { AccessClaims } from './access-tokens.ts';
+import type { AccessClaims } from './panel-jwt.ts';
 
 /**
- * Remembers tokens whose signature was verified, by digest, so that the signature is checked once a
- * token and not once a request (about 0.13 ms). At most `capacity` of them: the least recently used
- * goes first. Expiry stays the caller's check.
+ * An LRU cache of tokens with a verified signature, keyed by digest. It saves about 0.13 ms per
+ * request: the signature is checked once per token. The caller checks expiry.
  */
 export function createVerifiedTokenCache(capacity: number): {
   get(token: string): AccessClaims | undefined;
@@ -17,8 +16,8 @@ export function createVerifiedTokenCache(capacity: number): {
       const digest = sha256Hex(token);
       const claims = byDigest.get(digest);
       if (claims) {
-        // A Map keeps the order of insertion: to the end with it, so that the first is always the
-        // least recently used.
+        // A Map keeps insertion order. Moving the entry to the end keeps the least recently used
+        // one first.
         byDigest.delete(digest);
         byDigest.set(digest, claims);
       }

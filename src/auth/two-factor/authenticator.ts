@@ -8,23 +8,24 @@ import { authErrors } from '../errors.ts';
 export interface Authenticator {
   /** A new shared secret: in base32 for the app, sealed for the store. */
   create(): { secret: string; secretSealed: string };
-  /** The `otpauth:` address by which an app takes the secret over, usually from a QR code. */
+  /** The `otpauth:` address from which an app reads the secret, usually as a QR code. */
   address(secret: string, username: string): string;
   /**
-   * The secret of a set-up. Rejects with `auth.two_factor_unreadable` when no current or previous
-   * CRYPTO_SECRET opens it.
+   * The secret of a set-up.
+   *
+   * @throws `auth.two_factor_unreadable` when no current or former CRYPTO_SECRET opens it.
    */
   open(factor: TwoFactorRecord): string;
   /**
-   * The time step whose code `digits` are, at most one step from now; `undefined` when they are
-   * wrong.
+   * The time step that `digits` are the code of, at most one step from now; `undefined` when they
+   * are wrong.
    */
   stepOf(secret: string, digits: string): number | undefined;
 }
 
-/** What every common app assumes. */
-const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
-/** Steps that the clocks may differ by. */
+/** The parameters that every common app assumes. */
+const TOTP_PARAMETERS = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
+/** How many steps the clocks may differ. */
 const SKEW = 1;
 /** 160 bits, RFC 4226 section 4. */
 const SECRET_BYTES = 20;
@@ -43,7 +44,7 @@ export function createAuthenticator(deps: {
       return { secret, secretSealed: secretBox.seal(secret) };
     },
     address: (secret, username) =>
-      new TOTP({ ...FORM, issuer: settings().systemName, label: username, secret }).toString(),
+      new TOTP({ ...TOTP_PARAMETERS, issuer: settings().systemName, label: username, secret }).toString(),
     open({ userId, secretSealed }) {
       const secret = secretBox.open(secretSealed);
       if (secret === undefined) {
@@ -56,7 +57,7 @@ export function createAuthenticator(deps: {
       return secret;
     },
     stepOf(secret, digits) {
-      const totp = new TOTP({ ...FORM, secret });
+      const totp = new TOTP({ ...TOTP_PARAMETERS, secret });
       const timestamp = clock.nowMs();
       const offset = totp.validate({ token: digits, timestamp, window: SKEW });
       return offset === null ? undefined : totp.counter({ timestamp }) + offset;

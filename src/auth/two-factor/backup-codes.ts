@@ -1,28 +1,27 @@
 import { deriveKey, hmacSha256Hex, randomBelow } from '../../kernel/index.ts';
 import type { AuthConfig } from '../config.ts';
 
-/** Codes for the day when the authenticator app is gone. The store holds their digests alone. */
+/** Codes for when the authenticator app is lost. The store holds only their digests. */
 export interface BackupCodes {
   /** Ten new codes as people read them: `XXXX-XXXX`. */
   create(): string[];
-  /** What is stored of new codes. */
+  /** The digests to store for new codes. */
   digests(userId: number, codes: readonly string[]): string[];
   /**
-   * What could be stored of `code` (as `readCode` gives it): one digest a secret, the current one
-   * first.
+   * The digests that could be stored for `code` (as `readCode` gives it): one per secret, the
+   * current one first.
    */
   candidates(userId: number, code: string): string[];
 }
 
 const COUNT = 10;
 const LENGTH = 8;
-/** Capital letters and digits without those that look alike: 40 bits a code. */
+/** Capital letters and digits without those that look alike: 40 bits per code. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 export function createBackupCodes({ cryptoSecrets }: Pick<AuthConfig, 'cryptoSecrets'>): BackupCodes {
   const keys = cryptoSecrets.map((secret) => deriveKey(secret, 'backup-code.v1'));
-  // The user belongs to the digest, so that a row that was copied to another account opens nothing
-  // there.
+  // The digest includes the user id, so that a row copied to another account is worthless there.
   const candidates = (userId: number, code: string) => keys.map((key) => hmacSha256Hex(key, `${userId}:${code}`));
 
   return {

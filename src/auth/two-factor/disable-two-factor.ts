@@ -1,32 +1,32 @@
-import type { ChangeSecurity } from '../change-security.ts';
+import { changeSecurity } from '../change-security.ts';
+import type { AuthContext } from '../context.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import type { ConsumeCode } from './consume-code.ts';
+import { consumeCode } from './consume-code.ts';
 
 export type ConfirmedByCode = { code: string; origin: RequestOrigin };
 
 /**
- * Takes the second factor and its backup codes away, as a change of security; any code of either
- * kind confirms it. Rejects with `auth.session_required` before the code is looked at, then as
- * `ConsumeCode` and `ChangeSecurity` do.
+ * Removes the second factor and its backup codes through `changeSecurity`, confirmed by a code of
+ * either kind.
+ *
+ * @throws `auth.session_required` before the code is checked, then what `consumeCode` and
+ * `changeSecurity` throw.
  */
-export function createDisableTwoFactor(deps: {
-  consumeCode: ConsumeCode;
-  changeSecurity: ChangeSecurity;
-}): (principal: PanelPrincipal, confirmed: ConfirmedByCode) => Promise<RotationBundle> {
-  const { consumeCode, changeSecurity } = deps;
-
-  return async (principal, { code, origin }) => {
-    const { user } = requireSession(principal);
-    return consumeCode({ userId: user.id, code, origin, accept: ['app', 'backup'] }, (use) =>
-      changeSecurity(principal, {
-        reason: 'twofa_disabled',
-        async write(tx) {
-          await use(tx);
-          return (await tx.twoFactor.delete(user.id)) && (await tx.users.moveAuthVersion(user.id, user.authVersion));
-        },
-      }),
-    );
-  };
+export async function disableTwoFactor(
+  ctx: AuthContext,
+  principal: PanelPrincipal,
+  { code, origin }: ConfirmedByCode,
+): Promise<RotationBundle> {
+  const { user } = requireSession(principal);
+  return consumeCode(ctx, { userId: user.id, code, origin, accept: ['app', 'backup'] }, (use) =>
+    changeSecurity(ctx, principal, {
+      reason: 'twofa_disabled',
+      async write(tx) {
+        await use(tx);
+        return (await tx.twoFactor.delete(user.id)) && (await tx.users.moveAuthVersion(user.id, user.authVersion));
+      },
+    }),
+  );
 }

@@ -1,8 +1,8 @@
-/** What a person typed, as it is compared: without spaces and hyphens, in capitals. */
+/** A typed code in the form that is compared: without spaces and hyphens, in capitals. */
 export type TypedCode = { kind: 'app' | 'backup'; text: string };
 
 /**
- * Six digits are a code of an authenticator app, eight letters or digits a backup code; everything
+ * Six digits are a code of an authenticator app, eight letters or digits a backup code. Anything
  * else is neither.
  */
 export function readCode(typed: string): TypedCode | undefined {

@@ -1,12 +1,9 @@
-import type { Clock } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import type { Authenticator } from './authenticator.ts';
-import type { BackupCodes } from './backup-codes.ts';
 
-/** What is shown once, for the app and for the drawer. */
+/** Shown once: the secret for the app, and the backup codes to keep. */
 export type TwoFactorSetup = {
   /** Base32, for apps without a camera. */
   secret: string;
@@ -16,28 +13,21 @@ export type TwoFactorSetup = {
 };
 
 /**
- * Begins a set-up, in place of one that was not confirmed; nothing is asked for until it is
- * enabled, and the backup codes are worth nothing before. Rejects with `auth.session_required` or
- * `auth.two_factor_enabled`.
+ * Begins a set-up and replaces an unconfirmed one. Until it is enabled, sign-in asks for no code and
+ * the backup codes do not work.
+ *
+ * @throws `auth.session_required` or `auth.two_factor_enabled`.
  */
-export function createSetUpTwoFactor(deps: {
-  store: Store;
-  clock: Clock;
-  authenticator: Authenticator;
-  backupCodes: BackupCodes;
-}): (principal: PanelPrincipal) => Promise<TwoFactorSetup> {
-  const { store, clock, authenticator, backupCodes } = deps;
-
-  return async (principal) => {
-    const { user } = requireSession(principal);
-    const { secret, secretSealed } = authenticator.create();
-    const codes = backupCodes.create();
-    const now = clock.unix();
-    await store.transaction(async (tx) => {
-      const begun = await tx.twoFactor.begin({ userId: user.id, secretSealed, createdAt: now });
-      if (!begun) throw authErrors.two_factor_enabled();
-      await tx.twoFactor.replaceBackupCodes(user.id, backupCodes.digests(user.id, codes), now);
-    });
-    return { secret, qr_code_data: authenticator.address(secret, user.username), backup_codes: codes };
-  };
+export async function setUpTwoFactor(ctx: AuthContext, principal: PanelPrincipal): Promise<TwoFactorSetup> {
+  const { store, clock, authenticator, backupCodes } = ctx;
+  const { user } = requireSession(principal);
+  const { secret, secretSealed } = authenticator.create();
+  const codes = backupCodes.create();
+  const now = clock.unix();
+  await store.transaction(async (tx) => {
+    const begun = await tx.twoFactor.begin({ userId: user.id, secretSealed, createdAt: now });
+    if (!begun) throw authErrors.two_factor_enabled();
+    await tx.twoFactor.replaceBackupCodes(user.id, backupCodes.digests(user.id, codes), now);
+  });
+  return { secret, qr_code_data: authenticator.address(secret, user.username), backup_codes: codes };
 }

@@ -1,62 +1,56 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
-import type { AuthConfig } from '../config.ts';
+import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { notifyOwner } from '../mail/notify-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
-import { recheckSession } from '../sessions/origin-session.ts';
+import { recheckSession } from '../sessions/recheck-session.ts';
 import type { RequestOrigin } from '../types.ts';
 
 export type IdentityBinding = {
   provider: string;
   subject: string;
-  /** Uses up the flow that began in a session and remembers it (`rememberSession`). */
+  /** Consumes the flow, which began in a session and stores it (`rememberSession`). */
   consume: (tx: Repositories) => Promise<FlowRecord>;
-  /** Of the request that ends it. */
+  /** Of the request that ends the flow. */
   origin?: RequestOrigin | undefined;
-  /** What else is used up by the binding. */
+  /** Whatever else the binding uses up. */
   within?: (tx: Repositories) => Promise<void>;
 };
 
 /**
- * Gives an identity to the user in whose session a flow began, in one transaction with the flow: a
- * refusal leaves it unused. Gives the session. Rejects with `auth.identity_taken` when it is
- * another's or the user has one of this provider; as `recheckSession`, `consume` and `within` do.
+ * Binds an identity to the user in whose session a flow began, and gives that session. Flow and
+ * binding are one transaction: a refusal leaves the flow unused.
+ *
+ * @throws `auth.identity_taken` when the identity belongs to another account or the user has one of
+ * this provider already; what `recheckSession`, `consume` and `within` throw.
  */
-export type BindIdentity = (binding: IdentityBinding) => Promise<SessionPrincipal>;
-
-export function createBindIdentity(deps: {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  config: Pick<AuthConfig, 'sessionIdleSeconds'>;
-  notifyOwner: NotifyOwner;
-}): BindIdentity {
-  const { store, clock, logger, config, notifyOwner } = deps;
-
-  return async ({ provider, subject, consume, origin, within }) => {
-    const now = clock.unix();
-    const principal = await store.transaction(async (tx) => {
-      const flow = await consume(tx);
-      const had = await hasIdentity(tx, flow.userId, provider);
-      // The claim holds the user's row, so that what is read of him afterwards stays true until it
-      // is committed.
-      const verdict = await tx.identities.claim({ provider, subject, userId: flow.userId, createdAt: now });
-      const session = await recheckSession(tx, flow, { now, idleSeconds: config.sessionIdleSeconds });
-      if (had || verdict === 'user_has_one') throw boundAlready();
-      if (verdict === 'taken') throw authErrors.identity_taken();
-      await within?.(tx);
-      return session;
-    });
-    logger.info({ userId: principal.user.id, sid: principal.sid, provider }, 'identity bound');
-    await notifyOwner(principal.user, { about: 'identity_bound', provider, origin });
-    return principal;
-  };
+export async function bindIdentity(
+  ctx: AuthContext,
+  { provider, subject, consume, origin, within }: IdentityBinding,
+): Promise<SessionPrincipal> {
+  const { store, clock, logger, config } = ctx;
+  const now = clock.unix();
+  const principal = await store.transaction(async (tx) => {
+    const flow = await consume(tx);
+    const had = await hasIdentity(tx, flow.userId, provider);
+    // The claim locks the user's row, so that what is read of the user afterwards stays true until
+    // the commit.
+    const verdict = await tx.identities.claim({ provider, subject, userId: flow.userId, createdAt: now });
+    const session = await recheckSession(tx, flow, { now, idleSeconds: config.sessionIdleSeconds });
+    if (had || verdict === 'user_has_one') throw boundAlready();
+    if (verdict === 'taken') throw authErrors.identity_taken();
+    await within?.(tx);
+    return session;
+  });
+  logger.info({ userId: principal.user.id, sid: principal.sid, provider }, 'identity bound');
+  await notifyOwner(ctx, principal.user, { about: 'identity_bound', provider, origin });
+  return principal;
 }
 
 /**
- * Before a binding begins, so that nobody goes to a provider in vain. Rejects with
- * `auth.identity_taken`.
+ * Checks before a binding begins, so that nobody is sent to a provider in vain.
+ *
+ * @throws `auth.identity_taken`
  */
 export async function requireUnbound(store: Store, userId: number, provider: string): Promise<void> {
   if (await hasIdentity(store, userId, provider)) throw boundAlready();

@@ -1,6 +1,6 @@
 import type { EnabledStatus, Role, UserRecord } from '../../store/ports/index.ts';
 
-/** What a user has bound to the account besides a password. */
+/** Factors and bindings of an account, besides its password. */
 export type UserFactors = {
   twoFactor: boolean;
   /** How many passkeys. */
@@ -8,7 +8,7 @@ export type UserFactors = {
   bindings: { provider: string; subject: string }[];
 };
 
-/** What its owner and administrators see of an account alike. */
+/** The fields of an account that both its owner and administrators see. */
 export type UserFields = {
   id: number;
   username: string;
@@ -17,7 +17,7 @@ export type UserFields = {
   status: EnabledStatus;
   email: string | null;
   group: string;
-  /** What is left; 500,000 = 1 USD. */
+  /** The remaining balance; 500,000 = 1 USD. */
   quota: number;
   used_quota: number;
   request_count: number;
@@ -25,7 +25,7 @@ export type UserFields = {
   has_password: boolean;
 };
 
-/** What an account signs in with besides a password. */
+/** What an account signs in with, besides a password. */
 export type FactorFields = {
   two_factor: boolean;
   passkeys: number;
@@ -35,13 +35,13 @@ export type FactorFields = {
 /** `data.user` of the login result and of `GET /api/user/self`. */
 export type PanelUser = UserFields & FactorFields;
 
-/** The user as its owner may see it. */
+/** The account as its owner sees it. */
 export const describeUser = (user: UserRecord, factors: UserFactors): PanelUser => ({
   ...describeFields(user),
   ...describeFactors(factors),
 });
 
-/** No hash, no version, no credential. */
+/** Contains no hash, version or credential. */
 export const describeFields = (user: UserRecord): UserFields => ({
   id: user.id,
   username: user.username,

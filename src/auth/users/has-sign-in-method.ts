@@ -1,55 +1,54 @@
-import { type Repositories, ROLE, type UserRecord } from '../../store/ports/index.ts';
+import { type Repositories, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { findRelyingParty } from '../passkeys/relying-party.ts';
 
-/** Root accounts looked at; one is usual. */
+/** How many root accounts are checked; usually there is one. */
 const ROOTS = { page: 1, pageSize: 100 };
-const ENABLED = 1;
 
-/** Whether some enabled root account could sign in without a password under these settings. */
+/** Whether an enabled root account could sign in without a password under these settings. */
 export async function rootHasOtherSignInMethod(tx: Repositories, settings: AuthSettings): Promise<boolean> {
-  return someHasOtherWayIn(tx, await holdRoots(tx), settings);
+  return someHasOtherMethod(tx, await lockRoots(tx), settings);
 }
 
-/** Whether some enabled root account could sign in under the settings as they are, whatever way. */
+/** Whether an enabled root account could sign in under the stored settings, by any method. */
 export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): Promise<boolean> {
-  const roots = await holdRoots(tx);
+  const roots = await lockRoots(tx);
   const settings = await settingsIn(tx);
-  return settings.passwordLogin || someHasOtherWayIn(tx, roots, settings);
+  return settings.passwordLogin || someHasOtherMethod(tx, roots, settings);
 }
 
 /**
- * The enabled root accounts, held before anything else is looked at: of two changes that together
- * would shut root out, an option here and a provider or a passkey there, the second sees what the
- * first has left.
+ * Locks the enabled root accounts before anything else is read. Two concurrent changes, say an
+ * option and a passkey, could otherwise lock root out together; so the second sees what the first
+ * left.
  */
-async function holdRoots(tx: Repositories): Promise<UserRecord[]> {
-  const { items } = await tx.users.search({ role: ROLE.root, status: ENABLED }, ROOTS);
+async function lockRoots(tx: Repositories): Promise<UserRecord[]> {
+  const { items } = await tx.users.search({ role: ROLE.root, status: STATUS.enabled }, ROOTS);
   return tx.users.hold(items.map(({ id }) => id));
 }
 
-async function someHasOtherWayIn(
+async function someHasOtherMethod(
   tx: Repositories,
   users: readonly UserRecord[],
   settings: AuthSettings,
 ): Promise<boolean> {
   for (const { id } of users) {
-    if (await hasOtherWayIn(tx, id, settings)) return true;
+    if (await hasOtherMethod(tx, id, settings)) return true;
   }
   return false;
 }
 
 /**
- * Whether a user, whom the caller holds, can sign in with what the account has besides a mail
- * address: a password, a passkey, an identity of a provider.
+ * Whether a user can sign in by anything but a mail address: a password, a passkey, an identity of
+ * a provider. The caller must have locked the user.
  */
 export const hasSignInMethod = async (
   tx: Repositories,
   user: Pick<UserRecord, 'id' | 'passwordHash'>,
   settings: AuthSettings,
-): Promise<boolean> => (user.passwordHash !== null && settings.passwordLogin) || hasOtherWayIn(tx, user.id, settings);
+): Promise<boolean> => (user.passwordHash !== null && settings.passwordLogin) || hasOtherMethod(tx, user.id, settings);
 
-async function hasOtherWayIn(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
+async function hasOtherMethod(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
   const party = findRelyingParty(settings);
   if (party.ok && (await tx.passkeys.list(userId)).some(({ rpId }) => rpId === party.value.id)) return true;
   const usable = new Set((await tx.providers.all()).filter(({ enabled }) => enabled).map(({ slug }) => slug));

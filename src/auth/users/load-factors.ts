@@ -2,10 +2,7 @@ import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { describeUser, type PanelUser, type UserFactors } from './describe-user.ts';
 
-/**
- * What a user has besides a password. Only an enabled second factor counts, not one that is being
- * set up.
- */
+/** Only an enabled second factor counts, not one that is being set up. */
 export async function loadFactors(store: Repositories, userId: number): Promise<UserFactors> {
   const [twoFactor, passkeys, identities] = await Promise.all([
     store.twoFactor.byUser(userId),
@@ -15,7 +12,7 @@ export async function loadFactors(store: Repositories, userId: number): Promise<
   return {
     twoFactor: twoFactor?.enabled ?? false,
     passkeys: passkeys.length,
-    // A mail address is an identity too, and shown by itself.
+    // A mail address is stored as an identity too, but shown separately.
     bindings: identities
       .filter(({ provider }) => provider !== MAIL_PROVIDER)
       .map(({ provider, subject }) => ({ provider, subject })),

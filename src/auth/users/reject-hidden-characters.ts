@@ -2,8 +2,9 @@ import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters } from '../../kernel/index.
 import { invalidField } from '../errors.ts';
 
 /**
- * Rejects a new name that hides something with `auth.validation_failed`. One that is stored already
- * may stay.
+ * Gives the name back. A name that equals `former`, the stored one, always passes.
+ *
+ * @throws `auth.validation_failed` for a new name with hidden characters.
  */
 export function rejectHiddenCharacters(param: string, name: string, former?: string): string {
   if (name !== former && hasHiddenCharacters(name)) throw invalidField(param, HIDDEN_CHARACTERS_RULE);

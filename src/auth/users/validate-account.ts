@@ -1,14 +1,18 @@
 import { invalidField } from '../errors.ts';
 import { isCommonPassword } from '../passwords/common-passwords.ts';
 
-/** ASCII letters only: uniqueness ignoring case must mean the same in both databases. */
+/** ASCII letters only: case-insensitive uniqueness must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 128;
 
 export const isUsername = (value: string): boolean => USERNAME.test(value);
 
-/** The user name without surrounding space, or a rejection with `auth.validation_failed`. */
+/**
+ * Gives the user name without surrounding space.
+ *
+ * @throws `auth.validation_failed`
+ */
 export function validateUsername(value: string): string {
   const username = value.trim();
   if (!isUsername(username)) {
@@ -18,12 +22,13 @@ export function validateUsername(value: string): string {
 }
 
 /**
- * Rejects a new password with `auth.validation_failed` unless it has 8 to 128 characters, any
- * characters, spaces too, and is not what an attacker tries first: the user name, one repeated
- * character, one of the most used passwords (ASVS 6.2.4).
+ * Accepts 8 to 128 characters of any kind, spaces included, but not what attackers try first: the
+ * user name, one repeated character, one of the most used passwords (ASVS 6.2.4).
+ *
+ * @throws `auth.validation_failed`
  */
 export async function validateNewPassword(password: string, username: string): Promise<void> {
-  // As it is hashed, so that a character counts as one however a keyboard composes it.
+  // Normalised as for hashing, so that a character counts once however a keyboard composes it.
   const composed = password.normalize('NFC');
   const length = [...composed].length;
   if (length < PASSWORD_MIN || length > PASSWORD_MAX) {

@@ -9,8 +9,10 @@ const REMARK_MAX = 255;
 const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;
 
 /**
- * Each gives the value without surrounding space, or a rejection with `auth.validation_failed`.
- * `former`: the value that is stored, which may stay.
+ * These validators give the value without surrounding space. `former` is the stored value, which
+ * always passes the check for hidden characters.
+ *
+ * @throws `auth.validation_failed`
  */
 export function validateDisplayName(value: string, former?: string): string {
   return rejectHiddenCharacters('display_name', validateLine('display_name', value, 0, DISPLAY_NAME_MAX), former);

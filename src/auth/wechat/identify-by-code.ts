@@ -7,60 +7,58 @@ import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
 import type { DecidingIp } from '../types.ts';
 
-/** The provider of WeChat's identities. */
+/** The provider name of WeChat identities. */
 export const WECHAT = 'wechat';
 
 export type WeChatServer = { serverAddress: string; serverToken: string };
 
-/** Rejects with `auth.method_disabled` while WeChat is off or not set up. */
+/** @throws `auth.method_disabled` while WeChat is off or not set up. */
 export function requireWeChat({ providers }: AuthSettings): WeChatServer {
   if (!providers.wechat) throw authErrors.method_disabled();
   return providers.wechat;
 }
 
 export type WeChatCode = {
-  /** What the official account answered to the person. */
+  /** The code that the official account sent to the person. */
   code: string;
-  /** In which flow it is given, and from where. */
+  /** The flow in which the code is used. */
   flowToken: string;
   ip: DecidingIp;
   /**
-   * Uses the flow up: too many wrong codes were given in it, from wherever. What it rejects with is
-   * the answer.
+   * Uses the flow up after too many wrong codes in it, from any address. When it rejects, so does
+   * the identification.
    */
   endFlow: () => Promise<unknown>;
 };
 
 /**
- * Asks the WeChat server whose code it is; gives the person's id there. Rejects with
- * `auth.code_invalid` for a code of nobody; `auth.too_many_attempts`; `auth.provider_failed` when
- * the server does not answer as it should within five seconds.
+ * Asks the WeChat server for the person behind a code and gives their id there.
+ *
+ * @throws `auth.code_invalid` for an unknown code; `auth.too_many_attempts`; `auth.provider_failed`
+ * when the server gives no valid answer within five seconds.
  */
 export type IdentifyByCode = (server: WeChatServer, code: WeChatCode) => Promise<string>;
 
 /** As in new-api. */
-const PATIENCE_MS = 5000;
-/** Wrong codes of a flow, which lives for ten minutes. */
+const TIMEOUT_MS = 5000;
+/** Wrong codes per flow, which lives for ten minutes. */
 const PER_FLOW = { limit: 5, windowSeconds: 600 };
 /**
- * Wrong codes of everybody: many addresses together find one of the few codes that are alive no
- * sooner than in a day or so.
+ * Wrong codes of all clients: even many addresses together need about a day to guess one of the few
+ * valid codes.
  */
-const OF_ALL = { key: 'wechat-codes', limit: 60, windowSeconds: 60 };
-/** Codes are a few digits; what is of another kind is not sent on. */
+const OVERALL = { key: 'wechat-codes', limit: 60, windowSeconds: 60 };
+/** Codes are a few digits. Anything of another form is not sent to the server. */
 const CODE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstream }): IdentifyByCode {
   const { counters, upstream } = deps;
-  // A limit of its own: a WeChat server that hangs takes the turn of no password.
+  // Its own limit, so that a WeChat server that hangs does not block the check of passwords.
   const limitFailures = createFailureLimit(counters);
 
-  async function ask({ serverAddress, serverToken }: WeChatServer, code: string): Promise<string | undefined> {
-    const answer = await openProvider(
-      upstream,
-      [serverAddress],
-      PATIENCE_MS,
-    )({
+  async function askServer({ serverAddress, serverToken }: WeChatServer, code: string): Promise<string | undefined> {
+    const call = openProvider(upstream, [serverAddress], TIMEOUT_MS);
+    const answer = await call({
       url: `${serverAddress}/api/wechat/user?code=${encodeURIComponent(code)}`,
       headers: { authorization: serverToken },
     });
@@ -69,17 +67,17 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
     if (status !== 200) throw failed(`The WeChat server answered with status ${status}.`);
     const verdict = parseJson(text);
     if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
-      throw failed('The WeChat server did not answer as a WeChat server does.');
+      throw failed('The answer of the WeChat server has an unknown format.');
     }
     return verdict.success && verdict.data !== '' ? readSubject(verdict.data) : undefined;
   }
 
   return async (server, { code, flowToken, ip, endFlow }) => {
     if (!CODE.test(code)) throw authErrors.code_invalid();
-    const ofFlow = { key: `wechat-flow:${sha256Hex(flowToken)}`, ...PER_FLOW };
-    const subject = await limitFailures([ofFlow, failuresOf(ip), OF_ALL], () => ask(server, code));
+    const perFlow = { key: `wechat-flow:${sha256Hex(flowToken)}`, ...PER_FLOW };
+    const subject = await limitFailures([perFlow, failuresOf(ip), OVERALL], () => askServer(server, code));
     if (subject !== undefined) return subject;
-    const wrong = await counters.peek(ofFlow.key);
+    const wrong = await counters.peek(perFlow.key);
     if (wrong && wrong.count >= PER_FLOW.limit) await endFlow();
     throw authErrors.code_invalid();
   };

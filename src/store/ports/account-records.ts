@@ -196,6 +196,7 @@ export type IdentityRecord = { provider: string; subject: string; userId: number
  * body, 2 by Basic authentication.
  */
 export type OAuthAuthStyle = 0 | 1 | 2;
+export const AUTH_STYLE = { auto: 0, body: 1, basic: 2 } as const satisfies Record<string, OAuthAuthStyle>;
 
 /**
  * A custom OAuth2 provider. Endpoints are URLs; the fields are dotted paths in the answer of the

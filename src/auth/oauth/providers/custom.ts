@@ -1,8 +1,8 @@
 import { isObject, type SecretBox, sanitizeMessage } from '../../../kernel/index.ts';
-import type { OAuthProviderRecord } from '../../../store/ports/index.ts';
+import { AUTH_STYLE, type OAuthProviderRecord } from '../../../store/ports/index.ts';
 import type { CallProvider } from '../../../upstream/index.ts';
 import { authErrors } from '../../errors.ts';
-import { describeRefusal, judge, parsePolicy } from '../access-policy.ts';
+import { checkPolicy, describeRefusal, parsePolicy } from '../access-policy.ts';
 import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
 import {
   type CodeAnswer,
@@ -13,12 +13,12 @@ import {
   readSubject,
   readText,
 } from '../identity-provider.ts';
-import { authorizationUrl, type ClientProof, exchangeCode, readProfile } from '../oauth-requests.ts';
+import { authorizationUrl, type ClientAuthentication, exchangeCode, readProfile } from '../oauth-requests.ts';
 import { readPath } from '../read-path.ts';
 
 /**
- * A provider that an administrator added: plain OAuth 2.0 with an endpoint that tells who the
- * bearer of a token is.
+ * A provider that an administrator added: plain OAuth 2.0 with a user info endpoint that describes
+ * the bearer of a token.
  */
 export function customProvider(
   record: OAuthProviderRecord,
@@ -28,25 +28,29 @@ export function customProvider(
   const configured = [wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint];
 
   async function identify(
-    ask: CallProvider,
+    call: CallProvider,
     answer: CodeAnswer,
     metadata: ProviderMetadata | undefined,
   ): Promise<ExternalIdentity> {
     const policy = parsePolicy(record.accessPolicy);
-    // Nobody is let in by rules that cannot be read.
+    // Fail closed: rules that cannot be read admit nobody.
     if (!policy.ok) throw providerFailed('The access policy of this provider cannot be read.', policy.error);
     if (metadata) checkIssuer(metadata, answer.iss);
     const endpoint = requireAddress(record.tokenEndpoint || metadata?.tokenEndpoint);
     const client = { clientId, clientSecret: openSecret(record, secretBox) };
-    const token = await exchangeCode(ask, { endpoint, client, proof: proofOf(record, metadata), answer });
-    const profile = await readProfile(
-      ask,
-      requireAddress(record.userInfoEndpoint || metadata?.userInfoEndpoint),
-      token,
-    );
+    const token = await exchangeCode(call, {
+      endpoint,
+      client,
+      authentication: authenticationOf(record, metadata),
+      answer,
+    });
+    const profile = await readProfile(call, {
+      url: requireAddress(record.userInfoEndpoint || metadata?.userInfoEndpoint),
+      accessToken: token,
+    });
     const subject = readSubject(readPath(profile, record.userIdField));
 
-    const verdict = judge(policy.value, profile);
+    const verdict = checkPolicy(policy.value, profile);
     if (!verdict.admitted) {
       const facts = { provider: name, policy: policy.value, condition: verdict.condition, profile };
       const message = sanitizeMessage(describeRefusal(record.accessDeniedMessage, facts));
@@ -69,17 +73,17 @@ export function customProvider(
       return useMetadata(wellKnown, open(configured), async (metadata) => urlAt(metadata.authorizationEndpoint));
     },
     identify(answer) {
-      const ask = open(configured);
-      if (wellKnown === '') return identify(ask, answer, undefined);
-      return useMetadata(wellKnown, ask, (metadata) => identify(ask, answer, metadata));
+      const call = open(configured);
+      if (wellKnown === '') return identify(call, answer, undefined);
+      return useMetadata(wellKnown, call, (metadata) => identify(call, answer, metadata));
     },
   };
 }
 
 /**
- * An address is a claim of its own: the provider must say that it has seen it work, under the name
- * that everyone gives it. That vouches for the address beside it alone: the `email` of the same
- * object, or the given field where there is none.
+ * The mail address, if the provider says under one of the usual names that it is verified. That
+ * statement covers only the address beside it: the `email` of the same object, or `field` where
+ * there is no `email`.
  */
 function readVerifiedEmail(profile: Record<string, unknown>, field: string): string {
   const steps = field.split('.');
@@ -90,12 +94,14 @@ function readVerifiedEmail(profile: Record<string, unknown>, field: string): str
   return verified ? readText(readPath(profile, field)) : '';
 }
 
-function proofOf({ authStyle }: OAuthProviderRecord, metadata: ProviderMetadata | undefined): ClientProof {
-  if (authStyle === 2) return 'basic';
+function authenticationOf(
+  { authStyle }: OAuthProviderRecord,
+  metadata: ProviderMetadata | undefined,
+): ClientAuthentication {
+  if (authStyle === AUTH_STYLE.basic) return 'basic';
   const methods = metadata?.tokenAuthMethods;
-  // Left to us: fields of the form, which nearly everyone takes, unless the provider says that it
-  // does not.
-  return authStyle === 0 &&
+  // Automatic: form fields, which nearly every provider accepts, unless this one says otherwise.
+  return authStyle === AUTH_STYLE.auto &&
     methods &&
     !methods.includes('client_secret_post') &&
     methods.includes('client_secret_basic')

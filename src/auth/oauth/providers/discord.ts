@@ -13,10 +13,10 @@ export function discordProvider(
     authorizationUrl: async (request) =>
       authorizationUrl(`${baseUrl}/oauth2/authorize`, { clientId, scopes: 'identify', request }),
     async identify(answer) {
-      const ask = open([baseUrl]);
+      const call = open([baseUrl]);
       const endpoint = `${baseUrl}/api/v10/oauth2/token`;
-      const token = await exchangeCode(ask, { endpoint, client: settings, proof: 'form', answer });
-      const profile = await readProfile(ask, `${baseUrl}/api/v10/users/@me`, token);
+      const token = await exchangeCode(call, { endpoint, client: settings, authentication: 'form', answer });
+      const profile = await readProfile(call, { url: `${baseUrl}/api/v10/users/@me`, accessToken: token });
       return {
         subject: readSubject(profile.id),
         username: readText(profile.username),

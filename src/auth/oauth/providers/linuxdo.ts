@@ -14,10 +14,10 @@ export function linuxdoProvider(
     authorizationUrl: async (request) =>
       authorizationUrl(`${baseUrl}/oauth2/authorize`, { clientId, scopes: 'user', request }),
     async identify(answer) {
-      const ask = open([baseUrl]);
+      const call = open([baseUrl]);
       const endpoint = `${baseUrl}/oauth2/token`;
-      const token = await exchangeCode(ask, { endpoint, client: settings, proof: 'basic', answer });
-      const profile = await readProfile(ask, `${baseUrl}/api/user`, token);
+      const token = await exchangeCode(call, { endpoint, client: settings, authentication: 'basic', answer });
+      const profile = await readProfile(call, { url: `${baseUrl}/api/user`, accessToken: token });
       const subject = readSubject(typeof profile.id === 'number' ? profile.id : undefined);
       const level = typeof profile.trust_level === 'number' ? profile.trust_level : -1;
       if (level < minimumTrustLevel) {

@@ -15,10 +15,11 @@ import {
 import { authorizationUrl } from '../oauth-requests.ts';
 
 export type OidcSettings = NonNullable<AuthSettings['providers']['oidc']>;
+type OidcClient = { metadata: ProviderMetadata; settings: OidcSettings; call: CallProvider };
 
 /**
- * Asymmetric ones alone: `none` signs nothing, and HS… would take a public key, or the client's
- * secret, for a signer's.
+ * Only asymmetric algorithms. `none` signs nothing, and HS… would accept the client's secret, or a
+ * public key, as a signing key.
  */
 const ALGORITHMS = [
   'RS256',
@@ -33,10 +34,10 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ];
-/** OpenID Connect Core 3.1.3.7: what a provider signs with unless its document says otherwise. */
+/** OpenID Connect Core 3.1.3.7: the default where the document names none. */
 const DEFAULT_ALGORITHMS = ['RS256'];
 
-/** What an administrator has written down: these hosts may be private. */
+/** The addresses that an administrator entered: their hosts may be private. */
 export const configuredAddresses = (settings: OidcSettings): string[] => [
   settings.wellKnown,
   settings.authorizationEndpoint,
@@ -45,8 +46,9 @@ export const configuredAddresses = (settings: OidcSettings): string[] => [
 ];
 
 /**
- * The document's metadata with what the administrator has set instead. Rejects with
- * `auth.provider_failed`.
+ * The document's metadata, with the endpoints that the administrator configured instead.
+ *
+ * @throws `auth.provider_failed` when an endpoint is missing.
  */
 export function withOwnEndpoints(metadata: ProviderMetadata, settings: OidcSettings): ProviderMetadata {
   const merged = {
@@ -76,28 +78,24 @@ export function oidcProvider(settings: OidcSettings, open: OpenProvider, useMeta
         return authorizationUrl(authorizationEndpoint, { clientId, scopes: 'openid profile email', request, extra });
       }),
     identify(answer) {
-      const ask = open(configured);
-      return useMetadata(wellKnown, ask, async (document) => {
+      const call = open(configured);
+      return useMetadata(wellKnown, call, async (document) => {
         const metadata = withOwnEndpoints(document, settings);
         checkIssuer(metadata, answer.iss);
-        return exchangeAndVerify(metadata, settings, ask, answer);
+        return exchangeAndVerify({ metadata, settings, call }, answer);
       });
     },
   };
 }
 
 /**
- * The ID token is verified in full: issuer, audience, authorized party, times, nonce and signature.
- * The keys are read for each sign-in, so that a rotation is never behind.
+ * Verifies the ID token in full: issuer, audience, authorized party, times, nonce and signature.
+ * The keys are fetched for each sign-in, so that a rotated key is known at once.
  */
-async function exchangeAndVerify(
-  metadata: ProviderMetadata,
-  settings: OidcSettings,
-  ask: CallProvider,
-  answer: CodeAnswer,
-): Promise<ExternalIdentity> {
+async function exchangeAndVerify(client: OidcClient, answer: CodeAnswer): Promise<ExternalIdentity> {
+  const { metadata } = client;
   const openId = await import('openid-client');
-  const config = configure(openId, metadata, settings, ask);
+  const config = configure(openId, client);
   try {
     const tokens = await openId.authorizationCodeGrant(config, returnUrl(answer), {
       expectedState: answer.state,
@@ -107,15 +105,15 @@ async function exchangeAndVerify(
     });
     const claims = tokens.claims();
     if (!claims) throw providerFailed('The provider sent no ID token.');
-    const asked = metadata.userInfoEndpoint
+    const userInfo = metadata.userInfoEndpoint
       ? await openId.fetchUserInfo(config, tokens.access_token, claims.sub)
       : undefined;
-    const profile: Record<string, unknown> = { ...claims, ...asked };
+    const profile: Record<string, unknown> = { ...claims, ...userInfo };
     return {
       subject: readSubject(claims.sub),
       username: readText(profile.preferred_username),
       displayName: readText(profile.name),
-      email: readEmail(asked) || readEmail(claims),
+      email: readEmail(userInfo) || readEmail(claims),
     };
   } catch (error) {
     throw error instanceof AppError ? error : describeFailure(error);
@@ -123,17 +121,17 @@ async function exchangeAndVerify(
 }
 
 /**
- * What one source says is verified is the address that this source names. Some providers write
+ * The address of one source, if that same source says that it is verified. Some providers write
  * booleans as texts.
  */
 function readEmail({ email, email_verified: verified }: Record<string, unknown> = {}): string {
   return verified === true || verified === 'true' ? readText(email) : '';
 }
 
-function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, settings: OidcSettings, ask: CallProvider) {
+function configure(openId: typeof OpenIdClient, { metadata, settings, call }: OidcClient) {
   const { clientId, clientSecret } = settings;
   const methods = metadata.tokenAuthMethods ?? ['client_secret_basic'];
-  const prove = methods.includes('client_secret_basic') ? openId.ClientSecretBasic : openId.ClientSecretPost;
+  const authenticate = methods.includes('client_secret_basic') ? openId.ClientSecretBasic : openId.ClientSecretPost;
   const announced = metadata.signingAlgorithms ?? DEFAULT_ALGORITHMS;
   const config = new openId.Configuration(
     {
@@ -147,19 +145,20 @@ function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, sett
     },
     clientId,
     {},
-    prove(clientSecret),
+    authenticate(clientSecret),
   );
   openId.enableNonRepudiationChecks(config);
-  // Addresses without TLS are there only because an administrator wrote one down: see `discover`.
+  // Endpoints without TLS exist only if an administrator configured one: see `discover`.
   openId.allowInsecureRequests(config);
-  config[openId.customFetch] = (url, options) => respond(ask, url, options);
+  config[openId.customFetch] = (url, options) => fetchWith(call, url, options);
   return config;
 }
 
-async function respond(ask: CallProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
+/** The library's `fetch`, over our own outbound HTTP. */
+async function fetchWith(call: CallProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
   const { body } = options;
   const text = body instanceof URLSearchParams ? body.toString() : typeof body === 'string' ? body : undefined;
-  const answer = await ask({
+  const answer = await call({
     url,
     headers: Object.fromEntries(new Headers(options.headers)),
     ...(text === undefined ? {} : { body: { text } }),
@@ -181,7 +180,7 @@ function returnUrl({ redirectUri, code, state, iss }: CodeAnswer): URL {
   return url;
 }
 
-/** The library's reason goes to the log; callers learn which part was wrong. */
+/** The library's error goes to the log; callers only get which part was wrong. */
 function describeFailure(error: unknown): AppError {
   const { error: code, code: kind } = (error ?? {}) as { error?: unknown; code?: unknown };
   if (typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)) {

@@ -58,7 +58,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           errorDescription: query.error_description,
         });
         if (done.action === 'login') {
-          await auditNewUser(audit, done.made, { provider: params.provider, origin });
+          await auditNewUser(audit, done.created, { provider: params.provider, origin });
           return loginResponse(done.login, cookie);
         }
         const { principal: panel, subject } = done;

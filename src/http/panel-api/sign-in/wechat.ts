@@ -41,8 +41,8 @@ export function wechatRoutes(
       '/api/oauth/wechat',
       async ({ request, query, origin, cookie }) => {
         guardNavigation(request.headers);
-        const { login, made } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
-        await auditNewUser(deps.audit, made, { provider: 'wechat', origin });
+        const { login, created } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
+        await auditNewUser(deps.audit, created, { provider: 'wechat', origin });
         return loginResponse(login, cookie);
       },
       {

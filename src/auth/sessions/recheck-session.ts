@@ -1,19 +1,20 @@
 import type { JsonObject } from '../../kernel/index.ts';
-import type { FlowRecord, Repositories, UserRecord } from '../../store/ports/index.ts';
+import { type FlowRecord, type Repositories, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { SessionPrincipal } from '../require-session.ts';
-import { isIdle, isLive, isStillTrusted, USER_ENABLED } from './check-session.ts';
+import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 
-/** What a flow that begins in a session remembers of it, besides user and session themselves. */
+/** What a flow stores of the session in which it begins, besides the ids of user and session. */
 export const rememberSession = ({ user, sessionVersion }: SessionPrincipal): JsonObject => ({
   session_version: sessionVersion,
   auth_version: user.authVersion,
 });
 
 /**
- * Looks again, when a flow ends, at the user and the session in which it began, and gives them.
- * Rejects with `auth.user_not_found`, `auth.user_disabled`, or `auth.session_revoked` when the
- * session has ended or it or its user changed in what matters for security.
+ * Checks again, when a flow ends, the user and the session in which it began, and gives them.
+ *
+ * @throws `auth.user_not_found`, `auth.user_disabled`, or `auth.session_revoked` when the session
+ * has ended, or session or user had a security change.
  */
 export async function recheckSession(
   tx: Repositories,
@@ -22,7 +23,7 @@ export async function recheckSession(
 ): Promise<SessionPrincipal> {
   const user: UserRecord | undefined = await tx.users.byId(flow.userId);
   if (!user) throw authErrors.user_not_found();
-  if (user.status !== USER_ENABLED) throw authErrors.user_disabled();
+  if (user.status !== STATUS.enabled) throw authErrors.user_disabled();
   const session = await tx.sessions.bySid(flow.sessionId);
   const holds =
     session !== undefined &&

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { createSessionGate, type SessionGate } from '../../src/auth/sessions/session-gate.ts';
+import { createSessionRegistry, type SessionRegistry } from '../../src/auth/sessions/session-registry.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { SessionRecord, UserRecord } from '../../src/store/ports/index.ts';
 import { newSession } from '../contract/each-store.ts';
@@ -9,7 +9,7 @@ import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
 describe('the end of all of a user, and what the cache is told of it', () => {
   let nodes: TwoNodes;
-  let gate: SessionGate;
+  let registry: SessionRegistry;
   let user: UserRecord;
 
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     nodes = await openTwoNodes({ dialect: 'sqlite', topology: 'shared', ttlSeconds: 60, clock });
     await Promise.all([nodes.a.believes(), nodes.b.believes()]);
     const { store, cache } = nodes.a;
-    gate = createSessionGate({ store, sessionCache: cache, clock, logger: silentLogger, config: testConfig() });
+    registry = createSessionRegistry({ store, sessionCache: cache, clock, logger: silentLogger, config: testConfig() });
   });
   afterAll(() => nodes.stop());
   beforeEach(async () => {
@@ -41,24 +41,24 @@ describe('the end of all of a user, and what the cache is told of it', () => {
 
   test('before the commit everybody asks, after it nobody has to; the one that stays is let alone', async () => {
     const [own, other] = [await open(), await open()];
-    for (const session of [own, other]) expect(await gate.check(claims(session))).toEqual(user);
+    for (const session of [own, other]) expect(await registry.check(claims(session))).toEqual(user);
     const ending = { userId: user.id, exceptSid: own.sid, reason: 'test' };
-    const ended = await gate.endAll(ending, async (end) => {
+    const ended = await registry.endAll(ending, async (end) => {
       expect(await states(own, other)).toEqual(['active', 'revoking']);
       return end(nodes.a.store);
     });
     expect(ended).toBe(1);
     expect(await states(own, other)).toEqual(['active', 'revoked']);
-    expect(await gate.check(claims(other))).toBeUndefined();
-    await gate.end(own, 'test');
+    expect(await registry.check(claims(other))).toBeUndefined();
+    await registry.end(own, 'test');
   });
 
   test('a session that was opened in between ends with the others, on every node', async () => {
     const first = await open();
     let late: SessionRecord | undefined;
-    await gate.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, async (end) => {
+    await registry.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, async (end) => {
       late = await open();
-      expect(await gate.check(claims(late))).toEqual(user);
+      expect(await registry.check(claims(late))).toEqual(user);
       return end(nodes.a.store);
     });
     expect(late && (await states(first, late))).toEqual(['revoked', 'revoked']);
@@ -66,7 +66,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
 
   test('a change that fails has ended nothing', async () => {
     const session = await open();
-    const failing = gate.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, (end) =>
+    const failing = registry.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, (end) =>
       nodes.a.store.transaction(async (tx) => {
         expect(await end(tx)).toBe(1);
         throw new Error('undone');
@@ -74,21 +74,21 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     );
     expect(await failing.catch(({ message }: Error) => message)).toBe('undone');
     expect(await states(session)).toEqual(['revoking']);
-    expect(await gate.check(claims(session))).toEqual(user);
-    expect(await gate.end(session, 'test')).toBe(true);
+    expect(await registry.check(claims(session))).toEqual(user);
+    expect(await registry.end(session, 'test')).toBe(true);
   });
 
   test('an end that came second is told again: who was first may not have come to it', async () => {
     const session = await open();
     await nodes.b.store.sessions.revoke(session.sid, 'elsewhere', systemClock.unix());
-    expect(await gate.end(session, 'test')).toBe(false);
+    expect(await registry.end(session, 'test')).toBe(false);
     expect(await states(session)).toEqual(['revoked']);
     expect((await nodes.a.store.sessions.bySid(session.sid))?.revokedReason).toBe('elsewhere');
   });
 
   test('a token newer than what is remembered is looked up; an older one is refused', async () => {
     const old = await open();
-    await gate.check(claims(old));
+    await registry.check(claims(old));
     const change = { sid: old.sid, expectedVersion: 1, expectedUserAuthVersion: 1, userAuthVersion: 2, now: 1 };
     await nodes.b.store.transaction(async (tx) => {
       await tx.users.moveAuthVersion(user.id, 1);
@@ -96,11 +96,11 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     });
     const next = { ...old, version: 2, userAuthVersion: 2 };
     user = { ...user, authVersion: 2 };
-    expect(await gate.check(claims(old))).toBeUndefined();
-    expect(await gate.check(claims(next))).toEqual(user);
-    expect(await gate.check(claims(old))).toBeUndefined();
-    expect(await gate.check(claims({ ...next, version: 3 }))).toBeUndefined();
-    expect(await gate.check(claims({ ...next, userId: user.id + 1 }))).toBeUndefined();
-    expect(await gate.check(claims({ ...next, sid: newUuid() }))).toBeUndefined();
+    expect(await registry.check(claims(old))).toBeUndefined();
+    expect(await registry.check(claims(next))).toEqual(user);
+    expect(await registry.check(claims(old))).toBeUndefined();
+    expect(await registry.check(claims({ ...next, version: 3 }))).toBeUndefined();
+    expect(await registry.check(claims({ ...next, userId: user.id + 1 }))).toBeUndefined();
+    expect(await registry.check(claims({ ...next, sid: newUuid() }))).toBeUndefined();
   });
 });

@@ -12,76 +12,75 @@ import type { AuthConfig } from '../config.ts';
 import type { TokenSubject } from '../tokens/panel-jwt.ts';
 import { isLive, isStillTrusted } from './check-session.ts';
 
-/** Whose sessions end, and the `revoked_reason` of their rows. */
+/** Ends all sessions of `userId` but `exceptSid`; `reason` becomes their `revoked_reason`. */
 export type SessionsEnding = { userId: number; exceptSid: string | null; reason: string };
 
 /**
- * The one place that lets sessions in and ends them, with the database and the cache in agreement.
- * A session is never ended past it: nodes that share a cache would go on believing in it for up to
- * SYNC_FREQUENCY.
+ * Checks and ends sessions, and keeps database and cache in agreement. No other code ends a
+ * session: nodes that share a cache would go on trusting it for up to SYNC_FREQUENCY.
  */
-export interface SessionGate {
-  /**
-   * The user as he is now, if he and the session still are what the token says; else `undefined`.
-   */
+export interface SessionRegistry {
+  /** The present user, if user and session still match the token; else `undefined`. */
   check(claims: TokenSubject): Promise<UserRecord | undefined>;
   /** Ends one session. False when it was not active. */
   end(session: EndingSession, reason: string): Promise<boolean>;
   /**
-   * Ends all of a user's sessions but one, as a part of `change`: that calls `end` once inside its
-   * transaction (or with the store itself) and gets the number of sessions ended. Gives what
-   * `change` gives and rejects as it does; then nothing has ended.
+   * Ends all of a user's sessions but one, as a part of `change`: `change` calls `end` once inside
+   * its transaction (or with the store itself) and gets the number of sessions ended. Settles as
+   * `change` does; when it rejects, nothing has ended.
    */
   endAll<T>(ending: SessionsEnding, change: (end: (tx: Repositories) => Promise<number>) => Promise<T>): Promise<T>;
 }
 
 const SECONDS_PER_DAY = 86_400;
-/** How often a use is written down at most, where sessions end for want of use. */
+/** A session's use is stored at most this often, where an idle timeout is set. */
 const TOUCH_SECONDS = 60;
 
-export function createSessionGate(deps: {
+export function createSessionRegistry(deps: {
   store: Store;
   sessionCache: SessionCache;
   clock: Clock;
   logger: Logger;
   config: Pick<AuthConfig, 'refreshDays' | 'sessionIdleSeconds'>;
-}): SessionGate {
+}): SessionRegistry {
   const { store, sessionCache: cache, clock, logger, config } = deps;
 
   /**
-   * The session behind a token, from the cache if what it holds fits the token in full. Whatever
-   * else it holds is no verdict: the token may be newer than the entry.
+   * The session behind a token, from the cache if the entry matches the token in full. An entry
+   * that does not match decides nothing: the token may be newer.
    */
   async function find(claims: TokenSubject): Promise<CachedSession | undefined> {
     const reading = await cache.get(claims.sid);
     if (reading?.state === 'revoked') return undefined;
-    if (reading?.state === 'active' && fits(reading.session, claims)) return reading.session;
+    if (reading?.state === 'active' && matches(reading.session, claims)) return reading.session;
     const row = await store.sessions.bySid(claims.sid);
     if (!row || !isLive(row, clock.unix())) return undefined;
-    if (config.sessionIdleSeconds > 0) noteUse(row);
+    if (config.sessionIdleSeconds > 0) storeUse(row);
     const session = toCached(row);
     if (reading) await cache.remember(row.sid, session, reading.at);
     return session;
   }
 
-  /** In the background: a session is as good when its use cannot be written down. */
-  function noteUse({ sid, lastActiveAt }: SessionRecord): void {
+  /** In the background: a session stays valid when its use cannot be stored. */
+  function storeUse({ sid, lastActiveAt }: SessionRecord): void {
     const now = clock.unix();
     if (now - lastActiveAt < TOUCH_SECONDS) return;
-    store.sessions.touch(sid, now).catch((error) => logger.warn({ err: error, sid }, 'use of a session not noted'));
+    store.sessions
+      .touch(sid, now)
+      .catch((error) => logger.warn({ err: error, sid }, 'last use of a session was not stored'));
   }
 
   return {
     async check(claims) {
-      // The user is read from the database whatever the cache says, so that a disabled user, a
-      // moved auth version and a changed role are seen at once on every node. A session that went
-      // on with new versions needs no publication for the same reason: its old token fails here,
-      // its new one does not fit the old entry.
+      // The user is always read from the database, so that every node sees a disabled user, an
+      // advanced auth version and a changed role at once. A session that was carried over with new
+      // versions needs no cache update for the same reason: its old token fails here, and its new
+      // one does not match the old entry.
       const [session, user] = await Promise.all([find(claims), store.users.byId(claims.userId)]);
       const holds =
         session !== undefined &&
         session.expiresAt > clock.unix() &&
-        fits(session, claims) &&
+        matches(session, claims) &&
         isStillTrusted(user, session);
       return holds ? user : undefined;
     },
@@ -89,7 +88,7 @@ export function createSessionGate(deps: {
     async end(session, reason) {
       await cache.markRevoking([session]);
       const ended = await store.sessions.revoke(session.sid, reason, clock.unix());
-      // Also when another node was first: it may not have come to publish it.
+      // Also when another node ended it first: that node may have failed before this step.
       await cache.writeTombstones([session]);
       return ended;
     },
@@ -106,7 +105,7 @@ export function createSessionGate(deps: {
       });
 
       const ends = new Map(known.map(({ sid, expiresAt }) => [sid, expiresAt]));
-      // One that was opened in between has its whole life before it.
+      // A session opened in between has its full life before it.
       const unknownEnd = now + config.refreshDays * SECONDS_PER_DAY;
       await cache.writeTombstones(ended.map((sid) => ({ sid, expiresAt: ends.get(sid) ?? unknownEnd })));
       return result;
@@ -121,7 +120,7 @@ const toCached = ({ userId, userAuthVersion, version, expiresAt }: SessionRecord
   expiresAt,
 });
 
-const fits = (session: CachedSession, claims: TokenSubject): boolean =>
+const matches = (session: CachedSession, claims: TokenSubject): boolean =>
   session.userId === claims.userId &&
   session.version === claims.sessionVersion &&
   session.userAuthVersion === claims.userAuthVersion;

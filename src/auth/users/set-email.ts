@@ -3,9 +3,10 @@ import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 
 /**
- * Gives an account this address (in lower case) in place of the one it has, or takes that away
- * (`null`), in the caller's transaction: whose it is and what is shown go together. Rejects with
- * `auth.identity_taken` when the address is another's.
+ * Replaces an account's mail address (in lower case), or removes it (`null`), in the caller's
+ * transaction. Ownership and the displayed address change together.
+ *
+ * @throws `auth.identity_taken` when the address belongs to another account.
  */
 export async function setEmail(
   tx: Repositories,
