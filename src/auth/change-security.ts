@@ -1,8 +1,8 @@
 import type { Repositories, UserRecord } from '../store/ports/index.ts';
 import type { AuthContext } from './context.ts';
 import { authErrors } from './errors.ts';
-import type { NoticeSubject } from './mail/notice-texts.ts';
 import { notifyOwner } from './mail/notify-owner.ts';
+import type { NoticeSubject } from './mail/types.ts';
 import { requireSession } from './require-session.ts';
 import { bundleSession, type RotationBundle } from './sessions/describe-session.ts';
 import type { PanelPrincipal } from './types.ts';

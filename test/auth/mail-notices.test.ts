@@ -1,7 +1,7 @@
 /** Mails that tell the owner of an account of new devices and of changes to what protects it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, DecidingIp, PanelPrincipal, RequestOrigin } from '../../src/auth/index.ts';
-import type { NoticeSubject } from '../../src/auth/mail/notice-texts.ts';
+import type { NoticeSubject } from '../../src/auth/mail/types.ts';
 import { nameDevice } from '../../src/auth/sessions/name-device.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';

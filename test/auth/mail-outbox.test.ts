@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { composeMail } from '../../src/auth/mail/compose-mail.ts';
-import type { MailContent } from '../../src/auth/mail/mail-texts.ts';
 import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
 import { pickLanguage } from '../../src/auth/mail/pick-language.ts';
+import type { MailContent } from '../../src/auth/mail/types.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
@@ -123,7 +123,7 @@ describe('the outbox', () => {
     expect(sent).toEqual(['b@example.net']);
     expect(lines.map(({ message }) => message)).toEqual(['a mail could not be sent and was dropped']);
     outbox.post(letter());
-    expect(lines.at(-1)?.message).toContain('no time left');
+    expect(lines.at(-1)?.message).toContain('the node is stopping');
   });
 
   test('a stop ends in time beside a server that hangs', async () => {

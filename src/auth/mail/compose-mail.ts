@@ -1,5 +1,6 @@
-import { MAIL_TEXTS, type MailContent, type MailText } from './mail-texts.ts';
+import { MAIL_TEXTS } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
+import type { MailContent, MailText } from './types.ts';
 
 /** A mail without sender and recipient. */
 export type ComposedMail = { subject: string; text: string; html: string };

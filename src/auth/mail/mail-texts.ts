@@ -1,25 +1,6 @@
-import { NOTICE_TEXTS, type Notice } from './notice-texts.ts';
+import { NOTICE_TEXTS } from './notice-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
-
-/** Why a mail is sent, with its data. */
-export type MailContent =
-  /** A code that confirms an address: for a new account, or for an account that exists. */
-  | { kind: 'verify' | 'bind'; code: string; minutes: number }
-  /** A registration was tried with an address that has an account already. */
-  | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
-  | { kind: 'reset'; username: string; link: string; minutes: number }
-  | Notice
-  | { kind: 'test' };
-
-/** The parts of a mail; all mails share one layout. */
-export type MailText = {
-  subject: string;
-  lines: string[];
-  /** Shown large, between `lines` and `after`. */
-  code?: string;
-  link?: { label: string; url: string };
-  after: string[];
-};
+import type { MailContent, MailText } from './types.ts';
 
 /** Codes and links appear only in the body: subjects show on locked screens. */
 export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: string) => MailText> = {

@@ -1,53 +1,5 @@
-import type { MailText } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
-
-/** What happened to an account. */
-export type NoticeSubject =
-  | 'new_device'
-  | 'password_changed'
-  /** By a mailed link. */
-  | 'password_reset'
-  | 'two_factor_enabled'
-  | 'two_factor_disabled'
-  | 'backup_codes_replaced'
-  | 'passkey_added'
-  | 'passkey_removed'
-  | 'identity_bound'
-  | 'identity_unbound'
-  /** Both go to the address that the account had. */
-  | 'address_changed'
-  | 'address_removed'
-  | 'personal_token_made'
-  | 'personal_token_removed'
-  /** Everything that signs in or confirms was removed, and the mail address too. */
-  | 'factors_removed';
-
-/** `operator`: a person at the command line of the server. */
-export type NoticeActor = 'owner' | 'administrator' | 'operator';
-
-/** Tells the owner of an account what happened to it. */
-export type Notice = {
-  kind: 'notice';
-  about: NoticeSubject;
-  by: NoticeActor;
-  username: string;
-  /** Unix seconds. */
-  at: number;
-  /** Of an identity. */
-  provider: string;
-  /** Of the request, if known. */
-  origin: NoticeOrigin | undefined;
-  /** Further notices of this kind are suppressed for an hour. */
-  last: boolean;
-};
-
-export type NoticeOrigin = {
-  /** Browser and system; empty: unknown. */
-  device: string;
-  ip: string;
-  /** The proxy that reported `ip`, if `TRUSTED_PROXIES` does not list it; else empty. */
-  untrustedProxy: string;
-};
+import type { MailText, Notice, NoticeSubject } from './types.ts';
 
 /** 2026-11-22 19:55 UTC */
 const writeTime = (at: number): string => `${new Date(at * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

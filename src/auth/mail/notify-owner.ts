@@ -3,8 +3,8 @@ import type { AuthContext } from '../context.ts';
 import { addressKey } from '../limits/address-key.ts';
 import { nameDevice } from '../sessions/name-device.ts';
 import type { RequestOrigin } from '../types.ts';
-import type { NoticeActor, NoticeOrigin, NoticeSubject } from './notice-texts.ts';
 import { pickLanguage } from './pick-language.ts';
+import type { NoticeActor, NoticeOrigin, NoticeSubject } from './types.ts';
 
 export type OwnerNotice = {
   about: NoticeSubject;

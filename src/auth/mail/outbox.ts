@@ -3,8 +3,8 @@ import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstrea
 import type { AuthSettings } from '../config.ts';
 import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
 import { composeMail } from './compose-mail.ts';
-import type { MailContent } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
+import type { MailContent } from './types.ts';
 
 /** A mail to one person. Never stored: codes and links stay in memory until they are sent. */
 export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent };

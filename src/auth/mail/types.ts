@@ -1,0 +1,67 @@
+/** Why a mail is sent, with its data. */
+export type MailContent =
+  /** A code that confirms an address: for a new account, or for an account that exists. */
+  | { kind: 'verify' | 'bind'; code: string; minutes: number }
+  /** A registration was tried with an address that has an account already. */
+  | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
+  | { kind: 'reset'; username: string; link: string; minutes: number }
+  | Notice
+  | { kind: 'test' };
+
+/** The parts of a mail; all mails share one layout. */
+export type MailText = {
+  subject: string;
+  lines: string[];
+  /** Shown large, between `lines` and `after`. */
+  code?: string;
+  link?: { label: string; url: string };
+  after: string[];
+};
+
+/** What happened to an account. */
+export type NoticeSubject =
+  | 'new_device'
+  | 'password_changed'
+  /** By a mailed link. */
+  | 'password_reset'
+  | 'two_factor_enabled'
+  | 'two_factor_disabled'
+  | 'backup_codes_replaced'
+  | 'passkey_added'
+  | 'passkey_removed'
+  | 'identity_bound'
+  | 'identity_unbound'
+  /** Both go to the address that the account had. */
+  | 'address_changed'
+  | 'address_removed'
+  | 'personal_token_made'
+  | 'personal_token_removed'
+  /** Everything that signs in or confirms was removed, and the mail address too. */
+  | 'factors_removed';
+
+/** `operator`: a person at the command line of the server. */
+export type NoticeActor = 'owner' | 'administrator' | 'operator';
+
+/** Tells the owner of an account what happened to it. */
+export type Notice = {
+  kind: 'notice';
+  about: NoticeSubject;
+  by: NoticeActor;
+  username: string;
+  /** Unix seconds. */
+  at: number;
+  /** Of an identity. */
+  provider: string;
+  /** Of the request, if known. */
+  origin: NoticeOrigin | undefined;
+  /** Further notices of this kind are suppressed for an hour. */
+  last: boolean;
+};
+
+export type NoticeOrigin = {
+  /** Browser and system; empty: unknown. */
+  device: string;
+  ip: string;
+  /** The proxy that reported `ip`, if `TRUSTED_PROXIES` does not list it; else empty. */
+  untrustedProxy: string;
+};
