@@ -3,12 +3,12 @@ import { type NodeAddress, serverAddress, withoutSlash } from './public-address.
 import type { OptionValues } from './read-options.ts';
 import { canMail, type Feature, isUsable } from './requirements.ts';
 
-/** The options of the auth room as they stand now. */
+/** The settings of the auth room that follow from the options. */
 export function authSettings(options: OptionValues, node: NodeAddress): AuthSettings {
   const systemName = options.text('SystemName').trim();
   const mail = mailSettings(options);
   const challenge = challengeSettings(options);
-  // What was asked for and cannot take place closes registration instead of being left out.
+  // A verification or challenge that is on but cannot work closes registration; it is not skipped.
   const canVerify = mail !== undefined || !options.flag('EmailVerificationEnabled');
   const canChallenge = challenge !== 'unusable';
   return {
@@ -79,7 +79,7 @@ function challengeSettings(options: OptionValues): AuthSettings['challenge'] {
 }
 
 function providerSettings(options: OptionValues): AuthSettings['providers'] {
-  /** The settings of a provider that is usable. */
+  /** Reads a provider's settings if it can be used. */
   const usable = <T>(feature: Feature, read: () => T): T | undefined =>
     isUsable(options, feature) ? read() : undefined;
   return {
@@ -113,7 +113,7 @@ function providerSettings(options: OptionValues): AuthSettings['providers'] {
   };
 }
 
-/** As they are set, whether or not they are complete and switched on. */
+/** The settings as stored, complete and switched on or not. */
 export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['providers']['oidc']> => ({
   displayName: options.text('oidc.display_name').trim() || 'OIDC',
   clientId: options.text('oidc.client_id'),
@@ -124,7 +124,7 @@ export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['p
   userInfoEndpoint: options.text('oidc.user_info_endpoint'),
 });
 
-/** `{"group":[all, successful]}`, already checked. */
+/** Reads `{"group":[all, successful]}`; the catalogue has checked its shape. */
 function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {
   const groups = options.json('ModelRequestRateLimitGroup') as Record<string, [total: number, success: number]>;
   return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));

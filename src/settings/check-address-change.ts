@@ -3,8 +3,8 @@ import type { Refusal } from './check-change.ts';
 import { withoutSlash } from './public-address.ts';
 import type { OptionSnapshot } from './read-options.ts';
 
-/** Options that say whom to ask who somebody is, and whose identities are kept by the answer. */
-const NAMES_PEOPLE: Partial<Record<OptionKey, string>> = {
+/** Addresses of identity providers. Identities are stored by the ids that these servers assert. */
+const IDENTITY_SOURCES: Partial<Record<OptionKey, string>> = {
   GitHubBaseUrl: 'github',
   GitHubApiUrl: 'github',
   'discord.base_url': 'discord',
@@ -17,11 +17,11 @@ const NAMES_PEOPLE: Partial<Record<OptionKey, string>> = {
 };
 
 /**
- * What each secret was entered for. The secret itself is sent there, or the access token that it
- * buys, or (a discovery document) it is read there where both are sent. For a mail server, the way
- * in which TLS is used counts as well: over another one the password may travel in clear.
+ * The addresses each secret was entered for. The secret or its access token is sent there, or the
+ * address (a discovery document) names where they are sent. For a mail server the TLS mode counts
+ * too: with another one the password may travel in clear text.
  */
-const ENTERED_FOR: readonly { secret: KeyOf<'secret'>; options: readonly [OptionKey, ...OptionKey[]] }[] = [
+const SECRET_TARGETS: readonly { secret: KeyOf<'secret'>; options: readonly [OptionKey, ...OptionKey[]] }[] = [
   {
     secret: 'SMTPToken',
     options: ['SMTPServer', 'SMTPPort', 'SMTPSSLEnabled', 'SMTPStartTLSEnabled', 'SMTPInsecureSkipVerify'],
@@ -35,15 +35,15 @@ const ENTERED_FOR: readonly { secret: KeyOf<'secret'>; options: readonly [Option
 ];
 
 /**
- * Stored secrets that a change would send to where nobody entered them for. Taking the address away
- * counts too: otherwise the next change could name another one.
+ * Refuses to send a stored secret to an address it was not entered for. Emptying the address counts
+ * as well: otherwise the next change could set another one.
  */
-export function refuseForeignSecrets(
+export function refuseMovedSecrets(
   before: OptionSnapshot,
   after: OptionSnapshot,
   changed: readonly OptionKey[],
 ): Refusal[] {
-  return ENTERED_FOR.flatMap(({ secret, options }) => {
+  return SECRET_TARGETS.flatMap(({ secret, options }) => {
     const isStored = before.isSet(secret) || before.unreadable.has(secret);
     if (!isStored || changed.includes(secret) || !options.some((key) => isAddress(key) && before.isSet(key))) return [];
     const moved = changed.find((key) => options.includes(key) && isMoved(key, before, after));
@@ -58,25 +58,25 @@ export function refuseForeignSecrets(
 }
 
 /**
- * The provider whose identities could come to belong to other people, for each option that would
- * bring that about.
+ * The changed options that point a provider at another server, where the same ids may belong to
+ * other people.
  */
-export const otherPeople = (
+export const findMovedProviders = (
   before: OptionSnapshot,
   after: OptionSnapshot,
   changed: readonly OptionKey[],
 ): { key: OptionKey; provider: string }[] =>
   changed.flatMap((key) => {
-    const provider = NAMES_PEOPLE[key];
+    const provider = IDENTITY_SOURCES[key];
     return provider === undefined || !isMoved(key, before, after) ? [] : [{ key, provider }];
   });
 
-/** While no address is set, a secret was entered for none. */
+/** A secret that was entered while no address was set belongs to none. */
 const isAddress = (key: OptionKey): boolean => ruleOf(key).type === 'url' || key === 'SMTPServer';
 
 const isMoved = (key: OptionKey, before: OptionSnapshot, after: OptionSnapshot): boolean =>
   canonical(before.raw(key)) !== canonical(after.raw(key));
 
-/** Scheme, host, port, path and query; two spellings of one address are the same. */
+/** Two spellings of one address become the same text. */
 const canonical = (value: string): string =>
   value.includes('://') && URL.canParse(value) ? withoutSlash(new URL(value).href) : value.toLowerCase();

@@ -3,13 +3,12 @@ import type { OptionSnapshot } from './read-options.ts';
 import { FEATURES, type Feature, missingFor } from './requirements.ts';
 import type { OptionFault } from './types.ts';
 
-/** Why a change is refused, told of one of the options that it names. */
+/** Why a change is refused; `key` is one of the options in the change. */
 export type Refusal = { key: OptionKey; message: string; rule?: OptionFault['rule'] };
 
 /**
- * What a change would break among the options: something switched on without what it needs, and
- * something taken away that is needed. What was broken before is no reason to refuse a change of
- * something else. `changed` is not empty.
+ * Refuses a change that switches on a feature without what it needs, or that takes away what a
+ * feature needs. What was missing before does not block a change of something else.
  */
 export function checkChange(
   before: OptionSnapshot,
@@ -18,8 +17,8 @@ export function checkChange(
 ): Refusal[] {
   const refusals: Refusal[] = [];
   for (const feature of FEATURES) {
-    const already = wanting(feature, before);
-    const missing = wanting(feature, after).filter((key) => !already.includes(key));
+    const missingBefore = missingIfOn(feature, before);
+    const missing = missingIfOn(feature, after).filter((key) => !missingBefore.includes(key));
     if (missing.length === 0) continue;
     const names = missing.join(' and ');
     refusals.push(
@@ -28,7 +27,7 @@ export function checkChange(
             key: changed.find((key) => missing.includes(key)) ?? changed[0],
             message: `${feature} is on and needs ${names}: switch it off first.`,
           }
-        : { key: feature, message: `Set ${names} before ${feature} is switched on${lostAmong(after, missing)}.` },
+        : { key: feature, message: `Set ${names} before ${feature} is switched on${unreadableNote(after, missing)}.` },
     );
   }
   const tls = changed.find((key) => key === 'SMTPSSLEnabled' || key === 'SMTPStartTLSEnabled');
@@ -42,12 +41,14 @@ export function checkChange(
   return refusals;
 }
 
-/** Nothing while the feature is off. */
-const wanting = (feature: Feature, options: OptionSnapshot): OptionKey[] =>
+/** Empty while the feature is off. */
+const missingIfOn = (feature: Feature, options: OptionSnapshot): OptionKey[] =>
   options.flag(feature) ? missingFor(feature, options) : [];
 
-/** A secret may be stored and yet be missing. */
-function lostAmong(options: OptionSnapshot, missing: readonly OptionKey[]): string {
-  const lost = missing.filter((key) => options.unreadable.has(key));
-  return lost.length === 0 ? '' : ` (no CRYPTO_SECRET opens the stored ${lost.join(' and ')}: enter it again)`;
+/** Explains why a secret that is stored counts as missing. */
+function unreadableNote(options: OptionSnapshot, missing: readonly OptionKey[]): string {
+  const unreadable = missing.filter((key) => options.unreadable.has(key));
+  return unreadable.length === 0
+    ? ''
+    : ` (no CRYPTO_SECRET decrypts the stored ${unreadable.join(' and ')}: enter it again)`;
 }

@@ -4,9 +4,8 @@ import type { OptionValues } from './read-options.ts';
 import type { PublicSettings } from './types.ts';
 
 /**
- * What anybody may know of the options. `auth` are the settings that follow from them: there a
- * broken provider is none. `address` is the gateway's own as it is configured, empty where it is
- * not.
+ * What anybody may know of the options. `auth` holds the settings that follow from them; it lists
+ * usable providers only. `address` is the gateway's configured address, or empty.
  */
 export function describeStatus(
   options: OptionValues,

@@ -2,31 +2,24 @@ import { createReplica, type Logger, type SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 
-/**
- * This node's copy of the options that an administrator edits; the defaults until it is started.
- */
+/** This node's replica of the options; the defaults until it is started. */
 export type LiveOptions = OptionValues & {
   start(): Promise<void>;
-  /**
-   * Reads them again at once; never rejects: when the store does not answer, the known ones stay.
-   */
+  /** Reads the options again now. Never rejects: while the store is away, the last values stay. */
   reload(): Promise<void>;
   stop(): void;
 };
 
-/**
- * Reads the options at the start, whenever a node says that they changed, and every
- * `syncFrequencyMs`.
- */
+/** Reads the options at the start, whenever a node changes them, and every `syncFrequencyMs`. */
 export function createLiveOptions(deps: {
   store: Store;
   logger: Logger;
   secretBox: SecretBox;
   syncFrequencyMs: number;
-  /** Called after every reading, the first one too. */
-  onReading?: () => void;
+  /** Called after every read, the first one included. */
+  onRead?: () => void;
 }): LiveOptions {
-  const { store, logger, secretBox, syncFrequencyMs, onReading } = deps;
+  const { store, logger, secretBox, syncFrequencyMs, onRead } = deps;
   let now = readOptions([], secretBox);
 
   const replica = createReplica({
@@ -36,7 +29,7 @@ export function createLiveOptions(deps: {
       const next = readOptions(stored, secretBox);
       warnOfUnreadable(logger, now, next);
       now = next;
-      onReading?.();
+      onRead?.();
     },
     subscribe: store.subscribe,
     intervalMs: syncFrequencyMs,
@@ -58,12 +51,12 @@ export function createLiveOptions(deps: {
   };
 }
 
-/** Once for each, not at every reading. */
+/** Warns once for each secret, not at every read. */
 function warnOfUnreadable(logger: Logger, before: OptionSnapshot, next: OptionSnapshot): void {
-  const lost = [...next.unreadable].filter((key) => !before.unreadable.has(key));
-  if (lost.length === 0) return;
+  const newlyUnreadable = [...next.unreadable].filter((key) => !before.unreadable.has(key));
+  if (newlyUnreadable.length === 0) return;
   logger.warn(
-    { options: lost },
-    'no CRYPTO_SECRET opens these options: enter them again; until then they count as not set',
+    { options: newlyUnreadable },
+    'no CRYPTO_SECRET decrypts these options: enter them again; until then they count as not set',
   );
 }

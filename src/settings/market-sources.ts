@@ -3,7 +3,7 @@ import { err, isObject, type Json, ok, type Result } from '../kernel/index.ts';
 /** A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`. */
 type MarketSource = { name: string; indexUrl: string };
 
-/** The public marketplaces of the plugin contract's first gateway. */
+/** The public marketplaces of new-api, where the plugin contract comes from. */
 export const DEFAULT_MARKET_SOURCES: readonly MarketSource[] = [
   { name: 'Official', indexUrl: 'https://www.newapi.ai/api/v1/plugins/index.json' },
   { name: 'GitHub', indexUrl: 'https://raw.githubusercontent.com/QuantumNous/new-api-plugins/main/index.json' },
@@ -13,15 +13,10 @@ const MAX_SOURCES = 20;
 const MAX_NAME = 60;
 const MAX_URL = 500;
 
-/**
- * `field` is a path such as `1.index_url`, or empty for the list itself; `message` is a sentence.
- */
+/** `field` is a path such as `1.index_url`, or empty for the list; `message` is a sentence. */
 export type SourceFault = { field: string; message: string };
 
-/**
- * `[{name, index_url}]` as sources, or the first thing that is wrong with it. An empty list is
- * allowed: no marketplace.
- */
+/** Reads `[{name, index_url}]`, or returns its first fault. An empty list means no marketplace. */
 export function parseMarketSources(value: Json | undefined): Result<MarketSource[], SourceFault> {
   if (!Array.isArray(value) || value.length > MAX_SOURCES) {
     return err({ field: '', message: `The sources must be a list of at most ${MAX_SOURCES} {name, index_url}.` });
@@ -42,7 +37,10 @@ export function parseMarketSources(value: Json | undefined): Result<MarketSource
       return fault('name', `The name of source ${index + 1} must be one line of 1 to ${MAX_NAME} characters.`);
     }
     if (sources.some((other) => other.name.toLowerCase() === name.toLowerCase())) {
-      return fault('name', `The name of source ${index + 1} is another one's too: give each source a name of its own.`);
+      return fault(
+        'name',
+        `The name of source ${index + 1} is taken by another source: give each source its own name.`,
+      );
     }
     const problem = typeof indexUrl === 'string' ? faultOfUrl(indexUrl) : 'is missing';
     if (problem !== undefined) return fault('index_url', `The index_url of source ${index + 1} ${problem}.`);

@@ -3,37 +3,31 @@ import type { OptionValues } from './read-options.ts';
 
 export const withoutSlash = (address: string): string => trimTrailing(address, '/');
 
-/** What a node knows of its own address without the options; never what a request says. */
+/** What a node knows of its own address without the options. Never taken from a request. */
 export type NodeAddress = {
-  /** The first of `SESSION_COOKIE_TRUSTED_URL`; empty where there is none. */
+  /** The first of `SESSION_COOKIE_TRUSTED_URL`; empty if unset. */
   trustedOrigin: string;
   /**
-   * Where a browser on this machine finds the listener, without a trailing slash; empty until it is
-   * open.
+   * The listener's address for a browser on this machine, without a trailing slash; empty until it
+   * is open.
    */
   listening: string;
-  /** Only this machine reaches the listener. */
+  /** Whether only this machine reaches the listener. */
   isLoopback: boolean;
 };
 
-/**
- * Where people reach the panel as it is configured: `ServerAddress`, else the first trusted origin,
- * else empty.
- */
+/** The panel's configured address: `ServerAddress`, else the first trusted origin, else empty. */
 export const configuredAddress = (options: OptionValues, { trustedOrigin }: NodeAddress): string =>
   withoutSlash(options.text('ServerAddress')) || trustedOrigin;
 
-/**
- * Where people reach the panel: as it is configured, else where a browser on this machine finds the
- * listener.
- */
+/** The panel's address: the configured one, else the listener's for a browser on this machine. */
 export const serverAddress = (options: OptionValues, node: NodeAddress): string =>
   configuredAddress(options, node) || node.listening;
 
 /**
- * Where vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's configured
- * address. The listener's own counts on loopback only: a link to `localhost` leads people on other
- * machines astray. Undefined: no link can be made.
+ * The address at which vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's
+ * configured address, else, on loopback only, the listener's: on other machines a link to
+ * `localhost` is wrong. Undefined: no link can be made.
  */
 export const taskPublicAddress = (options: OptionValues, node: NodeAddress): string | undefined =>
   withoutSlash(options.text('TaskPublicAddress')) ||
@@ -41,10 +35,7 @@ export const taskPublicAddress = (options: OptionValues, node: NodeAddress): str
   (node.isLoopback && node.listening) ||
   undefined;
 
-/**
- * Says what links are like while nothing names the gateway's address; undefined when something
- * does.
- */
+/** What is wrong with links while no address is configured; undefined once one is. */
 export function describeMissingAddress(options: OptionValues, node: NodeAddress): string | undefined {
   if (configuredAddress(options, node) !== '') return undefined;
   const remedy = 'set ServerAddress to the address at which people reach the gateway';
@@ -53,5 +44,5 @@ export function describeMissingAddress(options: OptionValues, node: NodeAddress)
   }
   return node.isLoopback
     ? `ServerAddress is not set: links to artifacts and in mails lead to ${node.listening}, which only this machine reaches; ${remedy}`
-    : `ServerAddress is not set and HOST is no loopback address: links to artifacts cannot be made, and links in mails lead to ${node.listening}; ${remedy}`;
+    : `ServerAddress is not set and HOST is not a loopback address: links to artifacts cannot be made, and links in mails lead to ${node.listening}; ${remedy}`;
 }

@@ -1,18 +1,18 @@
 import type { KeyOf, OptionKey } from './catalogue/option-catalogue.ts';
 import type { OptionValues } from './read-options.ts';
 
-type Needs = (options: OptionValues) => readonly OptionKey[];
+type Requirement = (options: OptionValues) => readonly OptionKey[];
 
 const always =
-  (...keys: OptionKey[]): Needs =>
+  (...keys: OptionKey[]): Requirement =>
   () =>
     keys;
 
-/** What must be set for mails to be sent. */
-const mailNeeds: Needs = (options) =>
+/** What must be set before mail can be sent. */
+const mailNeeds: Requirement = (options) =>
   options.isSet('SMTPAccount') ? ['SMTPServer', 'SMTPFrom', 'SMTPToken'] : ['SMTPServer', 'SMTPFrom'];
 
-/** What must be set before something is switched on, and stay set while it is on. */
+/** What must be set before a feature is switched on, and stay set while it is on. */
 const REQUIREMENTS = {
   EmailVerificationEnabled: mailNeeds,
   EmailDomainRestrictionEnabled: always('EmailDomainWhitelist'),
@@ -23,16 +23,16 @@ const REQUIREMENTS = {
   'oidc.enabled': always('oidc.client_id', 'oidc.client_secret', 'oidc.well_known'),
   TelegramOAuthEnabled: always('TelegramBotName', 'TelegramBotToken'),
   WeChatAuthEnabled: always('WeChatServerAddress', 'WeChatServerToken'),
-} satisfies Partial<Record<KeyOf<'boolean'>, Needs>>;
+} satisfies Partial<Record<KeyOf<'boolean'>, Requirement>>;
 
 export type Feature = keyof typeof REQUIREMENTS;
 export const FEATURES = Object.keys(REQUIREMENTS) as Feature[];
 
-/** What a feature needs and does not have; a secret that cannot be read counts as missing. */
+/** The options a feature needs that are not set. A secret that cannot be decrypted is not set. */
 export const missingFor = (feature: Feature, options: OptionValues): OptionKey[] =>
   REQUIREMENTS[feature](options).filter((key) => !options.isSet(key));
 
-/** Whether a feature is switched on and has all that it needs. */
+/** Whether a feature is on and nothing that it needs is missing. */
 export const isUsable = (options: OptionValues, feature: Feature): boolean =>
   options.flag(feature) && missingFor(feature, options).length === 0;
 

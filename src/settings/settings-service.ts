@@ -1,38 +1,38 @@
 import { type Clock, err, ok, type Result, type SecretBox } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
+  describeRemoved,
   groupOf,
   isOptionKey,
   OPTION_KEYS,
   type OptionKey,
-  reportRemoved,
   ruleOf,
   trialOf,
 } from './catalogue/option-catalogue.ts';
-import { otherPeople, refuseForeignSecrets } from './check-address-change.ts';
+import { findMovedProviders, refuseMovedSecrets } from './check-address-change.ts';
 import { checkChange } from './check-change.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 import type { OptionChanged, OptionFault, OptionView, SettingsService } from './types.ts';
 
-/** Stands for a secret that is set; sent back it changes nothing. */
+/** Shown in place of a secret that is set. A client that sends it back changes nothing. */
 const MASK = '***';
 
 /**
- * Written first by every change: on PostgreSQL the next one waits for its row, and then sees what
- * this one has written.
+ * Every change writes this row first. On PostgreSQL that serializes changes: the next one waits for
+ * the row's lock and then sees what this one has written.
  */
-const TURN = 'options.changed_at';
+const LOCK_KEY = 'options.changed_at';
 
-/** Characters of a value in the audit trail. */
-const MAX_TOLD = 2000;
+/** Characters of a value in the audit log. */
+const MAX_AUDIT_VALUE = 2000;
 
 export type SettingsServiceDeps = {
   store: Store;
   secretBox: SecretBox;
   clock: Clock;
-  /** Brings this node's own copy up to date. */
+  /** Updates this node's replica of the options. */
   reload(): Promise<void>;
-  /** Whether some root account can sign in without a password under these options. */
+  /** Whether a root account can sign in without a password under these options. */
   rootHasOtherSignInMethod(tx: Repositories, options: OptionValues): Promise<boolean>;
 };
 
@@ -41,18 +41,18 @@ type Change = { key: OptionKey; value: string };
 export function createSettingsService(deps: SettingsServiceDeps): SettingsService {
   const { store, secretBox, clock } = deps;
 
-  /** The changes as one state follows from the other; secrets are sealed on the way. */
+  /** Checks the changes against the stored options and writes them; encrypts secrets. */
   async function write(
     tx: Repositories,
     changes: readonly Change[],
     force: boolean,
   ): Promise<Result<Written, Refusals>> {
-    await tx.options.put(TURN, String(clock.unix()));
+    await tx.options.put(LOCK_KEY, String(clock.unix()));
     const stored = await tx.options.all();
     const before = readOptions(stored, secretBox);
     const isSecret = (key: OptionKey) => ruleOf(key).type === 'secret';
-    // A secret given anew is written even when it is the same: whoever may not see it learns
-    // nothing from that.
+    // A secret that is sent is written even if it is the same. Otherwise the answer would tell
+    // people who may not read the secret that they guessed it.
     const writes = changes
       .filter(({ key, value }) => (isSecret(key) ? value !== MASK : value !== before.raw(key)))
       .map(({ key, value }) => ({ key, value: isSecret(key) && value !== '' ? secretBox.seal(value) : value }));
@@ -64,13 +64,13 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
       secretBox,
     );
 
-    const refusals = [...checkChange(before, after, keys), ...refuseForeignSecrets(before, after, keys)];
-    if (!force) refusals.push(...(await refuseOtherPeople(tx, otherPeople(before, after, keys))));
+    const refusals = [...checkChange(before, after, keys), ...refuseMovedSecrets(before, after, keys)];
+    if (!force) refusals.push(...(await refuseMovedProviders(tx, findMovedProviders(before, after, keys))));
     if (await locksRootOut(tx, before, after)) {
       refusals.push({
         key: keys.find((key) => key === 'PasswordLoginEnabled') ?? first,
         message:
-          'Root could not sign in any more: with PasswordLoginEnabled off a root account needs a passkey or an identity of a provider that is switched on.',
+          'Root could no longer sign in: with PasswordLoginEnabled off a root account needs a passkey or an identity at a provider that is switched on.',
       });
     }
     if (refusals.length > 0) return err(refusals);
@@ -79,9 +79,9 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
   }
 
   async function locksRootOut(tx: Repositories, before: OptionValues, after: OptionValues): Promise<boolean> {
-    const canEnter = async (options: OptionValues) =>
+    const rootCanSignIn = async (options: OptionValues) =>
       options.flag('PasswordLoginEnabled') || (await deps.rootHasOtherSignInMethod(tx, options));
-    return !(await canEnter(after)) && (await canEnter(before));
+    return !(await rootCanSignIn(after)) && (await rootCanSignIn(before));
   }
 
   return {
@@ -89,8 +89,8 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
       keys.some((key) => isOptionKey(key) && ruleOf(key).proof !== 'none') ? 'settings.security' : 'none',
 
     async list() {
-      const now = readOptions(await store.options.all(), secretBox);
-      return OPTION_KEYS.map((key) => show(key, now));
+      const current = readOptions(await store.options.all(), secretBox);
+      return OPTION_KEYS.map((key) => show(key, current));
     },
 
     async change(changes, { force = false } = {}) {
@@ -111,7 +111,9 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
       }
       return ok({
         views: checked.value.map(({ key }) => show(key, after)),
-        changed: keys.map((key): OptionChanged => ({ key, before: tell(key, before), after: tell(key, after) })),
+        changed: keys.map(
+          (key): OptionChanged => ({ key, before: auditValue(key, before), after: auditValue(key, after) }),
+        ),
       });
     },
   };
@@ -120,8 +122,8 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
 type Written = { before: OptionSnapshot; after: OptionSnapshot; keys: readonly OptionKey[] };
 type Refusals = ReturnType<typeof checkChange>;
 
-/** Changes of an address under which identities are kept, while there are any. */
-async function refuseOtherPeople(tx: Repositories, moves: ReturnType<typeof otherPeople>): Promise<Refusals> {
+/** Refuses to move a provider while identities are bound there. */
+async function refuseMovedProviders(tx: Repositories, moves: ReturnType<typeof findMovedProviders>): Promise<Refusals> {
   const refusals: Refusals = [];
   for (const { key, provider } of moves) {
     const count = await tx.identities.countProvider(provider);
@@ -136,31 +138,36 @@ async function refuseOtherPeople(tx: Repositories, moves: ReturnType<typeof othe
   return refusals;
 }
 
-/** What is wrong with a change by itself. */
+/** Checks each change by itself: known key, allowed value, no duplicates. */
 function checkEach(changes: readonly { key: string; value: string }[]): Result<Change[], OptionFault[]> {
   const faults: OptionFault[] = [];
-  const good = new Map<OptionKey, Change>();
+  const valid = new Map<OptionKey, Change>();
   changes.forEach(({ key, value }, index) => {
     if (!isOptionKey(key)) {
       const known = OPTION_KEYS.join(', ');
-      const message = reportRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
+      const message = describeRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
       faults.push({ index, field: 'key', message });
       return;
     }
     const rule = ruleOf(key);
     const wanted = rule.type === 'secret' && value === MASK ? undefined : rule.check(value);
     if (wanted !== undefined) faults.push({ index, field: 'value', message: `The value of ${key} must be ${wanted}.` });
-    if (good.has(key)) faults.push({ index, field: 'key', message: `${key} is named twice: send it once.` });
-    good.set(key, { key, value });
+    if (valid.has(key)) faults.push({ index, field: 'key', message: `${key} is named twice: send it once.` });
+    valid.set(key, { key, value });
   });
-  return faults.length > 0 ? err(faults) : ok([...good.values()]);
+  return faults.length > 0 ? err(faults) : ok([...valid.values()]);
 }
 
 function show(key: OptionKey, options: OptionSnapshot): OptionView {
   const rule = ruleOf(key);
   const trial = trialOf(key);
   const view = {
-    ...{ key, type: rule.type, default: rule.default, group: groupOf(key), proof: rule.proof, live: true as const },
+    key,
+    type: rule.type,
+    default: rule.default,
+    group: groupOf(key),
+    proof: rule.proof,
+    live: true as const,
     ...rule.bounds,
     ...(trial ? { trial } : {}),
   };
@@ -176,10 +183,11 @@ function show(key: OptionKey, options: OptionSnapshot): OptionView {
   };
 }
 
-/** For the audit trail: of a secret only whether there is one, of a document its beginning. */
-function tell(key: OptionKey, options: OptionSnapshot): string {
+/** The value in the audit log: of a secret only whether it is set, of a long text its start. */
+function auditValue(key: OptionKey, options: OptionSnapshot): string {
   const value = options.raw(key);
-  if (ruleOf(key).type !== 'secret') return value.length > MAX_TOLD ? `${value.slice(0, MAX_TOLD)}…` : value;
+  if (ruleOf(key).type !== 'secret')
+    return value.length > MAX_AUDIT_VALUE ? `${value.slice(0, MAX_AUDIT_VALUE)}…` : value;
   if (options.unreadable.has(key)) return 'unreadable';
   return options.isSet(key) ? 'set' : 'unset';
 }

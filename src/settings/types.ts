@@ -5,68 +5,68 @@ export type OptionTrial = 'smtp' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
 
 export type OptionView = {
   key: string;
-  /** Always a text. Of a secret `***` when one is set, else empty. */
+  /** Always text. Of a secret `***` if one is set, else empty. */
   value: string;
   type: 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
   default: string;
   group: string;
-  /** The values of a `choice`. */
+  /** The allowed values of a `choice`. */
   choices?: readonly string[];
-  /** Of an `integer`. */
+  /** The range of an `integer`. */
   min?: number;
   max?: number;
-  /** Characters; entries of a `list`. */
+  /** `max_length` counts characters, `max_items` entries of a `list`. */
   max_length?: number;
   max_items?: number;
   /** A text of several lines. */
   multiline?: true;
-  /** The scope of the Security Proof that a change takes. */
+  /** The scope of the Security Proof that a change needs. */
   proof: OptionProof;
-  /** What POST /api/option/test calls the trial of its group; left out where there is none. */
+  /** The trial of the option's group in POST /api/option/test; absent if there is none. */
   trial?: OptionTrial;
-  /** A change counts at once, on every node; no option needs a restart. */
+  /** A change takes effect at once, on every node; no option needs a restart. */
   live: true;
   secret?: true;
-  /** A secret that no `CRYPTO_SECRET` opens: it must be entered again. */
+  /** A secret that no `CRYPTO_SECRET` decrypts: it must be entered again. */
   unreadable?: true;
 };
 
-/** What a change did to one option; of a secret only whether it is set. */
+/** One changed option, for the audit log; of a secret only whether it is set. */
 export type OptionChanged = { key: string; before: string; after: string };
-/** `index` is that of the change in the request; `needs_force`: `force` lets the change through. */
+/** `index` counts the changes of the request. `needs_force`: the change passes with `force`. */
 export type OptionFault = { index: number; field: 'key' | 'value'; message: string; rule?: 'needs_force' };
 
-/** `settings.security`: the option decides who gets in, or where a secret or a link goes. */
+/** `settings.security`: the option decides who can sign in, or where a secret or link goes. */
 export type OptionProof = 'settings.security' | 'none';
 
-/** The options and their rules. A change counts on every node, here when it resolves. */
+/** Reads and changes options. A change is in effect on this node once it resolves. */
 export type SettingsService = {
   list(): Promise<OptionView[]>;
-  /** The proof that a change of these options takes: of all that they take, the strictest. */
+  /** The strictest proof that any of these options needs. */
   proofFor(keys: readonly string[]): OptionProof;
   /**
-   * All of the changes or none. `views` are the named options, `changed` those that are another
-   * now. `force`: whoever is bound at a provider stays so although its address changes.
+   * Makes all of the changes or none. `views` are the named options, `changed` those whose value
+   * changed. `force`: keeps the identities bound at a provider although its address changes.
    */
   change(
     changes: readonly { key: string; value: string }[],
-    how?: { force?: boolean | undefined },
+    options?: { force?: boolean | undefined },
   ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
 };
 
-/** What came of a trial, step by step; each message is a sentence without any secret. */
+/** The steps of a trial; each message is a sentence without any secret. */
 export type TrialResult = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
 /**
- * Tries what the options describe; never rejects for what the other side does. `to` and `language`
- * are those of a test mail.
+ * Tries what the options describe. Never rejects for what the other server does. `to` and
+ * `language` belong to a test mail.
  */
 type RunTrial = (input: { to: string | undefined; language: string }) => Promise<TrialResult>;
 
 export type OptionTrials = Record<OptionTrial, RunTrial>;
 
 /**
- * What the options say to everybody. A way in is true while it is switched on and has all that it
- * needs; ids and names are empty otherwise.
+ * What anybody may know of the options. A sign-in method is true while it is on and nothing that it
+ * needs is missing; otherwise its ids and names are empty.
  */
 export type PublicSettings = {
   system_name: string;

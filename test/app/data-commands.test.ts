@@ -213,7 +213,7 @@ describe('doctor', () => {
     );
   });
 
-  test('names users and providers whose secrets no CRYPTO_SECRET opens, and says when every node is a worker', async () => {
+  test('names users and providers whose secrets no CRYPTO_SECRET decrypts, and says when every node is a worker', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const database = new Database(databaseOf(dataDir));

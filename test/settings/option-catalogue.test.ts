@@ -1,4 +1,4 @@
-/** Every option with values that its rule takes and refuses, its type and its default. */
+/** Every option with its type, its default, and values that its rule accepts and refuses. */
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -246,7 +246,7 @@ const ROWS: Row[] = [
 ];
 
 describe('the catalogue of options', () => {
-  test('holds these and no others', () => {
+  test('holds exactly these options', () => {
     expect<string[]>([...OPTION_KEYS].sort()).toEqual(ROWS.map(([key]) => key).sort());
   });
 
@@ -256,7 +256,7 @@ describe('the catalogue of options', () => {
     expect([rule.type, rule.default]).toEqual([type, initial]);
     for (const value of [initial, ...taken]) expect([value, rule.check(value)]).toEqual([value, undefined]);
     for (const value of refused) expect([value, typeof rule.check(value)]).toEqual([value, 'string']);
-    // PostgreSQL stores no such character.
+    // PostgreSQL cannot store this character.
     expect(typeof rule.check('\u0000')).toBe('string');
   });
 
@@ -267,7 +267,7 @@ describe('the catalogue of options', () => {
     },
   );
 
-  test('only these decide neither who gets in nor where a secret or a link goes', () => {
+  test('only these options can be changed without a Security Proof', () => {
     expect(OPTION_KEYS.filter((key) => ruleOf(key).proof === 'none')).toEqual([
       'SystemName',
       'QuotaForNewUser',
@@ -285,7 +285,7 @@ describe('the catalogue of options', () => {
     ]);
   });
 
-  test('every option has an effect: the gateway reads it somewhere else than to show it', () => {
+  test('every option has an effect: code other than the public status reads it', () => {
     const source = new URL('../../src', import.meta.url).pathname;
     const text = [...new Bun.Glob('{app,settings}/**/*.ts').scanSync(source)]
       .filter((file) => !file.endsWith('describe-status.ts') && !file.includes('catalogue'))
@@ -296,7 +296,7 @@ describe('the catalogue of options', () => {
     expect(OPTION_KEYS.filter((key) => !read.has(key))).toEqual([]);
   });
 
-  test('a rule says what it wants and gives none of the value back', () => {
+  test('a rule describes the allowed values and never repeats the given one', () => {
     for (const key of OPTION_KEYS) {
       const wanted = ruleOf(key).check('<never\nsaid>\u0000');
       expect(wanted ?? `nothing for ${key}`).toMatch(/^(?!nothing for).{3}.*[^.]$/);

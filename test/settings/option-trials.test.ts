@@ -1,4 +1,4 @@
-/** Trials of the options against servers on loopback that answer well, badly or not at all. */
+/** Tries the options against servers on loopback that answer well, badly or not at all. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { tryOidc } from '../../src/auth/index.ts';
 import { createSecretBox, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -50,21 +50,21 @@ async function attempt(what: keyof OptionTrials, values: Record<string, string>,
   return result;
 }
 
-/** The last step, and whether all went well. */
+/** Whether all went well, and the last step. */
 const last = ({ ok, steps }: TrialResult) => [ok, steps.at(-1)?.name, steps.at(-1)?.message];
 
 describe('smtp', () => {
   const set = { SMTPServer: 'mail', SMTPFrom: 'gate@example.org' };
-  test('says what is missing', async () => {
+  test('names the options that are missing', async () => {
     expect(last(await attempt('smtp', {}))).toEqual([false, 'settings', 'Set SMTPServer and SMTPFrom first.']);
     expect(last(await attempt('smtp', { ...set, SMTPAccount: 'gate' }, 'a@example.org'))).toEqual([
       false,
       'settings',
       'Set SMTPToken first.',
     ]);
-    expect(last(await attempt('smtp', set))).toEqual([false, 'settings', expect.stringContaining('Say where')]);
+    expect(last(await attempt('smtp', set))).toEqual([false, 'settings', expect.stringContaining('Give an address')]);
   });
-  test('gives the steps of the mail', async () => {
+  test('returns the steps of the test mail', async () => {
     const { ok, steps } = await attempt('smtp', set, 'a@example.org');
     expect([ok, steps.map(({ name, ok: good }) => [name, good])]).toEqual([
       false,
@@ -84,7 +84,7 @@ describe('turnstile', () => {
   });
   const verdict = (body: object) => serve(() => Response.json(body));
 
-  test('the verifier sees the secret in the body of a POST', async () => {
+  test('the secret is sent in the body of a POST', async () => {
     let form: URLSearchParams | undefined;
     const verifier = serve(async (request) => {
       form = new URLSearchParams(await request.text());
@@ -93,25 +93,30 @@ describe('turnstile', () => {
     expect(last(await attempt('turnstile', given(verifier)))).toEqual([
       true,
       'secret',
-      'The verifier takes the secret key.',
+      'The verifier accepts the secret key.',
     ]);
     expect(form?.get('secret')).toBe(SECRET);
   });
 
   const ANSWERS: [name: string, verifier: () => string, ok: boolean, step: string][] = [
     ['a wrong secret', () => verdict({ success: false, 'error-codes': ['invalid-input-secret'] }), false, 'secret'],
-    ['a key for tests', () => verdict({ success: true }), true, 'secret'],
-    ['trouble over there', () => verdict({ success: false, 'error-codes': ['internal-error'] }), false, 'verdict'],
+    ['a test key', () => verdict({ success: true }), true, 'secret'],
+    [
+      'an internal error of the verifier',
+      () => verdict({ success: false, 'error-codes': ['internal-error'] }),
+      false,
+      'verdict',
+    ],
     ['no verdict', () => verdict({ hello: 1 }), false, 'verdict'],
     ['garbage', () => serve(() => new Response('<html>')), false, 'verdict'],
     ['an error', () => serve(() => new Response('', { status: 500 })), false, 'verdict'],
     ['a redirect', () => serve(() => Response.redirect('http://169.254.169.254/', 302)), false, 'verdict'],
-    ['nobody there', () => 'http://127.0.0.1:1', false, 'connect'],
+    ['no server at the address', () => 'http://127.0.0.1:1', false, 'connect'],
   ];
   test.each(ANSWERS)('%s', async (_name, verifier, ok, step) => {
     expect(last(await attempt('turnstile', given(verifier()))).slice(0, 2)).toEqual([ok, step]);
   });
-  test('says what is missing', async () => {
+  test('names the options that are missing', async () => {
     expect(last(await attempt('turnstile', {}))).toEqual([
       false,
       'settings',
@@ -122,28 +127,28 @@ describe('turnstile', () => {
 
 describe('wechat', () => {
   const given = (server: string) => ({ WeChatServerAddress: `${server}/`, WeChatServerToken: SECRET });
-  test('the server is asked with the token in a header, never in the address', async () => {
-    const asked: [string, string | null][] = [];
+  test('the token is sent in a header, never in the URL', async () => {
+    const requests: [string, string | null][] = [];
     const server = serve((request) => {
-      asked.push([request.url, request.headers.get('authorization')]);
+      requests.push([request.url, request.headers.get('authorization')]);
       return Response.json({ success: false, message: 'no such code', data: '' });
     });
     expect(last(await attempt('wechat', given(server))).slice(0, 2)).toEqual([true, 'answer']);
-    expect(asked).toEqual([[`${server}/api/wechat/user?code=000000`, SECRET]]);
+    expect(requests).toEqual([[`${server}/api/wechat/user?code=000000`, SECRET]]);
   });
   const ANSWERS: [name: string, server: () => string, step: string][] = [
     ['a wrong token', () => serve(() => new Response('', { status: 401 })), 'token'],
     ['a user for an invented code', () => serve(() => Response.json({ success: true, data: 'somebody' })), 'answer'],
     ['an error in the right form', () => serve(() => Response.json({ success: false }, { status: 500 })), 'answer'],
     ['another kind of server', () => serve(() => new Response('hello')), 'answer'],
-    ['nobody there', () => 'http://127.0.0.1:1', 'connect'],
+    ['no server at the address', () => 'http://127.0.0.1:1', 'connect'],
   ];
   test.each(ANSWERS)('%s', async (_name, server, step) => {
     expect(last(await attempt('wechat', given(server()))).slice(0, 2)).toEqual([false, step]);
   });
 });
 
-test('telegram: the form of token and name, and nobody is asked', async () => {
+test('telegram: checks the form of token and name without a request', async () => {
   const given = (token: string, name = 'gate_bot') => ({ TelegramBotToken: token, TelegramBotName: name });
   expect(last(await attempt('telegram', given(TOKEN))).slice(0, 2)).toEqual([true, 'name']);
   expect(last(await attempt('telegram', given('a token'))).slice(0, 2)).toEqual([false, 'token']);
@@ -183,7 +188,7 @@ describe('oidc', () => {
   });
   const run = (provider: Provider) => attempt('oidc', given(startProvider(provider)));
 
-  test('all is well: discovery, issuer, endpoints, keys, client', async () => {
+  test('a working provider passes discovery, keys and client', async () => {
     const seen: [URLSearchParams, string | null][] = [];
     const token = (form: URLSearchParams, authorization: string | null) => {
       seen.push([form, authorization]);
@@ -213,11 +218,11 @@ describe('oidc', () => {
     ['no issuer', { about: (base) => ({ ...about(base), issuer: undefined }) }, 'discovery'],
     ['no endpoints', { about: (base) => ({ ...about(base), token_endpoint: undefined }) }, 'discovery'],
     [
-      'an endpoint that is no address',
+      'an endpoint that is not an http URL',
       { about: (base) => ({ ...about(base), token_endpoint: 'file:///etc/passwd' }) },
       'discovery',
     ],
-    ['keys nowhere', { about: (base) => ({ ...about(base), jwks_uri: undefined }) }, 'discovery'],
+    ['no address of the keys', { about: (base) => ({ ...about(base), jwks_uri: undefined }) }, 'discovery'],
     [
       'keys at a metadata service',
       { about: (base) => ({ ...about(base), jwks_uri: 'http://169.254.169.254/keys' }) },
@@ -241,12 +246,12 @@ describe('oidc', () => {
   test.each([
     ['garbage', () => serve(() => new Response('<html>'))],
     ['an error', () => serve(() => new Response('{}', { status: 500 }))],
-    ['nobody there', () => 'http://127.0.0.1:1'],
+    ['no server at the address', () => 'http://127.0.0.1:1'],
   ])('discovery: %s', async (_name, base) => {
     expect(last(await attempt('oidc', given(base()))).slice(0, 2)).toEqual([false, 'discovery']);
   });
 
-  test('says what is missing', async () => {
+  test('names the options that are missing', async () => {
     expect(last(await attempt('oidc', { 'oidc.client_id': 'gate' }))).toEqual([
       false,
       'settings',

@@ -1,7 +1,4 @@
-/**
- * Where links lead: what names the gateway's address, in which order, and what is said while
- * nothing does.
- */
+/** The gateway's address in links: its sources, their order, and the warning if there is none. */
 import { describe, expect, test } from 'bun:test';
 import { createSecretBox } from '../../src/kernel/index.ts';
 import {
@@ -23,36 +20,44 @@ const optionsOf = (stored: Record<string, string>) =>
     createSecretBox(['a secret']),
   );
 const node = (change: Partial<NodeAddress> = {}): NodeAddress => ({
-  ...{ trustedOrigin: '', listening: LISTENING, isLoopback: true },
+  trustedOrigin: '',
+  listening: LISTENING,
+  isLoopback: true,
   ...change,
 });
 
 describe('addresses', () => {
   test.each<[string, Record<string, string>, Partial<NodeAddress>, panel: string, artifacts: string | undefined]>([
     [
-      'the options stand above all else',
+      'the options override everything else',
       { ServerAddress: 'https://panel.example/', TaskPublicAddress: 'https://files.example/a/' },
       { trustedOrigin: TRUSTED },
       'https://panel.example',
       'https://files.example/a',
     ],
     [
-      'artifacts follow the panel',
+      'links to artifacts use the address of the panel',
       { ServerAddress: 'https://panel.example' },
       {},
       'https://panel.example',
       'https://panel.example',
     ],
-    ['the trusted origin is the default of the panel', {}, { trustedOrigin: TRUSTED }, TRUSTED, TRUSTED],
-    ['the listener on loopback is the last', {}, {}, LISTENING, LISTENING],
-    ['a listener on other interfaces makes no link to an artifact', {}, { isLoopback: false }, LISTENING, undefined],
+    ['the first trusted origin is the default', {}, { trustedOrigin: TRUSTED }, TRUSTED, TRUSTED],
+    ['a listener on loopback is the last resort', {}, {}, LISTENING, LISTENING],
+    [
+      'without a configured address a listener on other interfaces makes no artifact links',
+      {},
+      { isLoopback: false },
+      LISTENING,
+      undefined,
+    ],
   ])('%s', (_name, stored, change, panel, artifacts) => {
     const options = optionsOf(stored);
     expect(serverAddress(options, node(change))).toBe(panel);
     expect(taskPublicAddress(options, node(change))).toBe(artifacts);
   });
 
-  test('what is missing is told with what to set, and nothing once it is set', () => {
+  test('a missing address is reported with its remedy until one is set', () => {
     const remedy = 'set ServerAddress to the address at which people reach the gateway';
     const missing = (stored: Record<string, string>, change: Partial<NodeAddress> = {}) =>
       describeMissingAddress(optionsOf(stored), node(change)) ?? '';

@@ -1,4 +1,4 @@
-/** The settings desk over both databases: what it takes, what it keeps secret, and who follows. */
+/** The settings service on both databases: what it accepts and keeps secret, and other nodes. */
 import { afterEach, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const SECRET = 'a crypto secret of the tests';
 const HOURS = 3_600_000;
 const NODE: NodeAddress = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
 
-type Node = { desk: SettingsService; live: LiveOptions; status(): ReturnType<typeof describeStatus> };
+type Node = { service: SettingsService; live: LiveOptions; status(): ReturnType<typeof describeStatus> };
 type NodeOptions = { secrets?: [string, ...string[]]; syncFrequencyMs?: number; logger?: Logger };
 
 const showStatus = (live: LiveOptions): ReturnType<typeof describeStatus> => {
@@ -46,14 +46,14 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
   const live = createLiveOptions({ store, logger, secretBox, syncFrequencyMs: options.syncFrequencyMs ?? HOURS });
   running.push(live);
   await live.start();
-  const desk = createSettingsService({
+  const service = createSettingsService({
     store,
     secretBox,
     clock: systemClock,
     reload: () => live.reload(),
     rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, NODE)),
   });
-  return { desk, live, status: () => showStatus(live) };
+  return { service, live, status: () => showStatus(live) };
 }
 
 const refusalOf = (secret: string, key: string) =>
@@ -62,29 +62,29 @@ const refusalOf = (secret: string, key: string) =>
 type Changes = Partial<Record<OptionKey, string>>;
 const asList = (changes: Changes) => Object.entries(changes).map(([key, value]) => ({ key, value }));
 
-/** A change that must be taken; gives what it changed. */
-async function put(desk: SettingsService, changes: Changes) {
-  const done = await desk.change(asList(changes));
+/** Makes a change that must succeed; returns what it changed. */
+async function put(service: SettingsService, changes: Changes) {
+  const done = await service.change(asList(changes));
   if (!done.ok) throw new Error(JSON.stringify(done.error));
   return done.value.changed;
 }
 
-/** A change that must be refused; gives the messages. */
-async function refused(desk: SettingsService, changes: Changes): Promise<string[]> {
-  const done = await desk.change(asList(changes));
-  if (done.ok) throw new Error(`taken: ${JSON.stringify(changes)}`);
+/** Makes a change that must be refused; returns the messages. */
+async function refused(service: SettingsService, changes: Changes): Promise<string[]> {
+  const done = await service.change(asList(changes));
+  if (done.ok) throw new Error(`accepted: ${JSON.stringify(changes)}`);
   return done.error.map(({ message }) => message);
 }
 
-const view = async (desk: SettingsService, key: OptionKey): Promise<OptionView | undefined> =>
-  (await desk.list()).find((option) => option.key === key);
+const view = async (service: SettingsService, key: OptionKey): Promise<OptionView | undefined> =>
+  (await service.list()).find((option) => option.key === key);
 
 describeEachStore(
-  'the settings desk',
+  'the settings service',
   (opened) => {
     test('lists every option with its default and its group', async () => {
-      const { desk, live } = await startNode(opened().store);
-      const list = await desk.list();
+      const { service, live } = await startNode(opened().store);
+      const list = await service.list();
       expect(list.map(({ key }) => key)).toEqual([...OPTION_KEYS]);
       for (const option of list) {
         const { type, default: initial } = ruleOf(option.key as OptionKey);
@@ -99,11 +99,11 @@ describeEachStore(
       expect(live.text('GitHubBaseUrl')).toBe('https://github.com');
     });
 
-    test('typed values are there at once, texts in the store', async () => {
+    test('a change is readable as a typed value at once and is stored as text', async () => {
       const { store } = opened();
-      const { desk, live } = await startNode(store);
+      const { service, live } = await startNode(store);
       expect(
-        await put(desk, { SMTPPort: '465', RegisterEnabled: 'true', EmailDomainWhitelist: 'a.example, b.example' }),
+        await put(service, { SMTPPort: '465', RegisterEnabled: 'true', EmailDomainWhitelist: 'a.example, b.example' }),
       ).toEqual([
         { key: 'SMTPPort', before: '587', after: '465' },
         { key: 'RegisterEnabled', before: 'false', after: 'true' },
@@ -119,12 +119,12 @@ describeEachStore(
         ['a.example', 'b.example'],
       ]);
       expect(await store.options.get('SMTPPort')).toBe('465');
-      expect(await put(desk, { SMTPPort: '465' })).toEqual([]);
+      expect(await put(service, { SMTPPort: '465' })).toEqual([]);
     });
 
-    test('several at once: all or none, and each fault by its place', async () => {
-      const { desk } = await startNode(opened().store);
-      const done = await desk.change([
+    test('several changes apply all or none, and each fault names its index', async () => {
+      const { service } = await startNode(opened().store);
+      const done = await service.change([
         { key: 'SystemName', value: 'Ours' },
         { key: 'SMTPPort', value: '0' },
         { key: 'Nothing', value: 'x' },
@@ -135,32 +135,32 @@ describeEachStore(
         [2, 'key'],
         [3, 'key'],
       ]);
-      expect((await view(desk, 'SystemName'))?.value).toBe('Taskgate');
-      await refused(desk, { SystemName: 'Ours', GitHubOAuthEnabled: 'true' });
-      expect((await view(desk, 'SystemName'))?.value).toBe('Taskgate');
+      expect((await view(service, 'SystemName'))?.value).toBe('Taskgate');
+      await refused(service, { SystemName: 'Ours', GitHubOAuthEnabled: 'true' });
+      expect((await view(service, 'SystemName'))?.value).toBe('Taskgate');
     });
 
-    test('a stored value that is not allowed any more counts as none', async () => {
+    test('a stored value that is no longer allowed counts as not set', async () => {
       const { store } = opened();
       await store.options.put('SMTPPort', 'many');
       await store.options.put('RegisterEnabled', 'perhaps');
-      const { desk, live } = await startNode(store);
+      const { service, live } = await startNode(store);
       expect([live.number('SMTPPort'), live.flag('RegisterEnabled')]).toEqual([587, false]);
-      expect((await view(desk, 'SMTPPort'))?.value).toBe('587');
-      await put(desk, { SMTPPort: '25' });
+      expect((await view(service, 'SMTPPort'))?.value).toBe('587');
+      await put(service, { SMTPPort: '25' });
       expect(live.number('SMTPPort')).toBe(25);
     });
 
-    test('stolen database: no secret is in it, nor in any answer or trail', async () => {
+    test('stolen database: no secret is readable in it, in an answer or in the audit log', async () => {
       const { store, databaseUrl, dataDir } = opened();
-      const { desk, live } = await startNode(store);
+      const { service, live } = await startNode(store);
       const secrets = OPTION_KEYS.filter((key) => ruleOf(key).type === 'secret');
       expect(secrets.length).toBe(8);
       const clear = (key: string) => `clear-text-of-${key}`;
-      const changed = await put(desk, Object.fromEntries(secrets.map((key) => [key, clear(key)])) as Changes);
+      const changed = await put(service, Object.fromEntries(secrets.map((key) => [key, clear(key)])) as Changes);
       expect(changed).toEqual(secrets.map((key) => ({ key, before: 'unset', after: 'set' })));
-      expect(JSON.stringify(await desk.list())).not.toContain('clear-text');
-      expect((await desk.list()).filter(({ secret }) => secret).map(({ value }) => value)).toEqual(
+      expect(JSON.stringify(await service.list())).not.toContain('clear-text');
+      expect((await service.list()).filter(({ secret }) => secret).map(({ value }) => value)).toEqual(
         secrets.map(() => '***'),
       );
       expect(live.secret('SMTPToken')).toBe(clear('SMTPToken'));
@@ -176,26 +176,26 @@ describeEachStore(
       }
     });
 
-    test('*** keeps a secret, nothing takes it away', async () => {
+    test('*** keeps a secret, an empty value removes it', async () => {
       const { store } = opened();
-      const { desk, live } = await startNode(store);
-      await put(desk, { SMTPToken: 'first' });
+      const { service, live } = await startNode(store);
+      await put(service, { SMTPToken: 'first' });
       const sealed = await store.options.get('SMTPToken');
-      expect(await put(desk, { SMTPToken: '***', SystemName: 'Ours' })).toEqual([
+      expect(await put(service, { SMTPToken: '***', SystemName: 'Ours' })).toEqual([
         { key: 'SystemName', before: 'Taskgate', after: 'Ours' },
       ]);
       expect(await store.options.get('SMTPToken')).toBe(sealed as string);
-      expect(await put(desk, { SMTPToken: 'second' })).toEqual([{ key: 'SMTPToken', before: 'set', after: 'set' }]);
+      expect(await put(service, { SMTPToken: 'second' })).toEqual([{ key: 'SMTPToken', before: 'set', after: 'set' }]);
       expect(live.secret('SMTPToken')).toBe('second');
-      expect(await put(desk, { SMTPToken: '' })).toEqual([{ key: 'SMTPToken', before: 'set', after: 'unset' }]);
-      expect([live.secret('SMTPToken'), (await view(desk, 'SMTPToken'))?.value]).toEqual(['', '']);
+      expect(await put(service, { SMTPToken: '' })).toEqual([{ key: 'SMTPToken', before: 'set', after: 'unset' }]);
+      expect([live.secret('SMTPToken'), (await view(service, 'SMTPToken'))?.value]).toEqual(['', '']);
     });
 
-    test('changed CRYPTO_SECRET: the secret must be entered again, its feature is off, all else goes on', async () => {
+    test('changed CRYPTO_SECRET: the secret must be entered again and its feature is off, all else works', async () => {
       const { store } = opened();
       const before = await startNode(store);
       const github = { GitHubClientId: 'id', GitHubClientSecret: 'clear', GitHubOAuthEnabled: 'true' };
-      await put(before.desk, github);
+      await put(before.service, github);
       expect(before.status().github_oauth).toBe(true);
 
       const warnings: unknown[] = [];
@@ -203,19 +203,19 @@ describeEachStore(
       const after = await startNode(store, { secrets: ['another crypto secret'], logger });
       expect(JSON.stringify(warnings)).toContain('GitHubClientSecret');
       expect(JSON.stringify(warnings)).not.toContain('clear');
-      expect(await view(after.desk, 'GitHubClientSecret')).toMatchObject({ value: '***', unreadable: true });
+      expect(await view(after.service, 'GitHubClientSecret')).toMatchObject({ value: '***', unreadable: true });
       expect([after.live.secret('GitHubClientSecret'), after.status().github_oauth]).toEqual(['', false]);
 
-      // What was broken before is no reason to refuse another change of the same provider.
-      await put(after.desk, { GitHubClientId: 'other', SystemName: 'Ours' });
-      await put(after.desk, { GitHubOAuthEnabled: 'false' });
-      const [message] = await refused(after.desk, { GitHubOAuthEnabled: 'true' });
-      expect(message).toContain('no CRYPTO_SECRET opens the stored GitHubClientSecret: enter it again');
-      expect(await put(after.desk, { GitHubClientSecret: 'anew', GitHubOAuthEnabled: 'true' })).toEqual([
+      // What was missing before does not block another change of the same provider.
+      await put(after.service, { GitHubClientId: 'other', SystemName: 'Ours' });
+      await put(after.service, { GitHubOAuthEnabled: 'false' });
+      const [message] = await refused(after.service, { GitHubOAuthEnabled: 'true' });
+      expect(message).toContain('no CRYPTO_SECRET decrypts the stored GitHubClientSecret: enter it again');
+      expect(await put(after.service, { GitHubClientSecret: 'anew', GitHubOAuthEnabled: 'true' })).toEqual([
         { key: 'GitHubClientSecret', before: 'unreadable', after: 'set' },
         { key: 'GitHubOAuthEnabled', before: 'false', after: 'true' },
       ]);
-      expect([(await view(after.desk, 'GitHubClientSecret'))?.unreadable, after.status().github_oauth]).toEqual([
+      expect([(await view(after.service, 'GitHubClientSecret'))?.unreadable, after.status().github_oauth]).toEqual([
         undefined,
         true,
       ]);
@@ -239,70 +239,73 @@ describeEachStore(
       ['TelegramOAuthEnabled', { TelegramBotName: 'gate_bot', TelegramBotToken: '1:key' }, 'telegram_oauth'],
       ['WeChatAuthEnabled', { WeChatServerAddress: 'https://wx.example', WeChatServerToken: 'key' }, 'wechat_login'],
     ];
-    test.each(NEEDS)('%s needs what it needs, and keeps it', async (feature, given, status) => {
-      const node = await startNode(opened().store);
-      const { desk } = node;
-      const told = () => (status === undefined ? undefined : (node.status() as Record<string, unknown>)[status]);
-      const keys = Object.keys(given) as OptionKey[];
-      await put(desk, Object.fromEntries(keys.map((key) => [key, ''])) as Changes);
-      const all = keys.map((key) => `${key}`).join(' and ');
-      expect(await refused(desk, { [feature]: 'true' })).toEqual([`Set ${all} before ${feature} is switched on.`]);
-      for (const key of keys) {
-        const others = Object.fromEntries(Object.entries({ ...given, [key]: '' })) as Changes;
-        expect(await refused(desk, { ...others, [feature]: 'true' })).toEqual([
-          `Set ${key} before ${feature} is switched on.`,
-        ]);
-      }
-      if (status !== undefined) expect(told()).toBe(false);
+    test.each(NEEDS)(
+      '%s cannot be switched on without its requirements, nor lose them while on',
+      async (feature, given, status) => {
+        const node = await startNode(opened().store);
+        const { service } = node;
+        const shown = () => (status === undefined ? undefined : (node.status() as Record<string, unknown>)[status]);
+        const keys = Object.keys(given) as OptionKey[];
+        await put(service, Object.fromEntries(keys.map((key) => [key, ''])) as Changes);
+        const all = keys.map((key) => `${key}`).join(' and ');
+        expect(await refused(service, { [feature]: 'true' })).toEqual([`Set ${all} before ${feature} is switched on.`]);
+        for (const key of keys) {
+          const others = Object.fromEntries(Object.entries({ ...given, [key]: '' })) as Changes;
+          expect(await refused(service, { ...others, [feature]: 'true' })).toEqual([
+            `Set ${key} before ${feature} is switched on.`,
+          ]);
+        }
+        if (status !== undefined) expect(shown()).toBe(false);
 
-      await put(desk, { ...given, [feature]: 'true' });
-      if (status !== undefined) expect(told()).toBe(true);
-      for (const key of keys) {
-        const [message] = await refused(desk, { [key]: '' });
-        expect(message).toBe(`${feature} is on and needs ${key}: switch it off first.`);
-      }
-      await put(desk, { ...(Object.fromEntries(keys.map((key) => [key, ''])) as Changes), [feature]: 'false' });
-      if (status !== undefined) expect(told()).toBe(false);
-    });
+        await put(service, { ...given, [feature]: 'true' });
+        if (status !== undefined) expect(shown()).toBe(true);
+        for (const key of keys) {
+          const [message] = await refused(service, { [key]: '' });
+          expect(message).toBe(`${feature} is on and needs ${key}: switch it off first.`);
+        }
+        await put(service, { ...(Object.fromEntries(keys.map((key) => [key, ''])) as Changes), [feature]: 'false' });
+        if (status !== undefined) expect(shown()).toBe(false);
+      },
+    );
 
-    test('mail: an account needs its password while codes are mailed; one TLS mode at a time', async () => {
-      const { desk } = await startNode(opened().store);
-      await put(desk, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
-      expect(await refused(desk, { SMTPAccount: 'gate' })).toEqual([
+    test('mail: an account needs a password while codes are mailed, and the TLS modes exclude each other', async () => {
+      const { service } = await startNode(opened().store);
+      await put(service, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
+      expect(await refused(service, { SMTPAccount: 'gate' })).toEqual([
         'EmailVerificationEnabled is on and needs SMTPToken: switch it off first.',
       ]);
-      await put(desk, { SMTPAccount: 'gate', SMTPToken: 'key', SMTPSSLEnabled: 'true' });
-      const [message] = await refused(desk, { SMTPStartTLSEnabled: 'true' });
+      await put(service, { SMTPAccount: 'gate', SMTPToken: 'key', SMTPSSLEnabled: 'true' });
+      const [message] = await refused(service, { SMTPStartTLSEnabled: 'true' });
       expect(message).toContain('exclude each other');
-      await put(desk, { SMTPSSLEnabled: 'false', SMTPStartTLSEnabled: 'true', SMTPToken: 'again' });
+      await put(service, { SMTPSSLEnabled: 'false', SMTPStartTLSEnabled: 'true', SMTPToken: 'again' });
     });
 
-    test('registration is closed, not unchecked, when a check cannot take place', async () => {
+    test('registration closes when its challenge is on but cannot work', async () => {
       const { store } = opened();
       const before = await startNode(store);
       const given: Changes = { TurnstileSiteKey: 'site', TurnstileSecretKey: 'key', TurnstileCheckEnabled: 'true' };
-      await put(before.desk, { RegisterEnabled: 'true', ...given });
+      await put(before.service, { RegisterEnabled: 'true', ...given });
       expect(before.status()).toMatchObject({ register_enabled: true, turnstile_check: true });
       const after = await startNode(store, { secrets: ['another crypto secret'] });
       expect(after.status()).toMatchObject({ register_enabled: false, turnstile_check: true });
-      // A forgotten password has a challenge before it too: it is not left out.
+      // Resetting a password needs the challenge too: it is not skipped.
       expect(authSettings(after.live, NODE).challenge).toBe('unusable');
     });
 
-    test('registration that programs can use without end is worth a word', async () => {
-      const { desk, live } = await startNode(opened().store);
+    test('open registration without challenge or mailed code is a risk', async () => {
+      const { service, live } = await startNode(opened().store);
       const risks = () => describeRisks(authSettings(live, NODE));
       expect(risks()).toEqual([]);
-      await put(desk, { RegisterEnabled: 'true' });
+      await put(service, { RegisterEnabled: 'true' });
       expect(risks()).toEqual([expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled')]);
-      await put(desk, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
+      await put(service, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
       expect(risks()).toEqual([]);
     });
 
-    test('root is not locked out: passwords go off only while there is another way in', async () => {
+    test('root lockout: passwords can be switched off only while root has another sign-in method', async () => {
       const { store } = opened();
-      const { desk, live } = await startNode(store);
-      const LOCKED = [expect.stringContaining('Root could not sign in any more')];
+      const { service, live } = await startNode(store);
+      const LOCKED = [expect.stringContaining('Root could no longer sign in')];
       const root = await addUser(store, 0, { role: 100 });
       const other = await addUser(store);
       const addPasskey = (userId: number, rpId: string) =>
@@ -318,35 +321,35 @@ describeEachStore(
           createdAt: 1,
         });
       const off: Changes = { PasswordLoginEnabled: 'false' };
-      expect(await refused(desk, off)).toEqual(LOCKED);
+      expect(await refused(service, off)).toEqual(LOCKED);
       await addPasskey(other.id, 'localhost');
       await addPasskey(root.id, 'elsewhere.example');
-      expect(await refused(desk, off)).toEqual(LOCKED);
+      expect(await refused(service, off)).toEqual(LOCKED);
 
-      // An address is an identity, but no way in.
+      // An email address is an identity, but not a sign-in method.
       await store.identities.claim({ provider: 'email', subject: 'r@example.org', userId: root.id, createdAt: 1 });
       await store.identities.claim({ provider: 'github', subject: '42', userId: root.id, createdAt: 1 });
-      expect(await refused(desk, off)).toEqual(LOCKED);
+      expect(await refused(service, off)).toEqual(LOCKED);
       const github: Changes = { GitHubClientId: 'id', GitHubClientSecret: 'key', GitHubOAuthEnabled: 'true' };
-      await put(desk, { ...github, ...off });
+      await put(service, { ...github, ...off });
       expect(live.flag('PasswordLoginEnabled')).toBe(false);
-      expect(await refused(desk, { GitHubOAuthEnabled: 'false' })).toEqual(LOCKED);
+      expect(await refused(service, { GitHubOAuthEnabled: 'false' })).toEqual(LOCKED);
 
       await addPasskey(root.id, 'localhost');
-      await put(desk, { GitHubOAuthEnabled: 'false' });
-      expect(await refused(desk, { 'passkey.enabled': 'false' })).toEqual(LOCKED);
-      expect(await refused(desk, { ServerAddress: 'https://moved.example' })).toEqual(LOCKED);
-      await put(desk, { PasswordLoginEnabled: 'true', 'passkey.enabled': 'false' });
+      await put(service, { GitHubOAuthEnabled: 'false' });
+      expect(await refused(service, { 'passkey.enabled': 'false' })).toEqual(LOCKED);
+      expect(await refused(service, { ServerAddress: 'https://moved.example' })).toEqual(LOCKED);
+      await put(service, { PasswordLoginEnabled: 'true', 'passkey.enabled': 'false' });
     });
 
-    test('root is not locked out by two changes at once: passwords here, the provider there', async () => {
+    test('root lockout race: switching off passwords and the last provider at once fails for one of them', async () => {
       const { store } = opened();
-      const { desk } = await startNode(store);
+      const { service } = await startNode(store);
       const root = await addUser(store, 0, { role: 100 });
       const box = createSecretBox([SECRET]);
       const settingsOf = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
         authSettings(readOptions(stored, box), NODE);
-      // A node that no notice has reached yet.
+      // A node whose replica of the options is out of date.
       const { oauth } = openAuth(store, {
         settings: () => settingsOf([]),
         settingsIn: async (tx) => settingsOf(await tx.options.all()),
@@ -361,14 +364,14 @@ describeEachStore(
       });
       await store.identities.claim({ provider: slug, subject: '42', userId: root.id, createdAt: 1 });
 
-      await put(desk, { PasswordLoginEnabled: 'false' });
+      await put(service, { PasswordLoginEnabled: 'false' });
       await expect(oauth.providers.update(id, { enabled: false })).rejects.toMatchObject({ code: 'auth.last_way_in' });
 
       for (let round = 0; round < 5; round += 1) {
-        await put(desk, { PasswordLoginEnabled: 'true' });
+        await put(service, { PasswordLoginEnabled: 'true' });
         await oauth.providers.update(id, { enabled: true });
         await Promise.allSettled([
-          desk.change(asList({ PasswordLoginEnabled: 'false' })),
+          service.change(asList({ PasswordLoginEnabled: 'false' })),
           oauth.providers.update(id, { enabled: false }),
         ]);
         const byPassword = settingsOf(await store.options.all()).passwordLogin;
@@ -387,33 +390,33 @@ describeEachStore(
       ['WeChatServerToken', 'WeChatServerAddress', 'https://wx.example', 'https://evil.example'],
     ];
     test.each(HOSTS)(
-      'exfiltration: %s goes to no address for which nobody entered it (%s)',
+      'exfiltration: %s is not sent to a changed address until it is entered again (%s)',
       async (secret, address, here, there) => {
-        const { desk, live } = await startNode(opened().store);
-        await put(desk, { [secret]: 'clear', [address]: here });
+        const { service, live } = await startNode(opened().store);
+        await put(service, { [secret]: 'clear', [address]: here });
         const refusal = refusalOf(secret, address);
-        expect(await refused(desk, { [address]: there })).toEqual([refusal]);
-        expect(await refused(desk, { [address]: there, [secret]: '***' })).toEqual([refusal]);
-        // Not by way of none either.
-        if (ruleOf(address).default === '') expect(await refused(desk, { [address]: '' })).toEqual([refusal]);
+        expect(await refused(service, { [address]: there })).toEqual([refusal]);
+        expect(await refused(service, { [address]: there, [secret]: '***' })).toEqual([refusal]);
+        // Emptying the address first does not help either.
+        if (ruleOf(address).default === '') expect(await refused(service, { [address]: '' })).toEqual([refusal]);
         expect(live.text(address as 'SMTPServer')).toBe(here);
-        // A path of its own may be somebody else's.
-        if (here.startsWith('https')) expect(await refused(desk, { [address]: `${here}/more` })).toEqual([refusal]);
-        await put(desk, { [address]: there, [secret]: 'entered again' });
-        await put(desk, { [address]: here, [secret]: '' });
+        // Another path may belong to somebody else.
+        if (here.startsWith('https')) expect(await refused(service, { [address]: `${here}/more` })).toEqual([refusal]);
+        await put(service, { [address]: there, [secret]: 'entered again' });
+        await put(service, { [address]: here, [secret]: '' });
       },
     );
 
-    test('exfiltration: an endpoint of its own leads the secret of OpenID Connect elsewhere too', async () => {
-      const { desk } = await startNode(opened().store);
-      await put(desk, { 'oidc.client_secret': 'clear', 'oidc.well_known': 'https://id.example/.well-known' });
-      expect(await refused(desk, { 'oidc.token_endpoint': 'https://evil.example/token' })).toHaveLength(1);
-      await put(desk, { 'oidc.token_endpoint': 'https://id.example/token', 'oidc.client_secret': 'again' });
-      // The access token that the secret buys is sent to this one, and the document names the keys
-      // that vouch for people.
-      expect(await refused(desk, { 'oidc.user_info_endpoint': 'https://evil.example/me' })).toHaveLength(1);
-      expect(await refused(desk, { 'oidc.well_known': 'https://login.example/.well-known' })).toHaveLength(1);
-      expect(await refused(desk, { 'oidc.token_endpoint': '' })).toHaveLength(1);
+    test('exfiltration: a changed OpenID Connect endpoint needs the client secret again', async () => {
+      const { service } = await startNode(opened().store);
+      await put(service, { 'oidc.client_secret': 'clear', 'oidc.well_known': 'https://id.example/.well-known' });
+      expect(await refused(service, { 'oidc.token_endpoint': 'https://evil.example/token' })).toHaveLength(1);
+      await put(service, { 'oidc.token_endpoint': 'https://id.example/token', 'oidc.client_secret': 'again' });
+      // The user info endpoint receives the access token, and the discovery document names the keys
+      // that sign identities.
+      expect(await refused(service, { 'oidc.user_info_endpoint': 'https://evil.example/me' })).toHaveLength(1);
+      expect(await refused(service, { 'oidc.well_known': 'https://login.example/.well-known' })).toHaveLength(1);
+      expect(await refused(service, { 'oidc.token_endpoint': '' })).toHaveLength(1);
     });
 
     test.each<[OptionKey, string]>([
@@ -421,32 +424,29 @@ describeEachStore(
       ['SMTPSSLEnabled', 'true'],
       ['SMTPStartTLSEnabled', 'false'],
       ['SMTPInsecureSkipVerify', 'true'],
-    ])(
-      "exfiltration: %s %s does not send the mail server's password where nobody entered it for",
-      async (key, value) => {
-        const { desk, live } = await startNode(opened().store);
-        const server = { SMTPServer: 'mail.example', SMTPPort: '587', SMTPStartTLSEnabled: 'true' };
-        await put(desk, { ...server, SMTPToken: 'clear', SMTPAccount: 'gate' });
-        const change = { [key]: value, ...(key === 'SMTPSSLEnabled' ? { SMTPStartTLSEnabled: 'false' } : {}) };
-        expect(await refused(desk, change)).toEqual([refusalOf('SMTPToken', key)]);
-        expect(await refused(desk, { ...change, SMTPToken: '***' })).toHaveLength(1);
-        expect(authSettings(live, NODE).mail ?? null).toBeNull();
-        expect([live.text('SMTPServer'), live.number('SMTPPort')]).toEqual(['mail.example', 587]);
-        // The account and the sender name no other server.
-        await put(desk, { SMTPAccount: 'other', SMTPFrom: 'gate@mail.example' });
-        await put(desk, { ...change, SMTPToken: 'entered again' });
-      },
-    );
-
-    test('another spelling of an address is the same address', async () => {
-      const { desk } = await startNode(opened().store);
-      await put(desk, { WeChatServerToken: 'clear', WeChatServerAddress: 'https://wx.example/a' });
-      await put(desk, { WeChatServerAddress: 'https://WX.example:443/a/' });
+    ])('exfiltration: %s %s does not send the mail password to another server or without TLS', async (key, value) => {
+      const { service, live } = await startNode(opened().store);
+      const server = { SMTPServer: 'mail.example', SMTPPort: '587', SMTPStartTLSEnabled: 'true' };
+      await put(service, { ...server, SMTPToken: 'clear', SMTPAccount: 'gate' });
+      const change = { [key]: value, ...(key === 'SMTPSSLEnabled' ? { SMTPStartTLSEnabled: 'false' } : {}) };
+      expect(await refused(service, change)).toEqual([refusalOf('SMTPToken', key)]);
+      expect(await refused(service, { ...change, SMTPToken: '***' })).toHaveLength(1);
+      expect(authSettings(live, NODE).mail ?? null).toBeNull();
+      expect([live.text('SMTPServer'), live.number('SMTPPort')]).toEqual(['mail.example', 587]);
+      // A changed account or sender sends the password nowhere else.
+      await put(service, { SMTPAccount: 'other', SMTPFrom: 'gate@mail.example' });
+      await put(service, { ...change, SMTPToken: 'entered again' });
     });
 
-    test('account takeover: identities do not go to the people of another provider, unless root says so', async () => {
+    test('another spelling of the same address does not count as a change of address', async () => {
+      const { service } = await startNode(opened().store);
+      await put(service, { WeChatServerToken: 'clear', WeChatServerAddress: 'https://wx.example/a' });
+      await put(service, { WeChatServerAddress: 'https://WX.example:443/a/' });
+    });
+
+    test('account takeover: a provider with bound identities moves to another address only with force', async () => {
       const { store } = opened();
-      const { desk } = await startNode(store);
+      const { service } = await startNode(store);
       const [one, two] = [await addUser(store), await addUser(store)];
       const moves: [OptionKey, string, string][] = [
         ['GitHubBaseUrl', 'github', 'https://evil.example'],
@@ -461,30 +461,30 @@ describeEachStore(
       ];
       for (const [key, provider, value] of moves) {
         const { default: initial } = ruleOf(key);
-        await put(desk, { [key]: value });
-        await put(desk, { [key]: initial });
+        await put(service, { [key]: value });
+        await put(service, { [key]: initial });
         for (const { id } of [one, two]) {
           await store.identities.claim({ provider, subject: `${provider}-${id}`, userId: id, createdAt: 1 });
         }
-        const [message] = await refused(desk, { [key]: value });
+        const [message] = await refused(service, { [key]: value });
         expect(message).toStartWith(`2 identities are bound at ${provider}.`);
-        await put(desk, { [key]: initial === '' ? '' : `${initial}/`, SystemName: key });
-        expect((await desk.change([{ key, value }], { force: true })).ok).toBe(true);
+        await put(service, { [key]: initial === '' ? '' : `${initial}/`, SystemName: key });
+        expect((await service.change([{ key, value }], { force: true })).ok).toBe(true);
         await store.identities.release(one.id, provider);
         await store.identities.release(two.id, provider);
       }
     });
 
-    test('race: a provider is never on without its id, whichever of two nodes is first', async () => {
+    test('race: with concurrent changes on two nodes a provider is never on without its client id', async () => {
       const { store, openAnother } = opened();
       const nodes = [await startNode(store), await startNode(await openAnother())] as const;
-      await put(nodes[0].desk, { GitHubClientSecret: 'key' });
+      await put(nodes[0].service, { GitHubClientSecret: 'key' });
       for (let round = 0; round < 15; round++) {
-        await put(nodes[0].desk, { GitHubOAuthEnabled: 'false' });
-        await put(nodes[0].desk, { GitHubClientId: 'id' });
+        await put(nodes[0].service, { GitHubOAuthEnabled: 'false' });
+        await put(nodes[0].service, { GitHubClientId: 'id' });
         const done = await Promise.all([
-          nodes[0].desk.change([{ key: 'GitHubOAuthEnabled', value: 'true' }]),
-          nodes[1].desk.change([{ key: 'GitHubClientId', value: '' }]),
+          nodes[0].service.change([{ key: 'GitHubOAuthEnabled', value: 'true' }]),
+          nodes[1].service.change([{ key: 'GitHubClientId', value: '' }]),
         ]);
         expect(done.filter(({ ok }) => ok).length).toBe(1);
         const [on, id] = await Promise.all([
@@ -499,11 +499,11 @@ describeEachStore(
 );
 
 describeEachStore('another node', (opened) => {
-  test('follows at once when it is told, and by itself when it is not', async () => {
+  test('follows a published change at once, and finds an unpublished one at the next sync', async () => {
     const { store, databaseUrl, openAnother } = opened();
     const one = await startNode(store);
     const slow = await startNode(databaseUrl ? await openAnother() : store);
-    await put(one.desk, { SystemName: 'Ours', SMTPToken: 'key' });
+    await put(one.service, { SystemName: 'Ours', SMTPToken: 'key' });
     await until(() => slow.live.text('SystemName') === 'Ours' && slow.live.secret('SMTPToken') === 'key');
 
     const quick = await startNode(await openAnother(), { syncFrequencyMs: 50 });

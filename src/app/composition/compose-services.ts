@@ -70,7 +70,7 @@ export function composeServices(foundation: Foundation): DomainServices {
     logger,
     secretBox,
     syncFrequencyMs,
-    onReading: () => warnOfRisks(authSettings(options, node)),
+    onRead: () => warnOfRisks(authSettings(options, node)),
   });
   const billing = createBilling({
     store,

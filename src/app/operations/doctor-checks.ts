@@ -104,7 +104,7 @@ async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Findi
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET opens the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { channels: lost.map((channel) => channel.id) },
   };
 }
@@ -115,7 +115,7 @@ async function examineOptions(store: Store, secretBox: SecretBox): Promise<Findi
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET opens the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { options },
   };
 }
@@ -137,7 +137,7 @@ async function examineProviders(store: Store, secretBox: SecretBox): Promise<Fin
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET opens the client secrets of the added providers ${slugs.join(', ')}, through which nobody signs in: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the client secrets of the added providers ${slugs.join(', ')}, through which nobody signs in: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { providers: slugs },
   };
 }
@@ -164,7 +164,7 @@ async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Fin
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET opens the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator takes their second factor off`,
+    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator takes their second factor off`,
     details: { users: lost },
   };
 }
@@ -184,7 +184,7 @@ async function examineWebhooks(store: Store, secretBox: SecretBox): Promise<Find
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET opens the webhook secrets of API keys ${named.join(', ')}${more}, whose notices cannot be signed: their owners make new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose notices cannot be signed: their owners make new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { api_keys: lost.map(({ id }) => id) },
   };
 }

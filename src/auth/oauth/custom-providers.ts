@@ -181,5 +181,5 @@ const withoutUndefined = (change: ProviderChange): Partial<ProviderFields> =>
 const rootLockedOut = () =>
   authErrors.last_way_in({
     message:
-      'Root could not sign in any more: while nobody signs in with a password, a root account needs a passkey or an identity of a provider that is switched on.',
+      'Root could no longer sign in: while nobody signs in with a password, a root account needs a passkey or an identity of a provider that is switched on.',
   });

@@ -1,9 +1,7 @@
 import { isObject, parseJson } from '../../kernel/index.ts';
 import { boolean, integer, json, type OptionRules } from './option-rule.ts';
 
-/**
- * Most requests that a limit of model requests can name: each success up to it is kept as a time.
- */
+/** The ceiling of every count below: the limit stores one timestamp for each success. */
 const MAX_MODEL_REQUESTS = 1_000_000;
 const MINUTES_OF_A_DAY = 1440;
 const MAX_GROUPS = 1000;
@@ -14,14 +12,14 @@ const isModelLimit = (value: unknown): boolean =>
   value.every((count, i) => Number.isInteger(count) && count >= i && count <= MAX_MODEL_REQUESTS);
 
 export const limitOptions = {
-  /** Whether the submissions of each user are counted at all. */
+  /** Whether submissions are limited for each user. */
   ModelRequestRateLimitEnabled: { proof: 'none', ...boolean(false) },
   ModelRequestRateLimitDurationMinutes: { proof: 'none', ...integer(1, 1, MINUTES_OF_A_DAY) },
-  /** Submissions of a user within that time, failed ones included; 0: any number. */
+  /** Submissions of a user within that time, failed ones included; 0: no limit. */
   ModelRequestRateLimitCount: { proof: 'none', ...integer(0, 0, MAX_MODEL_REQUESTS) },
-  /** Submissions of a user within that time that succeed. */
+  /** Successful submissions of a user within that time. */
   ModelRequestRateLimitSuccessCount: { proof: 'none', ...integer(1000, 1, MAX_MODEL_REQUESTS) },
-  /** Other numbers for a group: its name to [all, successful]. */
+  /** Limits of single groups: name to [all, successful]. */
   ModelRequestRateLimitGroup: {
     proof: 'none',
     ...json('{}', (value) => {

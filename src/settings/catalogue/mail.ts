@@ -16,7 +16,7 @@ export const mailOptions = {
   },
   /** 587 with STARTTLS, 465 with TLS from the first byte. */
   SMTPPort: { proof: 'settings.security', ...integer(587, 1, 65_535) },
-  /** The name to log in with; nothing: the server takes mail without. */
+  /** The user name. Empty: the server accepts mail without a login. */
   SMTPAccount: { proof: 'settings.security', ...text('') },
   SMTPToken: { proof: 'settings.security', ...secret('the password of SMTPAccount') },
   /** The sender of all mails. */
@@ -30,10 +30,10 @@ export const mailOptions = {
   },
   /** TLS from the first byte. */
   SMTPSSLEnabled: { proof: 'settings.security', ...boolean(false) },
-  /** Plain at first, and nothing is sent before TLS has begun. */
+  /** STARTTLS is required: nothing is sent before TLS has begun. */
   SMTPStartTLSEnabled: { proof: 'settings.security', ...boolean(false) },
-  /** Takes any certificate: for servers of one's own with a certificate of one's own. */
+  /** Accepts any certificate: for own servers with self-signed certificates. */
   SMTPInsecureSkipVerify: { proof: 'settings.security', ...boolean(false) },
-  /** AUTH LOGIN even where the server does not offer it. */
+  /** Uses AUTH LOGIN even if the server does not offer it. */
   SMTPForceAuthLogin: { proof: 'settings.security', ...boolean(false) },
 } satisfies OptionRules;

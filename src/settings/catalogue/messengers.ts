@@ -15,9 +15,9 @@ export const telegramOptions = {
 
 export const wechatOptions = {
   WeChatAuthEnabled: { proof: 'settings.security', ...boolean(false) },
-  /** The server that tells whose code a code is. */
+  /** The server that resolves a code to a WeChat user. */
   WeChatServerAddress: { proof: 'settings.security', ...baseAddress('') },
   WeChatServerToken: { proof: 'settings.security', ...secret('the token of the WeChat server') },
-  /** The picture to scan. */
+  /** The QR code that people scan. */
   WeChatAccountQRCodeImageURL: { proof: 'settings.security', ...endpoint('') },
 } satisfies OptionRules;

@@ -12,7 +12,7 @@ import { pluginOptions } from './plugins.ts';
 import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './providers.ts';
 import { signInOptions } from './sign-in.ts';
 
-/** The groups as the panel shows them. */
+/** The groups in which the panel shows the options. */
 const GROUPS = {
   gateway: gatewayOptions,
   sign_in: signInOptions,
@@ -31,7 +31,7 @@ const GROUPS = {
   legal: legalOptions,
 };
 
-/** Every option that exists; no other key can be written. */
+/** Every option. No other key can be written. */
 export const OPTION_CATALOGUE = {
   ...gatewayOptions,
   ...signInOptions,
@@ -62,17 +62,14 @@ export type ChoiceOf<Key extends KeyOf<'choice'>> =
 
 export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
 
-/**
- * Options of former versions, each with what to use instead. Rows of theirs in a database are
- * passed over.
- */
+/** Options of former versions, each with its replacement. Their rows in a database are ignored. */
 const REMOVED = new Map([
   ['SelfUseModeEnabled', 'It had no effect. billing.unpriced says who may use models without a price.'],
   ['DemoSiteEnabled', 'It had no effect. Leave it out.'],
 ]);
 
-/** Why an option that once existed cannot be set; undefined for what never was one. */
-export const reportRemoved = (key: string): string | undefined => {
+/** Why a removed option cannot be set; undefined for a key that never was an option. */
+export const describeRemoved = (key: string): string | undefined => {
   const instead = REMOVED.get(key);
   return instead === undefined ? undefined : `The option ${key} was removed. ${instead}`;
 };
@@ -87,7 +84,7 @@ const GROUP_OF = new Map<string, string>(
 
 export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
 
-/** Groups whose settings can be tried, and what POST /api/option/test calls them. */
+/** Groups that can be tried, with their name in `POST /api/option/test`. */
 const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
   ['mail', 'smtp'],
   ['oidc', 'oidc'],

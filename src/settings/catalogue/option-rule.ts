@@ -1,39 +1,28 @@
 import { isIP } from 'node:net';
 import type { OptionProof } from '../types.ts';
 
-/**
- * What a value is; all are stored and sent as texts. A list is its entries with commas between
- * them.
- */
+/** All values are stored and sent as text. A list is its entries, separated by commas. */
 export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
 
-/**
- * `min` and `max` of an integer; characters of a text, entries of a list; a text of several lines.
- */
+/** What a form can check before it sends: an integer's range, a text's length, a list's size. */
 export type OptionBounds = { min?: number; max?: number; max_length?: number; max_items?: number; multiline?: true };
 
-/**
- * An entry of the catalogue. Each says which proof it takes: there is no default that a new one
- * could fall under.
- */
+/** An entry of the catalogue. `proof` has no default, so that each new option decides on it. */
 export type OptionRule<Type extends OptionType = OptionType, Choice extends string = string> = OptionKind<
   Type,
   Choice
 > & { readonly proof: OptionProof };
 export type OptionRules = Readonly<Record<string, OptionRule>>;
 
-/** What values a setting takes. */
+/** The values that an option accepts. */
 export type OptionKind<Type extends OptionType = OptionType, Choice extends string = string> = {
   readonly type: Type;
   readonly default: string;
   /** The values of a `choice`. */
   readonly choices?: readonly Choice[];
-  /** What a form can hold the value to before it is sent. */
+  /** What a form can check before it sends the value. */
   readonly bounds?: OptionBounds;
-  /**
-   * `undefined` for a value that is allowed, else what it must be: it completes "The value of …
-   * must be".
-   */
+  /** `undefined` if the value is allowed; else the end of the sentence "The value of … must be". */
   check(value: string): string | undefined;
 };
 
@@ -42,12 +31,12 @@ const MAX_URL = 500;
 const MAX_SECRET = 1000;
 const MAX_DOMAIN = 253;
 
-const unless = (good: boolean, wanted: string): string | undefined => (good ? undefined : wanted);
+const unless = (valid: boolean, wanted: string): string | undefined => (valid ? undefined : wanted);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** One line of text, by default of any kind; `wanted` says the rule that `allows` keeps. */
+/** One line of text. `allows` restricts it further; `wanted` describes that restriction. */
 export const text = (
   initial: string,
   allows: (value: string) => boolean = () => true,
@@ -59,11 +48,11 @@ export const text = (
   check: (value) => unless(value.length <= MAX_TEXT && !CONTROL.test(value) && allows(value), wanted),
 });
 
-/** What a provider hands out to be copied: an id, a site key. */
+/** An id or a site key, copied from a provider. */
 export const identifier = (what: string): OptionKind<'text'> =>
   text('', (value) => /^[!-~]*$/.test(value), `${what}, without spaces and at most ${MAX_TEXT} characters, or nothing`);
 
-/** A text of many lines. */
+/** A text of several lines. */
 export const longText = (maximum: number): OptionKind<'text'> => ({
   type: 'text',
   default: '',
@@ -103,12 +92,19 @@ export const choice = <const Choice extends string>(
     ),
 });
 
-export const list = (
-  initial: readonly string[],
-  maximum: number,
-  allows: (entry: string) => boolean,
-  wanted: string,
-): OptionKind<'list'> => ({
+export const list = ({
+  initial = [],
+  maximum,
+  allows,
+  wanted,
+}: {
+  initial?: readonly string[];
+  /** Entries. */
+  maximum: number;
+  allows: (entry: string) => boolean;
+  /** Describes the entries: "a comma list of at most 20 …". */
+  wanted: string;
+}): OptionKind<'list'> => ({
   type: 'list',
   default: initial.join(','),
   bounds: { max_items: maximum },
@@ -121,10 +117,7 @@ export const list = (
   },
 });
 
-/**
- * The entries of a list; nothing between two commas is an entry of its own, and refused by every
- * rule.
- */
+/** The entries of a list. Two commas in a row enclose an empty entry, which every rule refuses. */
 export const splitList = (value: string): string[] =>
   value === '' ? [] : value.split(',').map((entry) => entry.trim());
 
@@ -134,7 +127,7 @@ export const json = (initial: string, check: (value: string) => string | undefin
   check,
 });
 
-/** Sealed in the store and never shown again. */
+/** Encrypted in the store and never shown again. */
 export const secret = (what: string): OptionKind<'secret'> => ({
   type: 'secret',
   default: '',
@@ -146,14 +139,14 @@ export const secret = (what: string): OptionKind<'secret'> => ({
     ),
 });
 
-const isAddress = (value: string, mayAsk: boolean): boolean => {
+const isAddress = (value: string, allowsQuery: boolean): boolean => {
   if (value.length > MAX_URL || !/^https?:\/\/[^\s\\#]+$/i.test(value) || CONTROL.test(value)) return false;
   if (!URL.canParse(value)) return false;
   const { username, password } = new URL(value);
-  return username === '' && password === '' && (mayAsk || !value.includes('?'));
+  return username === '' && password === '' && (allowsQuery || !value.includes('?'));
 };
 
-/** An address that others are made from, by adding a path. */
+/** An address to which paths are appended. */
 export const baseAddress = (initial: string): OptionKind<'url'> => ({
   type: 'url',
   default: initial,
@@ -165,7 +158,7 @@ export const baseAddress = (initial: string): OptionKind<'url'> => ({
     ),
 });
 
-/** An address that is used as it stands. */
+/** An address that is used unchanged; it may have a query. */
 export const endpoint = (initial: string): OptionKind<'url'> => ({
   type: 'url',
   default: initial,
@@ -179,18 +172,18 @@ export const endpoint = (initial: string): OptionKind<'url'> => ({
 
 const DOMAIN_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** A host name in the form that browsers give it; what ends in a number is an address to them. */
+/** A host name as browsers write it. They take a name that ends in a number for an IP address. */
 export const isDomain = (value: string): boolean => {
   const labels = value.split('.');
   const isName = labels.every((label) => DOMAIN_LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '');
   return isName && value.length <= MAX_DOMAIN;
 };
 
-/** A machine as it is named in a network, services of containers (`mail_server`) included. */
+/** An IP address or a host name, container names with underscores (`mail_server`) included. */
 export const isHost = (value: string): boolean =>
   isIP(value) !== 0 || (value.length <= MAX_DOMAIN && /^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$/.test(value));
 
-/** Exactly what a browser sends as `Origin` from a page of a named host. */
+/** Exactly what a browser sends as `Origin`, for a host with a name. */
 export const isOrigin = (value: string): boolean => {
   if (!/^https?:/.test(value) || !URL.canParse(value)) return false;
   const { origin, hostname } = new URL(value);

@@ -3,7 +3,7 @@ import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from '
 import { json, type OptionRules } from './option-rule.ts';
 
 export const pluginOptions = {
-  /** Where the panel's marketplace looks for plugins. */
+  /** The marketplaces that the panel lists. */
   'task_plugin.marketplace_sources': {
     proof: 'settings.security',
     ...json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {

@@ -16,16 +16,16 @@ export type OptionTrialDeps = {
   /** Tries the OpenID provider that `settings` describe. */
   tryOidc(settings: NonNullable<AuthSettings['providers']['oidc']>): Promise<TrialResult['steps']>;
   /**
-   * Sends a test mail now; `undefined` while mail is not set up. Rejects with
-   * `auth.validation_failed` when `to` is no address.
+   * Sends a test mail now; `undefined` if mail is not set up. Rejects with
+   * `auth.validation_failed` if `to` is not an address.
    */
   tryMail(to: string, language: string): Promise<MailStep[] | undefined>;
 };
 
-/** Trials of the options as they are stored, whether the feature is switched on or not. */
+/** Tries the options as stored, whether the feature is switched on or not. */
 export function createOptionTrials({ options, upstream, tryOidc, tryMail }: OptionTrialDeps): OptionTrials {
-  /** The trial once everything that the feature needs is set. */
-  const ready = async (feature: Feature, attempt: () => Promise<TrialResult>): Promise<TrialResult> => {
+  /** Runs the trial if everything that the feature needs is set. */
+  const whenComplete = async (feature: Feature, attempt: () => Promise<TrialResult>): Promise<TrialResult> => {
     const missing = missingFor(feature, options);
     if (missing.length > 0) return recordSteps().fail('settings', `Set ${missing.join(' and ')} first.`);
     return attempt();
@@ -33,9 +33,8 @@ export function createOptionTrials({ options, upstream, tryOidc, tryMail }: Opti
 
   return {
     smtp: ({ to, language }) =>
-      ready('EmailVerificationEnabled', async () => {
-        if (!to)
-          return recordSteps().fail('settings', 'Say where the test mail goes: your account has no mail address.');
+      whenComplete('EmailVerificationEnabled', async () => {
+        if (!to) return recordSteps().fail('settings', 'Give an address for the test mail: your account has none.');
         const steps = (await tryMail(to, language)) ?? [];
         return {
           ok: steps.length > 0 && steps.every(({ ok }) => ok),
@@ -44,14 +43,14 @@ export function createOptionTrials({ options, upstream, tryOidc, tryMail }: Opti
       }),
 
     oidc: () =>
-      ready('oidc.enabled', async () => {
+      whenComplete('oidc.enabled', async () => {
         const steps = await tryOidc(oidcSettings(options));
         return { ok: steps.every(({ ok }) => ok), steps };
       }),
 
     turnstile: () => {
       const verifyUrl = options.text('TurnstileVerifyUrl');
-      return ready('TurnstileCheckEnabled', () =>
+      return whenComplete('TurnstileCheckEnabled', () =>
         tryTurnstile(openProvider(upstream, [verifyUrl]), {
           secretKey: options.secret('TurnstileSecretKey'),
           verifyUrl,
@@ -61,7 +60,7 @@ export function createOptionTrials({ options, upstream, tryOidc, tryMail }: Opti
 
     wechat: () => {
       const address = withoutSlash(options.text('WeChatServerAddress'));
-      return ready('WeChatAuthEnabled', () =>
+      return whenComplete('WeChatAuthEnabled', () =>
         tryWeChat(openProvider(upstream, [address]), {
           serverAddress: address,
           serverToken: options.secret('WeChatServerToken'),
@@ -70,7 +69,7 @@ export function createOptionTrials({ options, upstream, tryOidc, tryMail }: Opti
     },
 
     telegram: () =>
-      ready('TelegramOAuthEnabled', () =>
+      whenComplete('TelegramOAuthEnabled', () =>
         tryTelegram({ botToken: options.secret('TelegramBotToken'), botName: options.text('TelegramBotName') }),
       ),
   };

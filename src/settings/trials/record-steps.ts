@@ -1,6 +1,6 @@
 import type { TrialResult } from '../types.ts';
 
-/** The steps of a trial as they are taken; the first that fails ends it. */
+/** Collects the steps of a trial; the first that fails ends it. */
 export type Steps = {
   pass(name: string, message: string): void;
   fail(name: string, message: string): TrialResult;

@@ -3,16 +3,13 @@ import type { CallProvider } from '../../upstream/index.ts';
 import type { TrialResult } from '../types.ts';
 import { recordSteps } from './record-steps.ts';
 
-/**
- * Asks the verifier about an answer that nobody gave: what it says of the secret key comes before
- * what it says of the answer.
- */
+/** Sends an invented answer: the verifier checks the secret key before it checks the answer. */
 export async function tryTurnstile(
   ask: CallProvider,
   settings: { secretKey: string; verifyUrl: string },
 ): Promise<TrialResult> {
   const steps = recordSteps();
-  const form = { secret: settings.secretKey, response: 'an answer that nobody gave' };
+  const form = { secret: settings.secretKey, response: 'an invented answer' };
   const answer = await ask({ url: settings.verifyUrl, body: { form } });
   if (!answer.ok) return steps.fail('connect', answer.error.message);
   steps.pass('connect', 'The verifier answered.');
@@ -29,13 +26,13 @@ export async function tryTurnstile(
     return steps.fail('secret', 'The verifier does not know the secret key: enter TurnstileSecretKey again.');
   }
   if (!verdict.success && !codes.includes('invalid-input-response')) {
-    return steps.fail('verdict', 'The verifier refused the question itself: try again later.');
+    return steps.fail('verdict', 'The verifier refused the request itself: try again later.');
   }
   steps.pass(
     'secret',
     verdict.success
-      ? 'The verifier takes the secret key, and any answer: it is a key for tests, which stops nobody.'
-      : 'The verifier takes the secret key.',
+      ? 'The verifier accepts the secret key, and any answer: this is a test key, which stops nobody.'
+      : 'The verifier accepts the secret key.',
   );
   return steps.end();
 }

@@ -3,7 +3,7 @@ import type { CallProvider } from '../../upstream/index.ts';
 import type { TrialResult } from '../types.ts';
 import { recordSteps } from './record-steps.ts';
 
-/** Asks the WeChat server whose code it is that nobody was given. */
+/** Asks the WeChat server for the user of an invented code. */
 export async function tryWeChat(
   ask: CallProvider,
   settings: { serverAddress: string; serverToken: string },
@@ -18,14 +18,14 @@ export async function tryWeChat(
   steps.pass('connect', 'The WeChat server answered.');
 
   if (status === 401 || status === 403) {
-    return steps.fail('token', 'The WeChat server does not take the token: enter WeChatServerToken again.');
+    return steps.fail('token', 'The WeChat server does not accept the token: enter WeChatServerToken again.');
   }
   const verdict = status === 200 ? parseJson(text) : undefined;
   if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
-    return steps.fail('answer', `This is no WeChat server, it answered ${status}: check WeChatServerAddress.`);
+    return steps.fail('answer', `This is not a WeChat server, it answered ${status}: check WeChatServerAddress.`);
   }
   if (verdict.success && verdict.data !== '')
-    return steps.fail('answer', 'The WeChat server gave a user for a code that nobody has.');
-  steps.pass('answer', 'The WeChat server knows no user of an invented code, as it should.');
+    return steps.fail('answer', 'The WeChat server returned a user for an invented code.');
+  steps.pass('answer', 'The WeChat server knows no user for an invented code, as it should.');
   return steps.end();
 }

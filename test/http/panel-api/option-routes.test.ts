@@ -137,7 +137,7 @@ describe('a change', () => {
       'passwords off for a root who has nothing else',
       { key: 'PasswordLoginEnabled', value: 'false' },
       'value',
-      'Root could not sign in any more',
+      'Root could no longer sign in',
     ],
   ];
   test.each(REFUSED)('%s is refused by name', async (_name, body, field, message) => {
@@ -305,7 +305,7 @@ describe('a trial', () => {
       expect((await put({ options })).status).toBe(200);
 
       const nowhere = await attempt({ what: 'smtp' });
-      expect(nowhere.json.data.steps[0].message).toContain('Say where the test mail goes');
+      expect(nowhere.json.data.steps[0].message).toContain('Give an address for the test mail');
       expect((await attempt({ what: 'smtp', to: 'nobody' })).json.code).toBe('VALIDATION_FAILED');
 
       const sent = await attempt({ what: 'smtp', to: 'you@example.org' });
