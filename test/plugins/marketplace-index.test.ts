@@ -344,7 +344,7 @@ describe('the list of sources', () => {
     ['a blank name', [{ ...good, name: ' ' }], '0.name', 'must be one line'],
     ['a long name', [{ ...good, name: 'x'.repeat(61) }], '0.name', 'must be one line'],
     ['a name of two lines', [{ ...good, name: 'a\nb' }], '0.name', 'must be one line'],
-    ['one name for two', [good, { ...good, name: 'OURS' }], '1.name', "taken by another source"],
+    ['one name for two', [good, { ...good, name: 'OURS' }], '1.name', 'taken by another source'],
     ['no address', [{ name: 'Ours' }], '0.index_url', 'is missing'],
     [
       'a path',

@@ -329,7 +329,7 @@ describe('a changed CRYPTO_SECRET', () => {
     await panel.gateway.stop();
     const environment = { CRYPTO_SECRET: 'another secret, as long as it has to be for this' };
     const doctor = await runTaskgate(['doctor', '--data-dir', dataDir], { environment });
-    expect([doctor.code, doctor.out]).toEqual([0, expect.stringMatching(/opens the options .*GitHubClientSecret/)]);
+    expect([doctor.code, doctor.out]).toEqual([0, expect.stringMatching(/decrypts the options .*GitHubClientSecret/)]);
 
     const gateway = await startTaskgate(environment, dataDir);
     try {
