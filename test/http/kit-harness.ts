@@ -185,7 +185,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     .post(
       '/api/cookies/write',
       ({ cookie }) => {
-        cookies.write(cookie, 'sid.secret', 1_000_060, 1_000_000);
+        cookies.write(cookie, { refreshToken: 'sid.secret', expiresAt: 1_000_060, now: 1_000_000 });
         return ok(null);
       },
       { public: true },

@@ -3,39 +3,39 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 
 /**
- * Each rejects while its part cannot do its work. A database that is not migrated keeps the
- * listener closed.
+ * Each check rejects while its part cannot work. There is none for migrations: the listener opens
+ * only on a migrated database.
  */
 export type ReadinessChecks = Record<string, () => Promise<void>>;
 
-/** Thrown by a check: its message is for everybody who asks `/readyz`, so it names no path. */
+/** Thrown by a check. Its message is public on `/readyz`, so it must not name a path. */
 export class NotReady extends Error {}
 
-/** A part that does not answer in this time is not ready. */
+/** A part that takes longer is not ready. */
 const CHECK_TIMEOUT_MS = 2_000;
 
-type Checked = { name: string; verdict: 'ok' | 'failed'; reason?: string };
+type CheckResult = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 
 /**
- * `/livez`: the process answers. `/readyz`: its parts do; 503, the part's name and where it is
- * known the reason while one does not.
+ * `/livez`: 200 while the process answers. `/readyz`: 200 while all parts work; otherwise 503 with the
+ * failed parts and, if known, the reasons.
  */
 export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: Clock; logger: Logger }) {
   const { clock, logger } = deps;
 
-  async function run([name, check]: [string, () => Promise<void>]): Promise<Checked> {
-    const giveUp = new AbortController();
+  async function run([name, check]: [string, () => Promise<void>]): Promise<CheckResult> {
+    const deadline = new AbortController();
     try {
-      const late = clock.sleep(CHECK_TIMEOUT_MS, giveUp.signal).then(() => {
+      const timeout = clock.sleep(CHECK_TIMEOUT_MS, deadline.signal).then(() => {
         throw new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`);
       });
-      await Promise.race([check(), late]);
+      await Promise.race([check(), timeout]);
       return { name, verdict: 'ok' };
     } catch (error) {
-      logger.warn({ err: error, check: name }, 'not ready');
+      logger.warn({ err: error, check: name }, 'readiness check failed');
       return { name, verdict: 'failed', ...(error instanceof NotReady ? { reason: error.message } : {}) };
     } finally {
-      giveUp.abort();
+      deadline.abort();
     }
   }
 
@@ -49,7 +49,7 @@ export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: C
     };
   }
 
-  /** Callers at the same time share one round of checks. */
+  /** Concurrent callers share one round of checks. */
   let running: ReturnType<typeof checkAll> | undefined;
   function shareCheck() {
     running ??= checkAll().finally(() => {

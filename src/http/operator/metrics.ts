@@ -7,20 +7,17 @@ import { hasLoopbackHost } from '../pipeline/guard-host.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 
 /**
- * Headers that proxies and browsers add: what has one of them is no program of this machine,
- * whatever the peer's address says.
+ * Headers that proxies and browsers add. A request with one of them does not come from a program on
+ * this machine, whatever the peer's address is.
  */
 const FORWARDED =
   /^(?:forwarded|x-forwarded.*|x-real-ip|x-(?:original-)?client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-client-ip|via|origin|sec-fetch-site)$/;
 
-const isForwarding = (name: string): boolean => FORWARDED.test(name);
+const isForwardingHeader = (name: string): boolean => FORWARDED.test(name);
 
-/** Seconds. */
-const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const DURATION_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/**
- * The gateway's metrics; other rooms' figures are registered in `registry` by the composition root.
- */
+/** The metrics of HTTP and the process. The composition root adds those of other rooms. */
 export function createMetrics() {
   const registry = new Registry();
   registerProcessMetrics(registry);
@@ -34,7 +31,7 @@ export function createMetrics() {
     name: 'taskgate_http_request_duration_seconds',
     help: 'Time to the answer by declared route.',
     labelNames: ['route'],
-    buckets: DURATION_BUCKETS,
+    buckets: DURATION_BUCKETS_SECONDS,
     registers: [registry],
   });
   return {
@@ -46,7 +43,7 @@ export function createMetrics() {
   };
 }
 
-/** The library's default set reads counters of Node's engine, which this runtime does not have. */
+/** The library's default metrics read counters of Node's engine, which Bun does not have. */
 function registerProcessMetrics(registry: Registry): void {
   const registers = [registry];
   new Gauge({
@@ -71,21 +68,22 @@ function registerProcessMetrics(registry: Registry): void {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Labels come from a closed set: a caller's invented method must not make a new series. */
+/** Labels come from a closed set, so that an invented method cannot create a new series. */
 const knownMethod = (method: string): string =>
   ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
 
 /**
- * With METRICS_TOKEN set, the bearer must be it. Without one, only a program of this machine may
- * ask, under a loopback name: a page whose own name was given this machine's address (DNS
- * rebinding) is none.
+ * With METRICS_TOKEN set, the bearer token must match. Without it, only a program on this machine may
+ * read the metrics, and only under a loopback name: that keeps out pages that reach this machine by
+ * DNS rebinding.
  * @throws http.metrics_forbidden
  */
 export function createMetricsGuard(token: string) {
   return (request: Request, peer: string): void => {
     if (token !== '') {
       if (constantTimeEqual(request.headers.get('authorization') ?? '', `Bearer ${token}`)) return;
-    } else if (isLoopback(peer) && hasLoopbackHost(request) && ![...request.headers.keys()].some(isForwarding)) return;
+    } else if (isLoopback(peer) && hasLoopbackHost(request) && ![...request.headers.keys()].some(isForwardingHeader))
+      return;
     throw httpErrors.metrics_forbidden();
   };
 }

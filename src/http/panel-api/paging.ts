@@ -2,11 +2,11 @@ import { t } from 'elysia';
 import { fieldError } from '../bodies/field-error.ts';
 import { httpErrors } from '../errors.ts';
 
-/** Lists are pages of at most this many entries. */
+/** Entries of a page, at most. */
 const MAX_PAGE_SIZE = 100;
 const DEFAULT_PAGE_SIZE = 20;
 
-/** The query of every paged list; texts, since they come from an address. */
+/** The query of every paged list. Both are texts, because they come from a query. */
 export const pageQuery = {
   page: t.Optional(t.String({ description: '1-based; default 1' })),
   page_size: t.Optional(t.String({ description: `1 to ${MAX_PAGE_SIZE}; default ${DEFAULT_PAGE_SIZE}` })),
@@ -15,29 +15,29 @@ export const pageQuery = {
 /** @throws http.validation_failed */
 export function readPage(query: { page?: string; page_size?: string }): { page: number; pageSize: number } {
   return {
-    page: readWhole('page', query.page ?? '1', 1, 1_000_000),
-    pageSize: readWhole('page_size', query.page_size ?? String(DEFAULT_PAGE_SIZE), 1, MAX_PAGE_SIZE),
+    page: readWhole('page', query.page ?? '1', { min: 1, max: 1_000_000 }),
+    pageSize: readWhole('page_size', query.page_size ?? String(DEFAULT_PAGE_SIZE), { min: 1, max: MAX_PAGE_SIZE }),
   };
 }
 
-/** The shape of a page; `total` counts all pages. */
+/** The response of a paged list; `total` counts the entries of all pages. */
 export const paged = <T>(
   { page, pageSize }: { page: number; pageSize: number },
   { total, items }: { total: number; items: T[] },
 ) => ({ page, page_size: pageSize, total, items });
 
-/** One page of a list that is in memory as a whole. */
+/** One page of a list that is entirely in memory. */
 export const slicePage = <T>(page: { page: number; pageSize: number }, all: readonly T[]) =>
   paged(page, { total: all.length, items: all.slice((page.page - 1) * page.pageSize, page.page * page.pageSize) });
 
-/** A number out of an address. @throws http.validation_failed */
-export function readWhole(field: string, text: string, low: number, high: number): number {
+/** Parses a whole number of a query. @throws http.validation_failed */
+export function readWhole(field: string, text: string, { min, max }: { min: number; max: number }): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= low && value <= high) return value;
-  throw fieldError(field, 'wrong_value', `"${field}" must be a whole number from ${low} to ${high}.`);
+  if (value >= min && value <= max) return value;
+  throw fieldError(field, 'wrong_value', `"${field}" must be a whole number from ${min} to ${max}.`);
 }
 
-/** An id out of a path: what is no id names nothing. @throws http.not_found */
+/** Parses an id of a path; a text that is no id matches nothing. @throws http.not_found */
 export function readId(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw httpErrors.not_found();
   return Number(text);

@@ -7,7 +7,7 @@ import { readProof } from '../sign-in/security-proof.ts';
 
 const password = (description: string) => t.String({ minLength: 1, maxLength: 1000, description });
 
-/** What the signed-in user changes about his own account: profile, password, its end. */
+/** Signed-in users change their own profile and password, or delete their account. */
 export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)
@@ -26,7 +26,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
         if (newPassword === undefined) throw missing('password');
         if (currentPassword === undefined) throw missing('original_password');
         const [other] = Object.keys(profile);
-        if (other !== undefined) throw fieldError(other, 'wrong_value', 'Change the password in a request of its own.');
+        if (other !== undefined) throw fieldError(other, 'wrong_value', 'Change the password in a separate request.');
         const bundle = await auth.passwords.change(panel, { currentPassword, newPassword, origin });
         await audit({ panel, origin }, { action: 'user.password', target, detail: {} });
         return ok(bundle);
@@ -37,14 +37,14 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
         body: strictObject({
           display_name: t.Optional(t.String({ maxLength: 500, description: 'At most 64 characters.' })),
           language: t.Optional(t.String({ maxLength: 20, description: 'en, zh' })),
-          username: t.Optional(t.String({ maxLength: 200, description: '1 to 32 of letters, digits and . _ -' })),
-          original_password: t.Optional(password('The present one.')),
+          username: t.Optional(t.String({ maxLength: 200, description: '1 to 32 letters, digits and . _ -' })),
+          original_password: t.Optional(password('The current password.')),
           password: t.Optional(password('8 to 128 characters.')),
         }),
         detail: {
-          summary: "Change one's own profile or password",
+          summary: 'Change your profile or password',
           description:
-            'Profile fields answer the user. A new password takes `original_password`, ends every other session and answers a new access token. Password and user name take a session; a personal access token is not enough.',
+            'Profile fields return the user. A new password needs `original_password`, ends every other session and returns a new access token. Password and user name need a session; a personal access token is not enough.',
         },
       },
     )
@@ -60,7 +60,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
         session: true,
         critical: true,
         proof: { scope: 'account.delete' },
-        detail: { summary: "Delete one's own account" },
+        detail: { summary: 'Delete your account' },
       },
     );
 }

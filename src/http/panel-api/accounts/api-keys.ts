@@ -6,7 +6,9 @@ import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 const fields = {
-  unlimited_quota: t.Optional(t.Boolean({ description: 'The key draws on the account without a budget of its own.' })),
+  unlimited_quota: t.Optional(
+    t.Boolean({ description: 'The key spends from the account without a budget of its own.' }),
+  ),
   quota: t.Optional(whole({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
   models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
   allow_ips: t.Optional(
@@ -16,7 +18,7 @@ const fields = {
   group: t.Optional(t.Union([t.String({ maxLength: 200 }), t.Null()])),
   webhook_url: t.Optional(
     t.Union([t.String({ maxLength: 8192 }), t.Null()], {
-      description: 'Where notices of the tasks go that name no address of their own (X-Callback-Url); null: nowhere.',
+      description: 'Where webhooks go for tasks without an X-Callback-Url of their own; null: nowhere.',
     }),
   ),
 };
@@ -31,28 +33,31 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
         const page = readPage(query);
         return ok(paged(page, await auth.apiKeys.list(panel, page)));
       },
-      { user: true, query: strictObject(pageQuery), detail: { summary: "One's own API keys" } },
+      { user: true, query: strictObject(pageQuery), detail: { summary: 'Your API keys' } },
     )
     .post(
       '/api/token',
       async ({ panel, origin, body }) => {
-        const made = await auth.apiKeys.create(panel, body);
+        const created = await auth.apiKeys.create(panel, body);
         // The prefix, never the key.
-        const after = { ...writtenDown(body), prefix: made.prefix };
-        await audit({ panel, origin }, { action: 'api_key.create', target: `api_key:${made.id}`, detail: { after } });
-        return ok(made);
+        const after = { ...auditFields(body), prefix: created.prefix };
+        await audit(
+          { panel, origin },
+          { action: 'api_key.create', target: `api_key:${created.id}`, detail: { after } },
+        );
+        return ok(created);
       },
       {
         user: true,
         body: strictObject({ name: t.String({ maxLength: 500 }), ...fields }),
         detail: {
-          summary: 'Make an API key; the answer alone shows it, and with a webhook_url the secret of its notices',
+          summary: 'Create an API key; only this response shows it and, with a webhook_url, its webhook secret',
         },
       },
     )
     .get('/api/token/:id', async ({ panel, params }) => ok(await auth.apiKeys.read(panel, readId(params.id))), {
       user: true,
-      detail: { summary: "One of one's own API keys" },
+      detail: { summary: 'One of your API keys' },
     })
     .put(
       '/api/token/:id',
@@ -61,7 +66,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
         const changed = await auth.apiKeys.update(panel, id, body);
         await audit(
           { panel, origin },
-          { action: 'api_key.update', target: `api_key:${id}`, detail: { after: writtenDown(body) } },
+          { action: 'api_key.update', target: `api_key:${id}`, detail: { after: auditFields(body) } },
         );
         return ok(changed);
       },
@@ -79,17 +84,17 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       '/api/token/:id/webhook-secret',
       async ({ panel, origin, params }) => {
         const id = readId(params.id);
-        const made = await auth.apiKeys.rotateWebhookSecret(panel, id);
-        const detail = { former_until: made.former_until };
+        const created = await auth.apiKeys.rotateWebhookSecret(panel, id);
+        const detail = { former_until: created.former_until };
         await audit({ panel, origin }, { action: 'api_key.webhook_secret', target: `api_key:${id}`, detail });
-        return ok(made);
+        return ok(created);
       },
       {
         user: true,
         detail: {
-          summary: 'Make the secret that signs the notices of an API key, or a new one',
+          summary: 'Create or rotate the secret that signs the webhooks of an API key',
           description:
-            'The answer alone shows it. The one before signs along for 24 hours: each notice then carries two signatures.',
+            'Only this response shows it. The previous secret stays valid for 24 hours: until then each webhook carries two signatures.',
         },
       },
     )
@@ -105,6 +110,6 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
     );
 }
 
-/** A receiver's address may hold secrets of its own. */
-const writtenDown = <T extends { webhook_url?: string | null }>(body: T): T =>
+/** The fields for the audit log. The query of a receiver's address may contain secrets. */
+const auditFields = <T extends { webhook_url?: string | null }>(body: T): T =>
   typeof body.webhook_url === 'string' ? { ...body, webhook_url: shownUrl(body.webhook_url) } : body;

@@ -3,27 +3,26 @@ import type { ApiPrincipal } from '../../../auth/index.ts';
 import type { Kit } from '../../pipeline/route-kit.ts';
 import { describeUsage, type RecordsSource } from '../operation/records.ts';
 
-/** The newest rows of a key that one answer holds. */
+/** The most rows in one response: the newest ones. */
 const MAX_ROWS = 1000;
 
 /**
- * What the holder of an API key may learn of it, with the key alone: its budget and what it has
- * paid for. Paths and fields are those of the public reference implementation (new-api), of which
- * one client looks at `success` and another at `code`.
+ * What you can read with nothing but an API key: its budget and what it paid for. Paths and fields
+ * are those of new-api. Some of its clients check `success`, others `code`, so both are sent.
  */
 export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSource, 'listUsage'> }) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)
-    .get('/api/usage/token', ({ api }) => answer('ok', describeBudget(api.key)), {
+    .get('/api/usage/token', ({ api }) => envelope('ok', describeBudget(api.key)), {
       apiKey: true,
       critical: true,
-      detail: { summary: 'Budget and allowed models of the API key itself' },
+      detail: { summary: 'Budget and allowed models of the API key in use' },
     })
     .get(
       '/api/log/token',
       async ({ api }) => {
         const { items } = await records.listUsage({ apiKeyId: api.key.id }, { page: 1, pageSize: MAX_ROWS });
-        return answer(
+        return envelope(
           '',
           items.map((row) => describeUsage(row, false)),
         );
@@ -31,16 +30,14 @@ export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSou
       {
         apiKey: true,
         critical: true,
-        detail: { summary: `Usage of the API key itself: the newest ${MAX_ROWS} rows` },
+        detail: { summary: `Usage of the API key in use: the newest ${MAX_ROWS} rows` },
       },
     );
 }
 
-const answer = <T>(message: string, data: T) => ({ success: true, code: true, message, data });
+const envelope = <T>(message: string, data: T) => ({ success: true, code: true, message, data });
 
-/**
- * Quota is an integer, 500,000 of it one US dollar. The budget of an unlimited key says nothing.
- */
+/** Quota is an integer; 500,000 are one US dollar. For an unlimited key the budget has no meaning. */
 const describeBudget = (key: ApiPrincipal['key']) => ({
   object: 'token_usage',
   name: key.name,

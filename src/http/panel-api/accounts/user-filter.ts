@@ -16,7 +16,7 @@ const ORDERS = { asc: 'asc', desc: 'desc' } as const;
 
 const text = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
 
-/** What a list of accounts takes besides its page; texts, since they come from an address. */
+/** The filters of a list of accounts. All are texts, because they come from a query. */
 export const listQuery = {
   sort_by: text(Object.keys(SORTS).join(', ')),
   sort_order: text('asc (the default) or desc'),
@@ -28,7 +28,7 @@ export const listQuery = {
 
 type ListQuery = { [K in keyof typeof listQuery]?: string };
 
-/** An empty text asks for nothing, as a form sends it. @throws http.validation_failed */
+/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
 export function readUserFilter(query: ListQuery & { page?: string; page_size?: string }) {
   const { keyword, group } = query;
   const [sortBy, order] = [pick('sort_by', query.sort_by, SORTS), pick('sort_order', query.sort_order, ORDERS)];

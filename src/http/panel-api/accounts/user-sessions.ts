@@ -4,7 +4,7 @@ import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
-/** Anybody's sessions, for root in a session of his own. */
+/** The sessions of any user, for root. */
 export function userSessionRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { ofUsers } = auth.sessions;
   return new Elysia({ normalize: false, tags: ['Users'] })

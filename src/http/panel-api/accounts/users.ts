@@ -7,26 +7,27 @@ import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 
-const username = t.String({ maxLength: 200, description: '1 to 32 of letters, digits and . _ -' });
+const username = t.String({ maxLength: 200, description: '1 to 32 letters, digits and . _ -' });
 const password = t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' });
 const email = t.String({ maxLength: 500 });
 const line = t.String({ maxLength: 500 });
-const remark = t.String({ maxLength: 2000, description: 'At most 255 characters; administrators alone see it.' });
+const remark = t.String({ maxLength: 2000, description: 'At most 255 characters; only administrators see it.' });
 const id = whole({ minimum: 1 });
 
 /**
- * What administrators do with accounts. Who may do what to whom is the auth room's to say, at the
- * moment of the change.
+ * Administrators manage accounts. The auth room decides who may do what to whom, at the moment of
+ * the change.
  */
 export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { administration } = auth;
-  type Who = { panel: PanelPrincipal; origin: RequestOrigin };
-  const record = ({ panel, origin }: Who, action: string, userId: number, detail: JsonObject) =>
+  type Actor = { panel: PanelPrincipal; origin: RequestOrigin };
+  type UserChange = { action: string; userId: number; detail: JsonObject };
+  const record = ({ panel, origin }: Actor, { action, userId, detail }: UserChange) =>
     audit({ panel, origin }, { action: `user.${action}`, target: `user:${userId}`, detail });
 
-  async function remove(who: Who, userId: number) {
-    const { user, username: name } = await administration.delete(who.panel, userId);
-    await record(who, 'delete', userId, { before: { username: name } });
+  async function remove(actor: Actor, userId: number) {
+    const { user, username: name } = await administration.delete(actor.panel, userId);
+    await record(actor, { action: 'delete', userId, detail: { before: { username: name } } });
     return ok(user);
   }
 
@@ -40,7 +41,7 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     .get('/api/user', list, {
       admin: true,
       query: strictObject({ ...pageQuery, ...listQuery }),
-      detail: { summary: 'All accounts, deleted ones too' },
+      detail: { summary: 'All accounts, including deleted ones' },
     })
     .get('/api/user/search', list, {
       admin: true,
@@ -49,14 +50,14 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     })
     .get('/api/user/:id', async ({ panel, params }) => ok(await administration.find(panel, readId(params.id))), {
       admin: true,
-      detail: { summary: 'An account with what it signs in with' },
+      detail: { summary: 'An account with its sign-in methods' },
     })
     .post(
       '/api/user',
       async ({ panel, origin, body }) => {
         const user = await administration.create(panel, body);
         const { password: _, ...after } = body;
-        await record({ panel, origin }, 'create', user.id, { after });
+        await record({ panel, origin }, { action: 'create', userId: user.id, detail: { after } });
         return ok(user);
       },
       {
@@ -75,14 +76,15 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
           quota: t.Optional(whole({ minimum: 0, description: '500,000 = 1 USD.' })),
           remark: t.Optional(remark),
         }),
-        detail: { summary: 'Make an account' },
+        detail: { summary: 'Create an account' },
       },
     )
     .put(
       '/api/user',
       async ({ panel, origin, body: { id: userId, ...edit } }) => {
         const { user, before, after } = await administration.edit(panel, userId, edit);
-        if (Object.keys(after).length > 0) await record({ panel, origin }, 'update', userId, { before, after });
+        if (Object.keys(after).length > 0)
+          await record({ panel, origin }, { action: 'update', userId, detail: { before, after } });
         return ok(user);
       },
       {
@@ -102,18 +104,19 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     .post(
       '/api/user/manage',
       async ({ panel, origin, body }) => {
-        const who = { panel, origin };
-        if (body.action === 'delete') return remove(who, body.id);
+        const actor = { panel, origin };
+        const userId = body.id;
+        if (body.action === 'delete') return remove(actor, userId);
         if (body.action === 'add_quota') {
           const change = readQuotaChange(body);
-          const { user, before, after, repeated } = await administration.changeQuota(panel, body.id, change);
-          const moved = { mode: change.mode, value: change.value, before: { quota: before }, after: { quota: after } };
-          if (!repeated) await record(who, 'quota', body.id, moved);
+          const { user, before, after, repeated } = await administration.changeQuota(panel, userId, change);
+          const detail = { mode: change.mode, value: change.value, before: { quota: before }, after: { quota: after } };
+          if (!repeated) await record(actor, { action: 'quota', userId, detail });
           return ok({ ...user, repeated });
         }
-        const { user, changed } = await administration.changeStatusOrRole(panel, body.id, body.action);
+        const { user, changed } = await administration.changeStatusOrRole(panel, userId, body.action);
         const { role, status } = user;
-        if (changed) await record(who, body.action, body.id, { after: { role, status } });
+        if (changed) await record(actor, { action: body.action, userId, detail: { after: { role, status } } });
         return ok(user);
       },
       {
@@ -134,7 +137,7 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
             t.String({
               minLength: 1,
               maxLength: 100,
-              description: 'For add_quota: a request with the same key changes nothing again.',
+              description: 'For add_quota: a repeated request with the same key changes nothing.',
             }),
           ),
         }),
@@ -151,40 +154,40 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
         const userId = readId(params.id);
         const { provider } = params;
         const { subject } = await administration.reset.binding(panel, userId, provider);
-        await record({ panel, origin }, 'unbind', userId, { before: { provider, subject } });
+        await record({ panel, origin }, { action: 'unbind', userId, detail: { before: { provider, subject } } });
         return ok(null);
       },
-      { admin: true, detail: { summary: "Free an account's identity of one provider, or its mail address (email)" } },
+      { admin: true, detail: { summary: "Unbind an account's identity at one provider, or its mail address (email)" } },
     )
     .delete(
       '/api/user/:id/2fa',
       async ({ panel, origin, params }) => {
         const userId = readId(params.id);
         await administration.reset.twoFactor(panel, userId);
-        await record({ panel, origin }, 'two_factor.reset', userId, {});
+        await record({ panel, origin }, { action: 'two_factor.reset', userId, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: 'Take away two-factor and backup codes; every session ends' } },
+      { admin: true, detail: { summary: 'Remove two-factor and backup codes; every session ends' } },
     )
     .delete(
       '/api/user/:id/reset_passkey',
       async ({ panel, origin, params }) => {
         const userId = readId(params.id);
         const reset = await administration.reset.passkeys(panel, userId);
-        await record({ panel, origin }, 'passkey.reset', userId, reset);
+        await record({ panel, origin }, { action: 'passkey.reset', userId, detail: reset });
         return ok(reset);
       },
-      { admin: true, detail: { summary: 'Take away all passkeys; every session ends' } },
+      { admin: true, detail: { summary: 'Remove all passkeys; every session ends' } },
     )
     .delete(
       '/api/user/:id/token',
       async ({ panel, origin, params }) => {
         const userId = readId(params.id);
         await administration.reset.personalToken(panel, userId);
-        await record({ panel, origin }, 'token.revoke', userId, {});
+        await record({ panel, origin }, { action: 'token.revoke', userId, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: 'Take away the personal access token' } },
+      { admin: true, detail: { summary: 'Revoke the personal access token' } },
     );
 }
 

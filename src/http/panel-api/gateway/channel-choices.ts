@@ -1,19 +1,19 @@
 import type { PluginService, PluginSummary } from '../../../plugins/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 
-/** What a channel can be made of. */
+/** The plugins and groups that a channel form offers. */
 export type ChannelChoices = {
   plugins: ReturnType<typeof describeChoice>[];
   groups: { name: string; ratio: number }[];
 };
 
-/** For administrators, who see neither the plugins' sources nor the options. */
+/** Administrators get only this: the plugins' sources and the options are for root. */
 export async function readChannelChoices(deps: {
   plugins: PluginService;
   options: SettingsService;
 }): Promise<ChannelChoices> {
   const [plugins, options] = await Promise.all([deps.plugins.list(), deps.options.list()]);
-  // The option's own rule says that it is an object of numbers.
+  // The option's rule guarantees an object of numbers.
   const ratios = JSON.parse(options.find(({ key }) => key === 'groups')?.value ?? '{}') as Record<string, number>;
   return {
     plugins: plugins.map(describeChoice),

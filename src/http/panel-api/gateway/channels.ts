@@ -18,12 +18,14 @@ type Channel = SavedChannel['channel'];
 const optional = {
   base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
   groups: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 1000 })),
-  priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is asked first.' })),
-  weight: t.Optional(whole({ minimum: 0, maximum: 1_000_000, description: 'The share among equal priorities.' })),
+  priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is tried first.' })),
+  weight: t.Optional(
+    whole({ minimum: 0, maximum: 1_000_000, description: 'The share among channels of equal priority.' }),
+  ),
   model_mapping: t.Optional(
     t.Record(t.String(), t.String({ maxLength: 191 }), {
       maxProperties: 1000,
-      description: "A client's model name to the vendor's.",
+      description: "Maps a client's model name to the vendor's.",
     }),
   ),
   task_plugin_key: t.Optional(t.String({ maxLength: 200, description: 'The plugin of a channel of type 61.' })),
@@ -33,7 +35,7 @@ const optional = {
 const required = {
   name: t.String({ maxLength: 500 }),
   type: whole({ minimum: 1, maximum: 1_000_000 }),
-  key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. No answer shows it." }),
+  key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. This route never returns it." }),
   models: t.Array(t.String({ maxLength: 191 }), { maxItems: 1000 }),
 };
 const createBody = strictObject({ ...required, ...optional });
@@ -45,7 +47,7 @@ const updateBody = strictObject({
   ...optional,
 });
 
-/** Channels: accounts at vendors. */
+/** Channels: the operator's accounts at vendors. */
 export function channelRoutes(
   kit: Kit,
   deps: {
@@ -69,8 +71,8 @@ export function channelRoutes(
     auth.proofs.require(panel, proof, 'channel.key.read');
 
   /**
-   * Whoever may read a key may also send it elsewhere. A proof that comes along and is not good is
-   * refused, not overlooked.
+   * A user who may read the key may also send it to another address. An invalid proof is refused, not
+   * ignored.
    */
   async function mayMoveKey(panel: PanelPrincipal, proof: string | undefined): Promise<boolean> {
     if (proof === undefined || !isRoot(panel)) return false;
@@ -94,16 +96,16 @@ export function channelRoutes(
         detail: {
           summary: 'Channels',
           description:
-            'health: what has ended within a day, and idle, good or failing. key_readable is false where no CRYPTO_SECRET opens the key. used_quota is what the channel has been paid for.',
+            'health counts the tasks that ended within a day; its state is idle, good or failing. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
         },
       },
     )
     .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
       admin: true,
       detail: {
-        summary: 'What a channel can be made of: plugins and groups',
+        summary: 'The plugins and groups that a channel can use',
         description:
-          'models are those that the plugin serves, base_url is empty where it has no address of its own. credential: key, or service_account for the JSON file of one.',
+          'models are those that the plugin serves; base_url is empty if the plugin has no default address. credential: key, or service_account for the JSON file of a service account.',
       },
     })
     .get(
@@ -130,13 +132,13 @@ export function channelRoutes(
         );
         return ok(after);
       },
-      { admin: true, bodyLimit: 'configuration', body: createBody, detail: { summary: 'Make a channel' } },
+      { admin: true, bodyLimit: 'configuration', body: createBody, detail: { summary: 'Create a channel' } },
     )
     .put(
       '/api/channel/:id',
       async ({ params, body, panel, origin, request }) => {
         const { name, type, key, models } = body;
-        const change: ChannelChange = { ...given({ name, type, key, models }), ...readOptional(body) };
+        const change: ChannelChange = { ...withoutUndefined({ name, type, key, models }), ...readOptional(body) };
         const saved = await channels.update(readId(params.id), change, {
           mayMoveKey: await mayMoveKey(panel, readProof(request)),
         });
@@ -160,7 +162,7 @@ export function channelRoutes(
         admin: true,
         proof: {
           scope: 'channel.key.read',
-          when: 'of root, where base_url, type or task_plugin_key changes and key is not given again',
+          when: 'for root, if base_url, type or task_plugin_key changes and key is not sent again',
         },
         bodyLimit: 'configuration',
         body: updateBody,
@@ -197,9 +199,9 @@ export function channelRoutes(
         admin: true,
         critical: true,
         detail: {
-          summary: 'Try a channel step by step, at no cost',
+          summary: 'Test a channel step by step, at no cost',
           description:
-            'Asks the vendor about a job that it does not have (a relay: for its models) with the stored key. steps: key, plugin, address, connection, tls, answer, credential, as far as it came; ok is null where it could not be found out. Nothing is submitted.',
+            'Asks the vendor for a job that does not exist (a relay: for its models), with the stored key. steps: key, plugin, address, connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
         },
       },
     )
@@ -220,7 +222,7 @@ export function channelRoutes(
 function readOptional(
   body: Partial<typeof createBody.static>,
 ): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'models'> {
-  return given({
+  return withoutUndefined({
     baseUrl: body.base_url,
     groups: body.groups,
     priority: body.priority,
@@ -232,16 +234,16 @@ function readOptional(
   });
 }
 
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without the fields that were left out: leaving out keeps, it does not empty. */
-function given<T extends object>(fields: T): Given<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
+/** Drops undefined fields: an omitted field keeps its value. */
+function withoutUndefined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
 /**
- * What has ended within a day; times are 0 where there was none. A channel made a moment ago is not
- * known yet.
+ * Tasks that ended within a day; times are 0 if there was none. A channel created a moment ago has no
+ * figures yet.
  */
 const describeHealth = (health?: ChannelHealth) => ({
   state: health?.state ?? ('idle' as const),
@@ -251,9 +253,7 @@ const describeHealth = (health?: ChannelHealth) => ({
   last_success_at: health?.lastSuccessAt ?? 0,
   last_failure_at: health?.lastFailureAt ?? 0,
   last_failed_task: health?.lastFailedTask ?? '',
-  /**
-   * Of a submission that failed, as in the answer to it; empty where the vendor failed the task.
-   */
+  /** The error code of a failed submission, as its client got it; empty if the vendor failed a task. */
   last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
   last_failure_reason: health?.lastFailureReason ?? '',
 });

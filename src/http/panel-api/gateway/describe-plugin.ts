@@ -66,7 +66,7 @@ export const describeRuntime = ({ lastRebuild, ...status }: RuntimeStatus) => ({
   plugin_errors: status.pluginErrors,
 });
 
-/** What the audit trail says of a version. */
+/** A version as the audit log shows it. */
 export const auditVersion = (version: PluginVersion | null) =>
   version && {
     version: version.version,
@@ -100,7 +100,7 @@ export const describeDiff = (diff: VersionDiff) => ({
 
 const describeClaim = ({ name, supports, models }: ProtocolClaim) => ({ name, modes: supports, models });
 
-/** Routes and usage fields are shown as manifests write them. */
+/** Routes and usage fields have the form of the manifest. */
 export const describePreview = (preview: ActivationPreview) => ({
   from: preview.from && {
     ...describeSource(preview.from),

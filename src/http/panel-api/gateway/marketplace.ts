@@ -13,14 +13,14 @@ import { auditVersion } from './describe-plugin.ts';
 const SOURCES = 'task_plugin.marketplace_sources';
 
 const flag = t.Optional(t.Union([t.Literal('true'), t.Literal('false')]));
-/** The name of a source, of a plugin, a version: what an index can hold at most. */
+/** The maximal lengths are those of an index. */
 const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of a source.' });
 const key = t.String({ minLength: 1, maxLength: 30 });
 const version = t.String({ minLength: 1, maxLength: 200 });
 
 type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: SettingsService; audit: RecordAudit };
 
-/** Plugins that others publish. The gateway fetches; the browser talks to nobody else. */
+/** Plugins that others publish. The gateway fetches them; the browser contacts no other site. */
 export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit }: MarketplaceRouteDeps) {
   async function readSources(): Promise<Json> {
     const view = (await options.list()).find((each) => each.key === SOURCES);
@@ -36,15 +36,15 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
         root: true,
         query: strictObject({ refresh: flag }),
         detail: {
-          summary: 'What every source offers',
+          summary: 'The plugins that each source offers',
           description:
-            'Kept for five minutes; refresh=true asks the sources now. A source that cannot be read has an error and no plugins.',
+            'Cached for five minutes; refresh=true reads the sources now. A source that cannot be read has an error and no plugins.',
         },
       },
     )
     .get('/api/plugin/task/marketplace/sources', async () => ok(await readSources()), {
       root: true,
-      detail: { summary: 'The sources' },
+      detail: { summary: 'The marketplace sources' },
     })
     .put(
       '/api/plugin/task/marketplace/sources',
@@ -68,7 +68,7 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
         body: t.Array(strictObject({ name: t.String({ maxLength: 200 }), index_url: t.String({ maxLength: 2048 }) }), {
           maxItems: 20,
         }),
-        detail: { summary: 'Set the sources', description: `The same as the option ${SOURCES}.` },
+        detail: { summary: 'Set the marketplace sources', description: `The same as the option ${SOURCES}.` },
       },
     )
     .get(
@@ -78,7 +78,7 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
         root: true,
         query: strictObject({ source, key, version: t.Optional(version) }),
         detail: {
-          summary: 'The text of an offered version, beside the one that serves; to be read before it is installed',
+          summary: 'The source code of an offered version next to the serving one, to read before you install it',
         },
       },
     )
@@ -113,9 +113,11 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
           key,
           version,
           sha256: t.Optional(
-            t.String({ maxLength: 200, description: 'The hash that was shown; another one by now is refused.' }),
+            t.String({ maxLength: 200, description: 'The hash that you were shown; refused if it has changed since.' }),
           ),
-          force: t.Optional(t.Boolean({ description: 'Install although another plugin has what this one claims.' })),
+          force: t.Optional(
+            t.Boolean({ description: 'Install although another plugin already has what this one claims.' }),
+          ),
           enabled: t.Optional(t.Boolean({ description: 'false stores without serving.' })),
         }),
         detail: {
@@ -126,13 +128,13 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
     );
 }
 
-const nameSource = ({ name, indexUrl }: MarketSource) => ({ name, index_url: indexUrl });
+const describeSourceName = ({ name, indexUrl }: MarketSource) => ({ name, index_url: indexUrl });
 
 const iconPath = (source: string, key: string): string =>
   `/api/plugin/task/marketplace/icon?${new URLSearchParams({ source, key })}`;
 
 const describeOffer = (offer: SourceOffer) => ({
-  source: nameSource(offer.source),
+  source: describeSourceName(offer.source),
   name: offer.name,
   ...(offer.error === undefined ? {} : { error: offer.error }),
   fetched_at: offer.fetchedAt,
@@ -177,7 +179,7 @@ const describeInstalled = ({ plugin, meta, sourceHash, hasIcon }: PluginDetail) 
   has_icon: hasIcon,
   enabled: plugin?.enabled ?? false,
   active: plugin?.active ?? false,
-  /** Says what is left to do. */
+  /** What remains to be done, if anything. */
   outcome: outcomeOf(plugin),
   meta,
 });

@@ -9,10 +9,7 @@ const version = (description: string) => t.String({ minLength: 1, maxLength: 200
 
 type ReviewDeps = { plugins: PluginService; billing: Billing };
 
-/**
- * What an administrator looks at before a version serves. Nothing here writes, and no vendor is
- * asked.
- */
+/** Reviewing a version before it serves. Nothing here writes, and no vendor is contacted. */
 export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)
@@ -22,13 +19,13 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       {
         root: true,
         query: strictObject({
-          from: version('A stored version, or factory: what ships with the gateway.'),
+          from: version('A stored version, or factory: the one that ships with the gateway.'),
           to: version('A stored version, or factory.'),
         }),
         detail: {
-          summary: 'What differs between two versions',
+          summary: 'The differences between two versions',
           description:
-            'source is a unified diff and hunks the same in parts; texts with too little in common come out as one replaced by the other. manifest has each value that differs by JSON pointer, and is null where one of the sources does not pass the checks.',
+            'source is a unified diff, hunks are its parts; texts with too little in common appear as a full replacement. manifest lists each different value by JSON pointer; it is null if one of the sources does not pass the checks.',
         },
       },
     )
@@ -48,11 +45,11 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       },
       {
         root: true,
-        body: strictObject({ version: version('A stored version, or factory: what ships with the gateway.') }),
+        body: strictObject({ version: version('A stored version, or factory: the one that ships with the gateway.') }),
         detail: {
           summary: 'What an activation would change',
           description:
-            'Against what serves now: hosts, models, the models that it is narrowed to (narrowed_models; null: all), routes, protocols, channel types, usage facts; prices of models that go away (orphaned), that read facts which are no longer declared (undeclared) and models that have none (unpriced); channels that would serve less; the conflict that would refuse it. replay reads the last 20 stored answers with both versions and marks those whose status changes.',
+            'Compared with the serving version: hosts, models, the models it is narrowed to (narrowed_models; null: all), routes, protocols, channel types, usage facts. prices lists prices of models that disappear (orphaned), prices that read facts which are no longer declared (undeclared), and models without a price (unpriced). channels would serve fewer models; conflict would refuse the activation. replay parses the last 20 stored answers with both versions and marks those whose status changes.',
         },
       },
     )
@@ -67,22 +64,27 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
         bodyLimit: 'arguments',
         body: strictObject({
           hook: t.String({ minLength: 1, maxLength: 200, description: 'The name of an export.' }),
-          member: t.Optional(t.String({ maxLength: 200, description: 'A member of it; the same as a path of one.' })),
+          member: t.Optional(
+            t.String({ maxLength: 200, description: 'A member of the export; the same as a path with one entry.' }),
+          ),
           path: t.Optional(
-            t.Array(t.String({ maxLength: 200 }), { maxItems: 8, description: 'From the export to the function.' }),
+            t.Array(t.String({ maxLength: 200 }), {
+              maxItems: 8,
+              description: 'The path from the export to the function.',
+            }),
           ),
           args: t.Optional(
             t.Array(t.Unknown(), {
               maxItems: 64,
-              description: 'At most 1 MiB of JSON with the rest of the body.',
+              description: 'At most 1 MiB of JSON, together with the rest of the body.',
             }),
           ),
-          version: t.Optional(version('A stored version or factory; without it the active one, else factory.')),
+          version: t.Optional(version('A stored version or factory. Default: the active one, otherwise factory.')),
         }),
         detail: {
-          summary: 'Call one hook and nothing more: no request is made',
+          summary: 'Call one hook and nothing more: no request is sent',
           description:
-            'Gives {result, console, ms}. What the hook does wrong is PLUGIN_HOOK_FAILED (422, details: kind, console, line, column).',
+            'Returns {result, console, ms}. A failing hook is PLUGIN_HOOK_FAILED (422, details: kind, console, line, column).',
         },
       },
     );

@@ -8,7 +8,9 @@ import type { RecordAudit } from '../record-audit.ts';
 import { auditVersion, describeDetail, describeRuntime, describeSummary, describeVersion } from './describe-plugin.ts';
 
 const flag = (description: string) => t.Optional(t.Union([t.Literal('true'), t.Literal('false')], { description }));
-const wanted = t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'Without it the one that serves.' }));
+const versionQuery = t.Optional(
+  t.String({ minLength: 1, maxLength: 200, description: 'Default: the serving version.' }),
+);
 
 const uploadOptions = {
   root: true,
@@ -17,11 +19,13 @@ const uploadOptions = {
     source: t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'The whole module, at most 1 MiB.' }),
     remark: t.Optional(t.String({ maxLength: 2000, description: 'A note for administrators.' })),
     enabled: t.Optional(
-      t.Boolean({ description: 'Default true; false stores without serving. A stored version keeps what it has.' }),
+      t.Boolean({
+        description: 'Default true; false stores without serving. A version that is already stored keeps its value.',
+      }),
     ),
     force: t.Optional(
       t.Boolean({
-        description: 'Store although another plugin has what this one claims, or switch off what is in use.',
+        description: 'Store although another plugin already has what this one claims, or disable a plugin in use.',
       }),
     ),
     icon: t.Optional(
@@ -37,11 +41,11 @@ const uploadOptions = {
   detail: {
     summary: 'Upload a plugin version',
     description:
-      'The only stored version of a key serves at once, later ones wait to be activated. The same version with the same source changes remark, icon and enabled only. Refused, and nothing changes: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
+      'The first version of a key serves at once, later ones wait for activation. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
   },
 } as const;
 
-/** Task plugins: what there is, and who serves. */
+/** Task plugins: list, upload, activate, enable, narrow, delete. */
 export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginService; audit: RecordAudit }) {
   type Upload = {
     body: typeof uploadOptions.body.static;
@@ -72,9 +76,9 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
     .get('/api/plugin/task', async () => ok((await plugins.list()).map(describeSummary)), {
       root: true,
       detail: {
-        summary: 'All plugins, what ships with the gateway included',
+        summary: 'All plugins, including those that ship with the gateway',
         description:
-          'By sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict: runtime_error says with whom), compile_failed, disabled, disabled_fallback (the stored version is off and the one that ships with the gateway serves).',
+          'Sorted by sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict; runtime_error names the other plugin), compile_failed, disabled, disabled_fallback (the stored version is disabled and the one that ships with the gateway serves).',
       },
     })
     .post('/api/plugin/task', upload, uploadOptions)
@@ -82,9 +86,9 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
     .get('/api/plugin/task/runtime/status', () => ok(describeRuntime(plugins.runtimeStatus())), {
       root: true,
       detail: {
-        summary: "This node's generation and what could not join it",
+        summary: "This node's plugin generation, and the plugins that could not join it",
         description:
-          'Nodes with the same database_revision have read the same plugins. database_error: the database does not answer and what was published stays.',
+          'Nodes with the same database_revision have read the same plugins. database_error: the database does not answer, and the published generation stays.',
       },
     })
     .get(
@@ -92,11 +96,11 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
       async ({ params, query }) => ok(describeDetail(await plugins.detail(params.key, query.version))),
       {
         root: true,
-        query: strictObject({ version: wanted }),
+        query: strictObject({ version: versionQuery }),
         detail: {
           summary: 'A plugin version with its source',
           description:
-            'plugin is null for one that ships with the gateway. meta is null and errors has the faults where a stored source does not pass the checks.',
+            'plugin is null for one that ships with the gateway. If a stored source does not pass the checks, meta is null and errors lists the faults.',
         },
       },
     )
@@ -113,7 +117,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
       async ({ params, query }) => serveIcon(await plugins.icon(params.key, query.version)),
       {
         root: true,
-        query: strictObject({ version: wanted }),
+        query: strictObject({ version: versionQuery }),
         detail: { summary: 'The logo of a plugin', description: 'image/png or image/svg+xml; 404 without one.' },
       },
     )
@@ -137,9 +141,9 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
           version: t.String({ minLength: 1, maxLength: 200, description: 'A stored version, or factory.' }),
         }),
         detail: {
-          summary: 'Let a stored version serve, forwards or back, or what ships with the gateway',
+          summary: 'Activate a stored version, newer or older, or the one that ships with the gateway',
           description:
-            'Enables it as well. A version that is not narrowed takes over the narrowing of the one that it replaces, but for models that it does not have. With factory the stored versions stay and none of them is active, later uploads included, until one is activated. Requests that have begun end on the version that they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing changes.',
+            'Enables the plugin as well. A version without a narrowing takes over that of the version it replaces, except for models it does not have. With factory the stored versions stay, but none of them is active, including later uploads, until you activate one. Requests in progress end on the version they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing has changed.',
         },
       },
     )
@@ -172,13 +176,13 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
         root: true,
         body: strictObject({ enabled: t.Boolean() }),
         query: strictObject({
-          cascade: flag('Disable the enabled channels that are bound to it as well.'),
-          force: flag('Although tasks are unfinished: they wait until it is enabled again.'),
+          cascade: flag('Also disable the enabled channels that use the plugin.'),
+          force: flag('Even if tasks are unfinished: they wait until the plugin is enabled again.'),
         }),
         detail: {
-          summary: 'Switch a plugin on or off',
+          summary: 'Enable or disable a plugin',
           description:
-            'Counts for its stored versions and for the one that ships with the gateway. PLUGIN_IN_USE (409, details: channels, in_flight_count) without cascade or force where they are needed.',
+            'Applies to its stored versions and to the one that ships with the gateway. PLUGIN_IN_USE (409, details: channels, in_flight_count): cascade or force is needed.',
         },
       },
     )
@@ -202,14 +206,14 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
           models: t.Union(
             [t.Null(), t.Array(t.String({ minLength: 1, maxLength: 191 }), { minItems: 1, maxItems: 1000 })],
             {
-              description: 'The models that it serves; null: all of its manifest.',
+              description: 'The models that the plugin serves; null: all models of its manifest.',
             },
           ),
         }),
         detail: {
           summary: 'Narrow the models of the active version',
           description:
-            'Its protocol claims and routes serve these models only; later uploads of the key and versions activated in its place take it over. PLUGIN_INVALID: a name is no model of it. PLUGIN_CONFLICT: another plugin has one of them.',
+            'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
         },
       },
     )
@@ -231,12 +235,12 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
       {
         root: true,
         query: strictObject({
-          force: flag('Although it is in use, or what takes its place cannot serve.'),
+          force: flag('Even if it is in use, or the version that replaces it cannot serve.'),
         }),
         detail: {
           summary: 'Delete a stored version',
           description:
-            'In the place of the active one comes the newest that remains, else the one that ships with the gateway. PLUGIN_INVALID, PLUGIN_CONFLICT: that one could not serve. PLUGIN_IN_USE: there is none, and channels or tasks need the plugin.',
+            'The newest remaining version replaces the active one, otherwise the one that ships with the gateway. PLUGIN_INVALID, PLUGIN_CONFLICT: the replacement could not serve. PLUGIN_IN_USE: there is no replacement, and channels or tasks need the plugin.',
         },
       },
     );

@@ -20,23 +20,22 @@ const quoteBody = strictObject({
   request: t.Optional(
     t.Record(t.String(), t.Unknown(), {
       maxProperties: 1000,
-      description:
-        'Instead of facts: a body as POST /v1/tasks/{plugin_key} takes it, from which the plugin reads them.',
+      description: 'Instead of facts: a body as for POST /v1/tasks/{plugin_key}; the plugin reads the facts from it.',
     }),
   ),
   expression: t.Optional(
     t.String({
       minLength: 1,
       maxLength: 10_000,
-      description: 'Root only: tried with facts, in place of the price that is set.',
+      description: 'Root only: evaluated with facts, in place of the saved price.',
     }),
   ),
-  group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: "Administrators only. Default: one's own." })),
+  group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: 'Administrators only. Default: your own.' })),
 });
 type QuoteBody = typeof quoteBody.static;
-type Asked = { requestId: string; body: QuoteBody; files: RequestOptions['files'] };
+type QuoteRequest = { requestId: string; body: QuoteBody; files: RequestOptions['files'] };
 
-/** What a task would cost, for whoever asks: nothing is sent, written or charged. */
+/** What a task would cost, for any signed-in user: nothing is sent, written or charged. */
 export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billing; tasks: Tasks }) {
   function groupOf(panel: PanelPrincipal, group = panel.user.group): string {
     if (group !== panel.user.group && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
@@ -56,16 +55,20 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
     });
   }
 
-  async function quote(panel: PanelPrincipal, { requestId, body, files }: Asked) {
+  async function quote(panel: PanelPrincipal, { requestId, body, files }: QuoteRequest) {
     const group = groupOf(panel, body.group);
     if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
     if (request === undefined) return quoteFacts(panel, body, group);
     if (body.facts) throw fieldError('facts', 'wrong_value', 'Give either "facts" or "request".');
     if (body.expression !== undefined)
-      throw fieldError('expression', 'wrong_value', 'An "expression" is tried with "facts", not with "request".');
+      throw fieldError('expression', 'wrong_value', 'Give an "expression" with "facts", not with "request".');
     if (pluginKey === undefined)
-      throw fieldError('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
+      throw fieldError(
+        'plugin_key',
+        'required',
+        '"plugin_key" is required with "request": the plugin reads the request.',
+      );
     const caller = { user: panel.user, key: null, group };
     return tasks.quote(caller, requestId, {
       pluginKey,
@@ -91,7 +94,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
       detail: {
         summary: 'What a task would cost',
         description:
-          'usd is before the group ratio; quota is what would be reserved, 500,000 of it one USD; steps is the expression with the values put in. expression is null for a model without a price that the caller may use. With request the hooks of the plugin are run as for a submission, and refuse what they would refuse there. Nothing is sent to a vendor, stored or charged. BILLING_MODEL_PRICE_ERROR (400): no price, or a usage fact is missing (details name it).',
+          'usd is before the group ratio; quota is the amount to reserve, 500,000 are one USD; steps is the expression with its values filled in. expression is null for a model without a price that you may still use. With request, the hooks of the plugin run as for a submission, and refuse what they would refuse there. Nothing is sent to a vendor, stored or charged. BILLING_MODEL_PRICE_ERROR (400): no price, or a usage fact is missing (details name it).',
       },
     },
   );

@@ -16,13 +16,13 @@ const describePrice = (price: Price) => ({
 const byKey = (a: Price, b: Price): number =>
   a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
-/** What models cost. `*` as plugin key stands for every plugin. */
+/** Prices of models. The plugin key `*` means every plugin. */
 export function priceRoutes(
   kit: Kit,
   { billing, offeredModels, audit }: { billing: Billing; offeredModels: () => OfferedModel[]; audit: RecordAudit },
 ) {
   const { prices } = billing;
-  const describeWhole = (price: Price, models: readonly OfferedModel[]) => ({
+  const describeWithProblem = (price: Price, models: readonly OfferedModel[]) => ({
     ...describePrice(price),
     problem: findProblem(price, prices, models) ?? null,
   });
@@ -36,7 +36,7 @@ export function priceRoutes(
       ({ query }) => {
         const models = offeredModels();
         const page = slicePage(readPage(query), [...prices.all()].sort(byKey));
-        return ok({ ...page, items: page.items.map((price) => describeWhole(price, models)) });
+        return ok({ ...page, items: page.items.map((price) => describeWithProblem(price, models)) });
       },
       {
         root: true,
@@ -44,7 +44,7 @@ export function priceRoutes(
         detail: {
           summary: 'Prices',
           description:
-            'problem is null, or says why a price serves nobody or fails whom it serves: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that nobody declares.',
+            'problem is null, or says why a price is unused or fails: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that no plugin declares.',
         },
       },
     )
@@ -57,7 +57,7 @@ export function priceRoutes(
         detail: {
           summary: 'Models without a price, by plugin',
           description:
-            'offered: an enabled channel lists the model, so that clients can ask for it. Who gets it without a price says the option billing.unpriced.',
+            'offered: an enabled channel lists the model, so clients can request it. The option billing.unpriced decides who may use it without a price.',
         },
       },
     )

@@ -3,7 +3,7 @@ import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
 /** Something that an administrator should look at. */
 export type AttentionItem = {
-  /** Stable: the panel has the words for it by this. */
+  /** Stable: the panel chooses its text by this code. */
   code:
     | 'plugin_suspended'
     | 'plugin_failed'
@@ -23,12 +23,12 @@ export type AttentionItem = {
     | 'disk_unwritable'
     | 'disk_low';
   severity: 'error' | 'warning';
-  /** Where to look: a page of the panel, and what on it. */
+  /** Where to look: a page of the panel, and an item on it. */
   target: {
     kind: 'plugin' | 'channel' | 'price' | 'setting' | 'system' | 'node' | 'tasks';
     id: string | number | null;
   };
-  /** A sentence in English with the figures. */
+  /** An English sentence with the figures. */
   message: string;
 };
 
@@ -38,9 +38,9 @@ export function attentionRoutes(kit: Kit, { attention }: { attention: () => Prom
     .get('/api/attention', async () => ok(await attention()), {
       admin: true,
       detail: {
-        summary: 'What needs attention, the worst first',
+        summary: 'What needs attention, most severe first',
         description:
-          'code is stable; target names the page (kind) and what on it. Plugins are told of as this node sees them; the ledger is checked every six hours at most.',
+          'code is stable; target names the page (kind) and the item on it. Plugins appear as this node sees them; the ledger is checked at most every six hours.',
       },
     });
 }

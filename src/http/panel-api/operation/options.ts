@@ -16,7 +16,7 @@ const Trial = t.Union([
 
 type OptionRouteDeps = { auth: Auth; options: SettingsService; optionTrials: OptionTrials; audit: RecordAudit };
 
-/** Options in one request; more of them than exist. */
+/** Options in one request: more than exist. */
 const MAX_CHANGES = 200;
 const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength: 100_000 }) };
 
@@ -28,7 +28,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
       detail: {
         summary: 'All options',
         description:
-          'With what a form needs: type, choices, min, max, max_length, max_items, multiline, and by trial what POST /api/option/test can try.',
+          'Each with the data for a form: type, choices, min, max, max_length, max_items, multiline, and trial: the name to test it by with POST /api/option/test.',
       },
     })
     .put(
@@ -48,28 +48,28 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
       {
         root: true,
         bodyLimit: 'options',
-        proof: { scope: 'settings.security', when: 'if an option is named whose proof is settings.security' },
+        proof: { scope: 'settings.security', when: 'if one of the options has the proof settings.security' },
         body: strictObject({
           key: t.Optional(change.key),
           value: t.Optional(change.value),
           options: t.Optional(t.Array(strictObject(change), { minItems: 1, maxItems: MAX_CHANGES })),
           force: t.Optional(
             t.Boolean({
-              description: 'Take another address of a provider though identities are bound there: they stay.',
+              description: 'Accept another address of a provider although identities are bound there; they stay bound.',
             }),
           ),
         }),
         detail: {
           summary: 'Set options',
           description:
-            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. Options whose proof is settings.security take a session and a Security Proof; a personal access token is not enough. Another address, port or TLS mode takes the secret that is sent there again, in the same change. A fault of the rule needs_force is none with force.',
+            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all are set or none. Options whose proof is settings.security need a session and a Security Proof; a personal access token is not enough. A new address, port or TLS mode needs the secret that is sent there, in the same change. With force, faults of the rule needs_force are ignored.',
         },
       },
     )
     .post(
       '/api/option/test',
       async ({ request, body: { what, to }, panel, origin }) => {
-        // A trial sends a stored secret to the address that is set.
+        // A trial sends a stored secret to the configured address.
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const { email, language } = panel.user;
         const result = await optionTrials[what]({ to: to ?? email ?? undefined, language });
@@ -82,16 +82,16 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
         proof: { scope: 'settings.security' },
         body: strictObject({
           what: Trial,
-          to: t.Optional(t.String({ maxLength: 320, description: 'Where a test mail goes.' })),
+          to: t.Optional(t.String({ maxLength: 320, description: 'The recipient of a test mail.' })),
         }),
-        detail: { summary: 'Try what the options describe' },
+        detail: { summary: 'Test the configured mail server, provider or captcha' },
       },
     );
 }
 
 type ChangeBody = { key?: string; value?: string; options?: { key: string; value: string }[] };
 
-/** Both forms of a change as one. `fieldOf` names a field of the body as it was sent. */
+/** Reads both forms of a change. `fieldOf` returns the name of a field as the client sent it. */
 function readChanges({ key, value, options }: ChangeBody): {
   changes: { key: string; value: string }[];
   fieldOf: (index: number, field: string) => string;

@@ -27,29 +27,29 @@ type UsageRow = {
 type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?: number; until?: number };
 type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
-const part = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
-/** Texts, since they come from an address. */
+const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
+/** All are texts, because they come from a query. */
 const usageQuery = {
   scope: t.Optional(
     t.Union([t.Literal('own'), t.Literal('all')], {
-      description: "For administrators, who see everybody's unless told.",
+      description: 'For administrators, who see all users by default.',
     }),
   ),
-  api_key: part('The id of an API key.'),
-  model: part('Exactly.'),
-  since: part('Unix seconds.'),
-  until: part('Unix seconds.'),
+  api_key: filter('The id of an API key.'),
+  model: filter('The exact model.'),
+  since: filter('Unix seconds.'),
+  until: filter('Unix seconds.'),
 };
 
 const auditQuery = {
-  user: part('A part of the name that the actor had then.'),
-  action: part('An action or its beginning: channel, user.delete.'),
-  target: part('Exactly, such as channel:3.'),
-  since: part('Unix seconds.'),
-  until: part('Unix seconds.'),
+  user: filter('A part of the user name that the actor had at the time.'),
+  action: filter('An action or its beginning: channel, user.delete.'),
+  target: filter('The exact target, such as channel:3.'),
+  since: filter('Unix seconds.'),
+  until: filter('Unix seconds.'),
 };
 
-/** What is kept of the past: usage and administration. */
+/** Reads the usage log and the audit log. */
 export type RecordsSource = {
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageRow>>;
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRow & { id: number }>>;
@@ -69,9 +69,9 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
         user: true,
         query: strictObject({ ...pageQuery, ...usageQuery }),
         detail: {
-          summary: "Usage: one's own, everybody's for administrators",
+          summary: 'Usage: your own; for administrators that of all users',
           description:
-            'One row for each task that has ended. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with the values put in), summary (one line), kept_reservation (why the reservation stands), reason (of a refund).',
+            'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund).',
         },
       },
     )
@@ -85,7 +85,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       {
         root: true,
         query: strictObject({ ...pageQuery, ...auditQuery }),
-        detail: { summary: 'Who changed what, from where', description: 'The latest first.' },
+        detail: { summary: 'Who changed what, from where', description: 'The newest first.' },
       },
     );
 }
@@ -93,20 +93,20 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
 /** The last second of the year 9999. */
 const LATEST = 253_402_300_799;
 
-/** An empty text asks for nothing, as a form sends it. @throws http.validation_failed */
+/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
 function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
   const { user, action, target, since, until } = query;
   return {
     ...(user ? { user } : {}),
     ...(action ? { action } : {}),
     ...(target ? { target } : {}),
-    ...(since ? { since: readWhole('since', since, 0, LATEST) } : {}),
-    ...(until ? { until: readWhole('until', until, 0, LATEST) } : {}),
+    ...(since ? { since: readWhole('since', since, { min: 0, max: LATEST }) } : {}),
+    ...(until ? { until: readWhole('until', until, { min: 0, max: LATEST }) } : {}),
   };
 }
 
 /**
- * Everybody's for an administrator who has not asked for his own. An empty text asks for nothing.
+ * All users for administrators, unless they ask for their own rows. An empty text is no filter.
  * @throws http.validation_failed
  */
 function readUsageFilter(
@@ -115,20 +115,17 @@ function readUsageFilter(
 ): UsageFilter {
   return {
     ...(isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id }),
-    ...(apiKey ? { apiKeyId: readWhole('api_key', apiKey, 1, Number.MAX_SAFE_INTEGER) } : {}),
+    ...(apiKey ? { apiKeyId: readWhole('api_key', apiKey, { min: 1, max: Number.MAX_SAFE_INTEGER }) } : {}),
     ...(model ? { model } : {}),
-    ...(since ? { since: readWhole('since', since, 0, LATEST) } : {}),
-    ...(until ? { until: readWhole('until', until, 0, LATEST) } : {}),
+    ...(since ? { since: readWhole('since', since, { min: 0, max: LATEST }) } : {}),
+    ...(until ? { until: readWhole('until', until, { min: 0, max: LATEST }) } : {}),
   };
 }
 
-/** As billing has written it, with the reason of a refund. */
+/** The bill as billing wrote it, with the reason of a refund. */
 type UsageBill = BillExplanation & { reason?: string };
 
-/**
- * Which price it was may tell the vendor's name of the model, and is for administrators, as the
- * channel is.
- */
+/** Only administrators see channel and price: the price may contain the vendor's name of the model. */
 export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
   id: row.id,
   user_id: row.userId,

@@ -5,7 +5,7 @@ import type { RecordAudit } from '../record-audit.ts';
 
 export type DemoChannel = {
   channel: { id: number; name: string; models: string[]; taskPluginKey: string | null };
-  /** False: it was there already. */
+  /** False: it existed already. */
   created: boolean;
 };
 
@@ -32,11 +32,11 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
         public: true,
         critical: true,
         body: strictObject({
-          token: t.String({ minLength: 1, maxLength: 200, description: 'From the link that the terminal prints.' }),
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the set-up link in the terminal.' }),
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000 }),
         }),
-        detail: { summary: 'Make the root account with the one-time set-up link' },
+        detail: { summary: 'Create the root account with the one-time set-up link' },
       },
     )
     .post(
@@ -44,20 +44,20 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
       async ({ panel, origin }) => {
         const { channel, created } = await demoChannel();
         const { id, name, models } = channel;
-        const made = { id, name, models, task_plugin_key: channel.taskPluginKey };
+        const view = { id, name, models, task_plugin_key: channel.taskPluginKey };
         if (created)
           await audit(
             { panel, origin },
-            { action: 'channel.create', target: `channel:${id}`, detail: { after: made } },
+            { action: 'channel.create', target: `channel:${id}`, detail: { after: view } },
           );
-        return ok({ channel: made, created });
+        return ok({ channel: view, created });
       },
       {
         root: true,
         detail: {
-          summary: 'Make the demo channel, whose vendor is built in and needs no network',
+          summary: 'Create the demo channel, whose vendor is built in and needs no network',
           description:
-            'Once: a second call gives the channel that is there. It is changed and deleted as any other. CHANNEL_DEMO_UNAVAILABLE (409): on PostgreSQL, where several nodes may serve, or without the demo plugin.',
+            'A second call returns the existing channel. You can change and delete it like any other. CHANNEL_DEMO_UNAVAILABLE (409): on PostgreSQL, where several nodes may serve, or without the demo plugin.',
         },
       },
     );

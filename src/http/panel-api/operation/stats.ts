@@ -7,17 +7,17 @@ import { readWhole } from '../paging.ts';
 
 const MAX_DAYS = 90;
 const DEFAULT_DAYS = '30';
-/** Rows of a list of the worst. */
+/** Rows of the lists of the slowest and of the most failing models. */
 const WORST = 10;
 /** Rows of the list of all models. */
 const MAX_MODELS = 100;
 
-/** What the home page shows. */
+/** The figures of the panel's home page. */
 export function statsRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
   return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
     '/api/stats',
     async ({ query, panel }) => {
-      const days = readWhole('days', query.days ?? DEFAULT_DAYS, 1, MAX_DAYS);
+      const days = readWhole('days', query.days ?? DEFAULT_DAYS, { min: 1, max: MAX_DAYS });
       const { scope = 'own' } = query;
       if (scope === 'all' && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
       const figures = await tasks.figures({ days, ...(scope === 'all' ? {} : { userId: panel.user.id }) });
@@ -32,7 +32,7 @@ export function statsRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
       detail: {
         summary: 'Tasks, spend and durations of the last days',
         description:
-          'by_day has every day (UTC, day is its first second): what ended on it, and under running what was asked for on it and has not ended. spend is quota. success_rate is a share of what has ended, null where nothing has. p50_seconds and p95_seconds are from the request to success, right to a class of durations, null where none is known. Read again every 10 seconds.',
+          'by_day has every day (UTC; day is its first second): the tasks that ended on it and, as running, the tasks submitted on it that have not ended. spend is quota. success_rate is a share of the ended tasks, null if none ended. p50_seconds and p95_seconds are from the request to success, accurate to a histogram bucket, null if unknown. The figures are cached for 10 seconds.',
       },
     },
   );

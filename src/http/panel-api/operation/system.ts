@@ -1,9 +1,7 @@
 import { Elysia } from 'elysia';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
-/**
- * The gateway as its administrator sees it. Times are Unix seconds; what is of one node says so.
- */
+/** The state of the gateway for administrators. Times are Unix seconds. */
 export type SystemView = {
   nodes: {
     id: string;
@@ -11,15 +9,15 @@ export type SystemView = {
     version: string;
     started_at: number;
     heartbeat_at: number;
-    /** False: no sign of life lately, and no word that it stops. */
+    /** False: no heartbeat lately, and the node did not announce a shutdown. */
     alive: boolean;
-    /** The node that answers. */
+    /** True for the node that answers this request. */
     self: boolean;
   }[];
   queue: { unfinished: number; due: number; latest_lateness_ms: number };
-  /** Of this node since its start. */
+  /** Polls of this node since its start. */
   polls: { polling: boolean; made: number; running: number; waiting: number };
-  /** The plugins' processes of this node; `queued` calls wait for one. */
+  /** The sandbox processes of this node; `queued` counts calls that wait for one. */
   sandbox: {
     processes: number;
     max_processes: number;
@@ -32,14 +30,14 @@ export type SystemView = {
   plugins: { generation: number; published_at: number; errors: Record<string, string> };
   webhooks: { pending: number; oldest_seconds: number };
   database: { kind: 'sqlite' | 'postgres'; bytes: number; shared_cache: boolean };
-  /** The latest check of this node; null before the first, which the first reader begins. */
+  /** This node's latest check; null before the first one, which the first request starts. */
   ledger: {
     checked_at: number;
     ok: boolean;
     users: { user_id: number; quota: number; ledger: number }[];
     tasks: { task_id: string; quota: number; ledger: number }[];
   } | null;
-  /** By the names of their environment variables. */
+  /** Keyed by environment variable. */
   limits: Record<string, number>;
 };
 
@@ -51,7 +49,7 @@ export function systemRoutes(kit: Kit, { system }: { system: () => Promise<Syste
       detail: {
         summary: 'Nodes, queues, sandbox, database, ledger check and limits in force',
         description:
-          'The ledger is checked every six hours at most, beside the requests; whoever asks first finds null. limits are by the names of their environment variables.',
+          'The ledger is checked in the background, at most every six hours; the first request gets null. limits are keyed by environment variable.',
       },
     });
 }

@@ -1,14 +1,14 @@
 import type { RequestOrigin } from '../../../auth/index.ts';
 import type { Account, RecordAudit } from '../record-audit.ts';
 
-/** Enters the account that a sign-in at a provider made, where it made one. */
+/** Writes the audit row of an account that a sign-in at a provider created; nothing if it did not. */
 export async function auditNewUser(
   audit: RecordAudit,
-  made: Account | undefined,
+  created: Account | undefined,
   { provider, origin }: { provider: string; origin: RequestOrigin },
 ): Promise<void> {
-  if (!made) return;
-  const { userId, username } = made;
+  if (!created) return;
+  const { userId, username } = created;
   const detail = { username, provider };
-  await audit({ registered: made, origin }, { action: 'user.register', target: `user:${userId}`, detail });
+  await audit({ registered: created, origin }, { action: 'user.register', target: `user:${userId}`, detail });
 }

@@ -6,15 +6,12 @@ import { challengeField, readChallengeToken } from './challenge-token.ts';
 import { type ProofNeed, readProof } from './security-proof.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
-const forAddress: ProofNeed = {
+const ADDRESS_PROOF: ProofNeed = {
   scope: 'account.email',
-  when: 'where the account has a password, a passkey or two-factor',
+  when: 'if the account has a password, a passkey or two-factor',
 };
 
-/**
- * What is done with codes and links that were mailed: a new password, and the address of a
- * signed-in user.
- */
+/** Mailed codes and links: resetting a password, and binding the mail address of a signed-in user. */
 export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Mail'] })
     .use(kit)
@@ -35,7 +32,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
           summary: 'Mail a link to choose a new password',
-          description: 'Answers alike whether the address has an account.',
+          description: 'The response is the same whether or not the address has an account.',
         },
       },
     )
@@ -61,7 +58,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         }),
         detail: {
           summary: 'Set the new password; every session ends',
-          description: 'Signs nobody in. A second factor stays and is asked for at the next sign-in.',
+          description: 'Does not sign in. A second factor stays and is required at the next sign-in.',
         },
       },
     )
@@ -75,7 +72,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         session: true,
         critical: true,
         body: strictObject({ email: mailAddress }),
-        detail: { summary: "Mail a code to the address that is to be one's own" },
+        detail: { summary: 'Mail a code to an address that you want to bind' },
       },
     )
     .post(
@@ -95,9 +92,9 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
       {
         session: true,
         critical: true,
-        proof: forAddress,
+        proof: ADDRESS_PROOF,
         body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
-        detail: { summary: "Make a confirmed address one's own; the former one is told" },
+        detail: { summary: 'Bind the confirmed address; the previous one gets a notice' },
       },
     )
     .delete(
@@ -117,8 +114,8 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
       {
         session: true,
         critical: true,
-        proof: forAddress,
-        detail: { summary: "Take the address off one's account; it is told" },
+        proof: ADDRESS_PROOF,
+        detail: { summary: 'Remove the mail address from your account; it gets a notice' },
       },
     );
 }

@@ -11,35 +11,35 @@ const text = (maxLength: number, description?: string) =>
 
 const fields = {
   name: text(200, '1 to 64 characters.'),
-  icon: text(200, 'A name or an address of a picture.'),
+  icon: text(200, 'A name or the address of an image.'),
   enabled: t.Optional(t.Boolean({ description: 'Default true.' })),
   client_id: text(300),
-  client_secret: text(600, 'Never shown again. Empty or *** keeps the one that is stored.'),
+  client_secret: text(600, 'Never shown again. Empty or *** keeps the stored one.'),
   authorization_endpoint: text(600),
   token_endpoint: text(600),
   user_info_endpoint: text(600),
-  well_known: text(600, 'The discovery document, from which endpoints are read that are not given.'),
+  well_known: text(600, 'The discovery document; endpoints that are not given are read from it.'),
   scopes: text(600, 'Separated by spaces. Default: openid profile email.'),
-  user_id_field: text(200, 'A dotted path in the answer of the user info endpoint. Default: sub.'),
+  user_id_field: text(200, 'A dotted path in the response of the user info endpoint. Default: sub.'),
   username_field: text(200, 'Default: preferred_username.'),
   display_name_field: text(200, 'Default: name.'),
-  email_field: text(200, 'Default: email. Taken only where the answer says that it is verified.'),
+  email_field: text(200, 'Default: email. Used only if the response says that it is verified.'),
   auth_style: t.Optional(
     t.Union([t.Literal(0), t.Literal(1), t.Literal(2)], {
-      description: 'How the client proves itself: 0 automatic, 1 in the body, 2 Basic.',
+      description: 'How the gateway authenticates at the provider: 0 automatic, 1 in the body, 2 Basic.',
     }),
   ),
   access_policy: text(20_000, 'Who may sign in, as JSON text: {logic, conditions: [{field, op, value}], groups}.'),
   access_denied_message: text(
     600,
-    'What others are told; {{provider}}, {{field}}, {{required}}, {{current}} are filled in.',
+    'The message for people who may not; {{provider}}, {{field}}, {{required}}, {{current}} are filled in.',
   ),
 };
 
-/** The providers of identities that root adds. */
+/** Custom OAuth providers, which root adds. */
 export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { providers } = auth.oauth;
-  /** A provider decides who gets in. */
+  /** A provider decides who may sign in, so changes need a proof. */
   const requireProof = (panel: PanelPrincipal, request: Request): Promise<void> =>
     auth.proofs.require(panel, readProof(request), 'settings.security');
 
@@ -47,30 +47,30 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     .use(kit)
     .get('/api/custom-oauth-provider', async () => ok(await providers.list()), {
       root: true,
-      detail: { summary: 'The added providers' },
+      detail: { summary: 'The custom providers' },
     })
     .get('/api/custom-oauth-provider/:id', async ({ params }) => ok(await providers.get(readId(params.id))), {
       root: true,
-      detail: { summary: 'An added provider' },
+      detail: { summary: 'A custom provider' },
     })
     .post(
       '/api/custom-oauth-provider',
       async ({ request, panel, origin, body }) => {
         await requireProof(panel, request);
-        const made = await providers.create(body);
+        const created = await providers.create(body);
         const entry = {
           action: 'oauth_provider.create',
-          target: `oauth_provider:${made.id}`,
-          detail: { after: told(made) },
+          target: `oauth_provider:${created.id}`,
+          detail: { after: auditFields(created) },
         };
         await audit({ panel, origin }, entry);
-        return ok(made);
+        return ok(created);
       },
       {
         root: true,
         proof: { scope: 'settings.security' },
         body: strictObject({
-          slug: t.String({ maxLength: 64, description: 'Its name in addresses, for good.' }),
+          slug: t.String({ maxLength: 64, description: 'Its name in addresses; it cannot be changed.' }),
           ...fields,
         }),
         detail: { summary: 'Add a provider' },
@@ -82,7 +82,7 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
         await requireProof(panel, request);
         const id = readId(params.id);
         const { before, after } = await providers.update(id, body);
-        const detail = { before: told(before), after: told(after) };
+        const detail = { before: auditFields(before), after: auditFields(after) };
         await audit({ panel, origin }, { action: 'oauth_provider.update', target: `oauth_provider:${id}`, detail });
         return ok(after);
       },
@@ -92,13 +92,15 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
         body: strictObject({
           ...fields,
           force: t.Optional(
-            t.Boolean({ description: 'Take another address or user_id_field though identities are bound: they stay.' }),
+            t.Boolean({
+              description: 'Accept another address or user_id_field although identities are bound; they stay bound.',
+            }),
           ),
         }),
         detail: {
-          summary: 'Change an added provider; the slug stays',
+          summary: 'Change a custom provider; the slug stays',
           description:
-            'Another address of its discovery document, token or user info endpoint takes the client secret again.',
+            'A new address of the discovery document, token or user info endpoint needs the client secret again.',
         },
       },
     )
@@ -107,14 +109,14 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
       async ({ request, panel, origin, params }) => {
         await requireProof(panel, request);
         const id = readId(params.id);
-        const detail = { before: told(await providers.delete(id)) };
+        const detail = { before: auditFields(await providers.delete(id)) };
         await audit({ panel, origin }, { action: 'oauth_provider.delete', target: `oauth_provider:${id}`, detail });
         return ok(null);
       },
       {
         root: true,
         proof: { scope: 'settings.security' },
-        detail: { summary: 'Delete an added provider to which nobody is bound' },
+        detail: { summary: 'Delete a custom provider to which no user is bound' },
       },
     )
     .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
@@ -126,8 +128,8 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
 
 type View = Awaited<ReturnType<Auth['oauth']['providers']['get']>>;
 
-/** For the audit trail: of the secret only whether there is one. */
-const told = ({ client_secret: secret, ...view }: View): JsonObject => ({
+/** The fields for the audit log; of the secret only whether it is set. */
+const auditFields = ({ client_secret: secret, ...view }: View): JsonObject => ({
   ...view,
   client_secret: secret === '' ? 'unset' : 'set',
 });

@@ -8,10 +8,10 @@ import { auditNewUser } from './audit-new-user.ts';
 import { createLoginResponse } from './login-response.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-/** Longer than any that a provider sends. */
+/** Longer than any parameter that a provider sends. */
 const parameter = t.Optional(t.String({ maxLength: 4096 }));
 
-/** Sign-in and binding through providers of identities, and one's own bindings. */
+/** Sign-in and binding through OAuth providers, and the bindings of the signed-in user. */
 export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock }) {
   const { auth, audit } = deps;
   const loginResponse = createLoginResponse(deps);
@@ -33,13 +33,13 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           provider: t.String({ minLength: 1, maxLength: 64, description: 'github, discord, linuxdo, oidc or a slug.' }),
           intent: t.Union([t.Literal('login'), t.Literal('bind')]),
           aff: t.Optional(
-            t.String({ maxLength: 32, description: 'Affiliate code for an account that a login makes.' }),
+            t.String({ maxLength: 32, description: 'Affiliate code, for an account that a login creates.' }),
           ),
         }),
         detail: {
           summary: 'Begin to sign in or to bind at a provider',
           description:
-            'The answer says where to send the browser. The provider sends it back to `/oauth/<provider>` of the panel, which hands code and state to `GET /api/oauth/{provider}`. A binding needs the access token of a session.',
+            'The response says where to send the browser. The provider sends it back to `/oauth/<provider>` of the panel, which passes code and state to `GET /api/oauth/{provider}`. A binding needs the access token of a session.',
         },
       },
     )
@@ -82,13 +82,13 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
         ),
         detail: {
           summary: 'Finish signing in or binding with what the provider sent back',
-          description: 'For scripts of the panel: opened as a page it is refused.',
+          description: 'For scripts of the panel: refused if it is opened as a page.',
         },
       },
     )
     .get('/api/user/oauth/bindings', async ({ panel }) => ok(await auth.oauth.bindings.list(panel)), {
       user: true,
-      detail: { summary: "One's own identities at providers" },
+      detail: { summary: 'Your identities at providers' },
     })
     .delete(
       '/api/user/oauth/bindings/:provider',
@@ -102,7 +102,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
       {
         session: true,
         critical: true,
-        detail: { summary: "Let go of one's own identity at a provider, unless it is the last way in" },
+        detail: { summary: 'Unbind your identity at a provider, unless it is your last way to sign in' },
       },
     );
 }

@@ -14,9 +14,7 @@ const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pat
 const credentialId = base64url(1364);
 const clientDataJSON = base64url(8192);
 
-/**
- * `credential.toJSON()` of a browser. It may hold more than is read here, and browsers add to it.
- */
+/** `credential.toJSON()` of a browser. Unknown members are allowed: browsers add new ones. */
 const credential = <R extends Parameters<typeof t.Object>[0]>(response: R) =>
   t.Object(
     {
@@ -43,12 +41,12 @@ const assertion = credential({
 const flowToken = t.String({ maxLength: 200, description: 'From the begin step.' });
 const name = t.String({ maxLength: 200, description: '1 to 64 characters.' });
 
-const forRegistration: ProofNeed = {
+const REGISTRATION_PROOF: ProofNeed = {
   scope: 'passkey.register',
-  when: 'where the account has two-factor or a passkey already',
+  when: 'if the account already has two-factor or a passkey',
 };
 
-/** One's own passkeys, and the ceremonies that make and use them. */
+/** The caller's passkeys, and the WebAuthn ceremonies: registration, sign-in, confirmation. */
 export function passkeyRoutes(
   kit: Kit,
   deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
@@ -60,7 +58,7 @@ export function passkeyRoutes(
     .use(kit)
     .get('/api/user/passkey', async ({ panel }) => ok(await auth.passkeys.list(panel)), {
       user: true,
-      detail: { summary: "One's own passkeys" },
+      detail: { summary: 'Your passkeys' },
     })
     .put(
       '/api/user/passkey/:id',
@@ -71,7 +69,7 @@ export function passkeyRoutes(
         await audit({ panel, origin }, { action: 'user.passkey.rename', target: `passkey:${id}`, detail });
         return ok(passkey);
       },
-      { session: true, body: strictObject({ name }), detail: { summary: "Rename one of one's own passkeys" } },
+      { session: true, body: strictObject({ name }), detail: { summary: 'Rename one of your passkeys' } },
     )
     .delete(
       '/api/user/passkey/:id',
@@ -86,7 +84,7 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         proof: { scope: 'passkey.delete' },
-        detail: { summary: "Delete one of one's own passkeys; every other session ends" },
+        detail: { summary: 'Delete one of your passkeys; every other session ends' },
       },
     )
     .delete(
@@ -101,13 +99,13 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         proof: { scope: 'passkey.delete' },
-        detail: { summary: "Delete all of one's own passkeys; every other session ends" },
+        detail: { summary: 'Delete all your passkeys; every other session ends' },
       },
     )
     .post(
       '/api/user/passkey/register/begin',
       async ({ request, panel }) => ok(await auth.passkeys.registration.begin(panel, readProof(request))),
-      { session: true, critical: true, proof: forRegistration, detail: { summary: 'Begin to register a passkey' } },
+      { session: true, critical: true, proof: REGISTRATION_PROOF, detail: { summary: 'Begin to register a passkey' } },
     )
     .post(
       '/api/user/passkey/register/finish',
@@ -125,9 +123,9 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
-        proof: forRegistration,
+        proof: REGISTRATION_PROOF,
         body: strictObject({ flow_token: flowToken, credential: registration, name: t.Optional(name) }),
-        detail: { summary: 'Register the passkey that the browser made; every other session ends' },
+        detail: { summary: 'Register the passkey that the browser created; every other session ends' },
       },
     )
     .post('/api/user/passkey/login/begin', async () => ok(await auth.passkeys.login.begin()), {

@@ -6,7 +6,7 @@ import { challengeField, readChallengeToken } from './challenge-token.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 
-/** How people make accounts, and how they bring others. */
+/** People create accounts, and invite others with an affiliate code. */
 export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Registration'] })
     .use(kit)
@@ -36,12 +36,14 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         body: strictObject({
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
-          email: t.Optional(t.String({ maxLength: 320, description: 'Needed where addresses are confirmed.' })),
-          verification_code: t.Optional(t.String({ maxLength: 64, description: 'From the mail to this address.' })),
-          aff_code: t.Optional(t.String({ maxLength: 64, description: 'Affiliate code of whoever brought you.' })),
+          email: t.Optional(t.String({ maxLength: 320, description: 'Required if mail addresses must be confirmed.' })),
+          verification_code: t.Optional(t.String({ maxLength: 64, description: 'The code mailed to this address.' })),
+          aff_code: t.Optional(
+            t.String({ maxLength: 64, description: 'The affiliate code of the user who invited you.' }),
+          ),
           ...challengeField,
         }),
-        detail: { summary: 'Make an account; sign in afterwards' },
+        detail: { summary: 'Create an account; sign in afterwards' },
       },
     )
     .post(
@@ -61,12 +63,12 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
           summary: 'Mail the code that confirms the address of a new account',
-          description: 'Answers alike whether the address has an account: the mail to such an address says so.',
+          description: 'The response is the same whether or not the address has an account; only the mail tells.',
         },
       },
     )
     .get('/api/user/aff', async ({ panel }) => ok(await auth.registration.affiliateCode(panel)), {
       user: true,
-      detail: { summary: "One's own affiliate code, made when first asked for" },
+      detail: { summary: 'Your affiliate code; the first request creates it' },
     });
 }

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia';
 
-/** What a Security Proof may be for, as a field of a body. */
+/** The scopes of a Security Proof, as a field of a body. */
 export const proofScope = t.Union([
   t.Literal('channel.key.read'),
   t.Literal('passkey.register'),
@@ -11,10 +11,10 @@ export const proofScope = t.Union([
 ]);
 
 /**
- * For what a route takes a Security Proof, and when it does if not always; the interface's
- * description says so.
+ * The scope of the Security Proof that a route needs. `when` says in which cases, if not always; the
+ * OpenAPI document shows it.
  */
 export type ProofNeed = { scope: Static<typeof proofScope>; when?: string };
 
-/** The proof that came with a request. */
+/** The Security Proof in a request's header. */
 export const readProof = (request: Request): string | undefined => request.headers.get('x-security-proof') ?? undefined;

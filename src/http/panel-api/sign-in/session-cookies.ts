@@ -1,29 +1,31 @@
 import type { Cookie } from 'elysia';
 
-/** The path that the refresh cookie is bound to: it travels to refresh and logout alone. */
+/** Browsers send the refresh cookie only below this path: with login, refresh and logout. */
 const REFRESH_PATH = '/api/user/auth';
 const HINT_COOKIE = 'svc_has_session';
 
 type CookieJar = Record<string, Cookie<unknown>>;
+type CookieValues = { refreshToken: string; hint: string; maxAge: number; expires: Date };
+type IssuedRefresh = { refreshToken: string; expiresAt: number; now: number };
 
 /**
- * The refresh cookie and its hint, always written and cleared together. Cleared by overwriting with
- * the same path: the framework's `remove()` does nothing for a cookie that the request did not
- * carry.
+ * The refresh cookie, and the hint cookie that tells scripts that a session exists. Both are always
+ * written and cleared together. Clearing overwrites them with the same path, because the
+ * framework's `remove()` ignores cookies that the request did not carry.
  */
 export function createSessionCookies(config: { secure: boolean }) {
   const name = config.secure ? '__Secure-svc_refresh' : 'svc_refresh';
   const shared = { secure: config.secure, sameSite: 'strict' } as const;
 
-  function put(jar: CookieJar, refresh: string, hint: string, lifetime: { maxAge: number; expires: Date }): void {
-    jar[name]?.set({ value: refresh, path: REFRESH_PATH, httpOnly: true, ...shared, ...lifetime });
+  function put(jar: CookieJar, { refreshToken, hint, ...lifetime }: CookieValues): void {
+    jar[name]?.set({ value: refreshToken, path: REFRESH_PATH, httpOnly: true, ...shared, ...lifetime });
     jar[HINT_COOKIE]?.set({ value: hint, path: '/', httpOnly: false, ...shared, ...lifetime });
   }
 
   return {
     /**
-     * The refresh token that the browser sent. A value that is no plain text (the framework parses
-     * JSON) counts as malformed.
+     * The refresh token that the browser sent. The framework parses JSON in cookies; a value that
+     * is no plain text becomes `malformed`.
      */
     read(jar: CookieJar): string | undefined {
       const value = jar[name]?.value;
@@ -31,14 +33,14 @@ export function createSessionCookies(config: { secure: boolean }) {
       return typeof value === 'string' ? value : 'malformed';
     },
     /**
-     * Both times in whole Unix seconds; the cookie lives as long as the session, at least a second.
+     * Both times are whole Unix seconds. The cookies live as long as the session, at least a second.
      */
-    write(jar: CookieJar, refreshToken: string, expiresAt: number, now: number): void {
+    write(jar: CookieJar, { refreshToken, expiresAt, now }: IssuedRefresh): void {
       const maxAge = Math.max(1, expiresAt - now);
-      put(jar, refreshToken, '1', { maxAge, expires: new Date((now + maxAge) * 1000) });
+      put(jar, { refreshToken, hint: '1', maxAge, expires: new Date((now + maxAge) * 1000) });
     },
     clear(jar: CookieJar): void {
-      put(jar, '', '', { maxAge: 0, expires: new Date(0) });
+      put(jar, { refreshToken: '', hint: '', maxAge: 0, expires: new Date(0) });
     },
   };
 }

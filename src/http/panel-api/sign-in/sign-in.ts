@@ -5,10 +5,8 @@ import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { createLoginResponse } from './login-response.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-/**
- * Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing.
- */
-const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
+/** Errors after which the cookies are useless. Outages, limits and mismatches keep the cookies. */
+const COOKIES_ARE_USELESS = ['auth.unauthorized', 'auth.session_revoked'];
 
 const credentials = strictObject({
   username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
@@ -45,7 +43,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
         detail: {
           summary: 'Sign in with a password, from a browser that may be signed in',
           description:
-            'The same as `POST /api/user/login`, at a path to which browsers send the refresh cookie: one that holds a live session of this account is not slowed down while others guess at its password.',
+            'The same as `POST /api/user/login`, at a path to which browsers send the refresh cookie: a browser with a live session of this account is not slowed down while others guess its password.',
         },
       },
     )
@@ -60,7 +58,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
         critical: true,
         body: strictObject({
           code: t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' }),
-          flow_token: t.String({ maxLength: 200, description: 'From the first step, which answered require_2fa.' }),
+          flow_token: t.String({ maxLength: 200, description: 'From the first step, which returned require_2fa.' }),
         }),
         detail: { summary: 'The second step of a sign-in' },
       },
@@ -70,10 +68,11 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
       async ({ request, cookie, origin }) => {
         try {
           const next = await auth.sessions.refresh({ ...readRefresh(request, cookie), origin });
-          cookies.write(cookie, next.refreshToken, next.refreshExpiresAt, clock.unix());
+          const { refreshToken, refreshExpiresAt: expiresAt } = next;
+          cookies.write(cookie, { refreshToken, expiresAt, now: clock.unix() });
           return ok(next.bundle);
         } catch (error) {
-          if (error instanceof AppError && ENDS_COOKIES.includes(error.code)) cookies.clear(cookie);
+          if (error instanceof AppError && COOKIES_ARE_USELESS.includes(error.code)) cookies.clear(cookie);
           throw error;
         }
       },

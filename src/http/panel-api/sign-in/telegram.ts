@@ -10,13 +10,10 @@ import type { SessionCookies } from './session-cookies.ts';
 import { createTelegramBindCookie } from './telegram-bind-cookie.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
-/** The panel's page on which the widget's return ends; it tells the page that opened it. */
+/** The panel's page to which the widget's return is redirected; it notifies the page that opened it. */
 const LANDING_PATH = '/oauth/telegram';
 
-/**
- * What the landing page hears of a refusal, as in new-api; everything else is an internal error to
- * it.
- */
+/** The codes that the landing page gets, as in new-api. Any other error becomes an internal error. */
 const BIND_CODES: Record<string, string> = {
   'auth.method_disabled': 'TELEGRAM_BIND_DISABLED',
   'auth.invalid_credentials': 'TELEGRAM_BIND_INVALID_REQUEST',
@@ -29,7 +26,7 @@ const BIND_CODES: Record<string, string> = {
   'auth.user_disabled': 'TELEGRAM_BIND_USER_DISABLED',
 };
 
-const WIDGET_FIELDS = 'The query is what the login widget of Telegram hands over, unchanged: id, auth_date, hash, ….';
+const WIDGET_FIELDS = 'The query is the unchanged result of Telegram’s login widget: id, auth_date, hash, ….';
 
 /** Sign-in and binding by Telegram's login widget. */
 export function telegramRoutes(
@@ -54,7 +51,8 @@ export function telegramRoutes(
       `${BIND_PATH}/start`,
       async ({ panel, cookie }) => {
         const ticket = await telegram.binding.begin(panel);
-        bindCookie.write(cookie, ticket.flow_token, ticket.expires_at, deps.clock.unix());
+        const { flow_token: flowToken, expires_at: expiresAt } = ticket;
+        bindCookie.write(cookie, { flowToken, expiresAt, now: deps.clock.unix() });
         return ok({ ...ticket, callback_url: `${BIND_PATH}/${ticket.flow_token}` });
       },
       { session: true, critical: true, detail: { summary: 'Begin to bind a Telegram account' } },
@@ -70,12 +68,12 @@ export function telegramRoutes(
           const detail = { after: { provider: 'telegram', subject } };
           const target = `user:${principal.user.id}`;
           await deps.audit({ panel: principal, origin }, { action: 'user.identity.bind', target, detail });
-          return land({ telegram_bind: 'success', flow_token: flowToken });
+          return redirectToLanding({ telegram_bind: 'success', flow_token: flowToken });
         } catch (thrown) {
           const error = toAppError(thrown);
           logFailure(log, error);
           const code = BIND_CODES[error.code] ?? 'TELEGRAM_BIND_INTERNAL_ERROR';
-          return land({ telegram_bind: 'error', error_code: code, flow_token: flowToken });
+          return redirectToLanding({ telegram_bind: 'error', error_code: code, flow_token: flowToken });
         }
       },
       {
@@ -83,8 +81,8 @@ export function telegramRoutes(
         critical: true,
         detail: {
           summary: 'Where the widget returns to bind a Telegram account',
-          description: `${WIDGET_FIELDS} In the browser that began. Leads to ${LANDING_PATH}, with telegram_bind, error_code, flow_token.`,
-          responses: { '302': { description: `To ${LANDING_PATH}` } },
+          description: `${WIDGET_FIELDS} Works only in the browser that began. Redirects to ${LANDING_PATH} with telegram_bind, error_code, flow_token.`,
+          responses: { '302': { description: `Redirects to ${LANDING_PATH}` } },
         },
       },
     );
@@ -92,5 +90,5 @@ export function telegramRoutes(
 
 const readQuery = (request: Request): URLSearchParams => new URL(request.url).searchParams;
 
-const land = (parameters: Record<string, string>): Response =>
+const redirectToLanding = (parameters: Record<string, string>): Response =>
   new Response(null, { status: 302, headers: { location: `${LANDING_PATH}?${new URLSearchParams(parameters)}` } });

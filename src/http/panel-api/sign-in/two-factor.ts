@@ -7,28 +7,28 @@ import { proofScope } from './security-proof.ts';
 const appCode = t.String({ maxLength: 64, description: 'A code of the authenticator app.' });
 const anyCode = t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' });
 
-const own = ({ user }: PanelPrincipal): string => `user:${user.id}`;
+const auditTarget = ({ user }: PanelPrincipal): string => `user:${user.id}`;
 
-/** The signed-in user's own second factor, and the confirmation that it is he. */
+/** The signed-in user's second factor, and how they confirm their identity (Security Proof). */
 export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Security'] })
     .use(kit)
     .get('/api/user/2fa/status', async ({ panel }) => ok(await auth.twoFactor.status(panel)), {
       user: true,
-      detail: { summary: "Whether one's own second factor is enabled or locked, and what backup codes are left" },
+      detail: { summary: 'Whether your second factor is enabled or locked, and how many backup codes are left' },
     })
     .post(
       '/api/user/2fa/setup',
       async ({ panel, origin }) => {
         const setup = await auth.twoFactor.setUp(panel);
-        await audit({ panel, origin }, { action: 'user.2fa.setup', target: own(panel), detail: {} });
+        await audit({ panel, origin }, { action: 'user.2fa.setup', target: auditTarget(panel), detail: {} });
         return ok(setup);
       },
       {
         session: true,
         critical: true,
         detail: {
-          summary: 'Begin to set up an authenticator app; the answer alone shows its secret and the backup codes',
+          summary: 'Begin to set up an authenticator app; only this response shows its secret and the backup codes',
         },
       },
     )
@@ -36,7 +36,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
       '/api/user/2fa/enable',
       async ({ panel, origin, body }) => {
         const bundle = await auth.twoFactor.enable(panel, body.code);
-        await audit({ panel, origin }, { action: 'user.2fa.enable', target: own(panel), detail: {} });
+        await audit({ panel, origin }, { action: 'user.2fa.enable', target: auditTarget(panel), detail: {} });
         return ok(bundle);
       },
       {
@@ -50,28 +50,28 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
       '/api/user/2fa/disable',
       async ({ panel, origin, body }) => {
         const bundle = await auth.twoFactor.disable(panel, { code: body.code, origin });
-        await audit({ panel, origin }, { action: 'user.2fa.disable', target: own(panel), detail: {} });
+        await audit({ panel, origin }, { action: 'user.2fa.disable', target: auditTarget(panel), detail: {} });
         return ok(bundle);
       },
       {
         session: true,
         critical: true,
         body: strictObject({ code: anyCode }),
-        detail: { summary: 'Take the second factor away; every other session ends' },
+        detail: { summary: 'Disable the second factor; every other session ends' },
       },
     )
     .post(
       '/api/user/2fa/backup_codes',
       async ({ panel, origin, body }) => {
         const bundle = await auth.twoFactor.replaceBackupCodes(panel, { code: body.code, origin });
-        await audit({ panel, origin }, { action: 'user.2fa.backup_codes', target: own(panel), detail: {} });
+        await audit({ panel, origin }, { action: 'user.2fa.backup_codes', target: auditTarget(panel), detail: {} });
         return ok(bundle);
       },
       {
         session: true,
         critical: true,
         body: strictObject({ code: appCode }),
-        detail: { summary: 'New backup codes in place of all old ones; every other session ends' },
+        detail: { summary: 'Replace all backup codes; every other session ends' },
       },
     )
     .get('/api/verify', async ({ panel, query }) => ok(await auth.proofs.describe(panel, query.scope)), {
@@ -80,7 +80,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
       detail: {
         summary: 'How to confirm that it is you',
         description:
-          'needed: whether this account must confirm it for the scope at all. methods: 2fa, passkey, password, each of which is enough; empty where the account has nothing to confirm with.',
+          'needed: whether the scope requires this account to confirm. methods: any one of 2fa, passkey, password is enough; empty if the account has no method.',
       },
     })
     .post('/api/verify', async ({ panel, origin, body }) => ok(await auth.proofs.prove(panel, { ...body, origin })), {

@@ -9,11 +9,11 @@ import { auditNewUser } from './audit-new-user.ts';
 import { createLoginResponse } from './login-response.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
+const code = t.String({ maxLength: 64, description: 'The code that the official account sent.' });
 const flowToken = { maxLength: 200, description: 'From the begin step.' };
 
-/** The gateway keeps the QR code itself; a new one is to be seen soon. */
-const BROWSER_KEEPS_SECONDS = 60;
+/** Short, so that browsers soon show a new QR code; the gateway caches it itself. */
+const BROWSER_CACHE_SECONDS = 60;
 
 /** Sign-in and binding by a code of the WeChat official account. */
 export function wechatRoutes(
@@ -30,11 +30,11 @@ export function wechatRoutes(
       critical: true,
       detail: { summary: 'Begin to sign in with WeChat' },
     })
-    .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_KEEPS_SECONDS), {
+    .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_CACHE_SECONDS), {
       public: true,
       detail: {
         summary: 'The QR code of the WeChat account',
-        description: 'A picture, fetched from WeChatAccountQRCodeImageURL and kept for ten minutes.',
+        description: 'An image, fetched from WeChatAccountQRCodeImageURL and cached for ten minutes.',
       },
     })
     .get(
@@ -70,7 +70,7 @@ export function wechatRoutes(
         session: true,
         critical: true,
         body: strictObject({ code, flow_token: t.String(flowToken) }),
-        detail: { summary: 'Bind the WeChat account whose code this is' },
+        detail: { summary: 'Bind the WeChat account that sent the code' },
       },
     );
 }

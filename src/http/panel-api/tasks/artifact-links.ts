@@ -4,7 +4,7 @@ import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
-/** The end of all artifact links that a user has given out. New ones are made as before. */
+/** Revokes all artifact links of a user's tasks so far. New links can be created afterwards. */
 export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const action = 'user.links.revoke';
   return new Elysia({ normalize: false, tags: ['Account'] })
@@ -16,7 +16,7 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${panel.user.id}`, detail: {} });
         return ok(null);
       },
-      { session: true, detail: { summary: "End all artifact links of one's own that were given out until now" } },
+      { session: true, detail: { summary: 'Revoke all artifact links of your tasks so far' } },
     )
     .post(
       '/api/user/:id/links/revoke',
@@ -26,6 +26,6 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${id}`, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: "End all artifact links of a user's tasks that were given out until now" } },
+      { admin: true, detail: { summary: "Revoke all artifact links of a user's tasks so far" } },
     );
 }

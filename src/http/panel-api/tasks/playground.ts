@@ -14,26 +14,26 @@ const submitBody = strictObject({
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),
   body: t.Record(t.String(), t.Unknown(), {
     maxProperties: 1000,
-    description: 'As POST /v1/tasks/{plugin_key} takes it; model stands in it.',
+    description: 'As for POST /v1/tasks/{plugin_key}; it contains the model.',
   }),
 });
 
 type PlaygroundDeps = {
   tasks: Tasks;
   audit: RecordAudit;
-  /** Ends streams with their user and session. */
+  /** Ends a stream when its user or session may no longer read it. */
   watchAccess: Auth['watchAccess'];
-  /** Between two keep-alive comments of a stream. */
+  /** Milliseconds between two keep-alive comments of a stream. */
   heartbeatMs: number;
 };
 
 /**
- * Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price,
- * and how it goes.
+ * The playground: signed-in users submit tasks without an API key. Its models, prices, submission and
+ * events.
  */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
-  const mannerOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({
+  const optionsOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
     files,
@@ -44,9 +44,9 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     .get('/api/model', ({ panel }) => ok(tasks.models(callerOf(panel)).map(describeModel)), {
       user: true,
       detail: {
-        summary: 'The models that one may ask for, with what a form for them can be made of',
+        summary: 'The models that you may use, with a schema for a form',
         description:
-          "By one's own group and enabled channels. schema is JSON Schema of the fields that a form can offer: the prompt and those billed facts that a request names; plugins may take more. x-description and x-enum-labels are texts by locale, x-unit is second or count. blocked says why a submission would be refused now: no_price, plugin_suspended.",
+          'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. blocked says why a submission would be refused now: no_price, plugin_suspended.',
       },
     })
     .post(
@@ -59,7 +59,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
           requestId,
           pluginKey,
           asked as JsonObject,
-          mannerOf(request, files),
+          optionsOf(request, files),
         );
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
@@ -74,9 +74,9 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         bodyLimit: 'request',
         body: submitBody,
         detail: {
-          summary: "Submit a task on one's own account",
+          summary: 'Submit a task on your account',
           description:
-            'Files go as data URLs within the body, which may have 16 MiB with them and 1 MiB, 20,000 values and 64 levels without them.',
+            'Send files as data URLs in the body. It may have 16 MiB with them, and 1 MiB, 20,000 values and 64 levels without them.',
         },
       },
     )
@@ -86,7 +86,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const { plugin_key: pluginKey, body: request } = body;
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
-          throw fieldError('body.model', 'required', '"model" is needed in "body" and must be a text.');
+          throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
         const { usd, quota, steps, snapshot } = await tasks.quote(callerOf(panel), requestId, {
           pluginKey,
           model,
@@ -105,7 +105,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         detail: {
           summary: 'What this submission would cost',
           description:
-            'As POST /api/price/quote with request: the hooks of the plugin run and refuse what they would refuse; nothing is sent, stored or charged. balance is the quota that the caller has.',
+            'Like POST /api/price/quote with request: the hooks of the plugin run and refuse what they would refuse in a submission; nothing is sent, stored or charged. balance is your quota.',
         },
       },
     )
@@ -114,7 +114,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
       async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
         keepOpen();
         const { task_id: from } = params;
-        const { replayed, taskId } = await tasks.retry(callerOf(panel), requestId, from, mannerOf(request));
+        const { replayed, taskId } = await tasks.retry(callerOf(panel), requestId, from, optionsOf(request));
         if (replayed) set.headers[REPLAYED] = 'true';
         else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });
         return ok(await readDetail(panel, taskId));
@@ -123,9 +123,9 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         user: true,
         modelRequest: true,
         detail: {
-          summary: "Ask for one's own ended task again, as a new one",
+          summary: 'Submit your ended task again, as a new task',
           description:
-            'At the price of today. REQUEST_NOT_KEPT (409): the request had files, built on earlier tasks or is too large.',
+            'At the current price. REQUEST_NOT_KEPT (409): the request had files, referred to earlier tasks or is too large.',
         },
       },
     )
@@ -138,7 +138,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const events = await openStream(access, (left) => tasks.follow(watcher, params.task_id, left, requestId));
         const onEnd = keepOpen();
         const onFailure = (error: unknown) =>
-          log.warn({ err: error, task_id: params.task_id }, 'an event stream broke');
+          log.warn({ err: error, task_id: params.task_id }, 'task event stream failed');
         const lastEvent = () => ({ event: 'error', data: accessEnded() });
         return sendEvents(access, events, { heartbeatMs, lastEvent, onFailure, onEnd });
       },
@@ -153,7 +153,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     );
 }
 
-/** On the user's own account: there is no key whose budget or lists could count. */
+/** The user pays from the account itself: there is no API key with a budget or lists. */
 const callerOf = ({ user }: PanelPrincipal): Caller => ({ user, key: null, group: user.group });
 
 function describeModel({ plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel) {
@@ -163,7 +163,7 @@ function describeModel({ plugin, model, actions, protoVideo, responseModes, nati
     plugin_name: manifest.name,
     plugin_version: plugin.version,
     plugin_description: manifest.description ?? null,
-    /** As in the manifest; an uploaded image is at /api/plugin/task/:key/icon. */
+    /** From the manifest; an uploaded image is at /api/plugin/task/:key/icon. */
     icon: manifest.icon ?? null,
     model,
     actions,

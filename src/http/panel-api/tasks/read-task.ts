@@ -6,19 +6,19 @@ import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
 
-/** Reads tasks for whoever may: one's own, everybody's for administrators. */
+/** Reads tasks: users see their own, administrators all. */
 export function createTaskReader(tasks: Tasks) {
-  /** The user whose tasks may be read; null for all. */
-  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
+  /** The user whose tasks the caller may read; null for all. */
+  const readableUser = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
   /** @throws tasks.task_not_found */
   async function readDetail(panel: PanelPrincipal, taskId: string) {
-    const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
+    const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
     const { request } = task.execution;
     const isOwn = task.userId === panel.user.id;
     return {
       ...describeTask(task, isAdmin(panel)),
-      // In full it is its owner's alone.
+      // Only the owner sees the request.
       request: (isOwn && request) || null,
       retryable: isOwn && request !== undefined && hasEnded(task),
       bill: explainBill(task),
@@ -41,7 +41,7 @@ export function createTaskReader(tasks: Tasks) {
     };
   }
 
-  /** A plugin that is gone or cannot list costs the list, not the page. */
+  /** If the plugin is gone or cannot list, the list is empty; the page still loads. */
   async function listArtifacts(task: Task) {
     try {
       return (await tasks.artifacts(task)).artifacts ?? [];
@@ -51,13 +51,10 @@ export function createTaskReader(tasks: Tasks) {
     }
   }
 
-  return { reach, readDetail };
+  return { readableUser, readDetail };
 }
 
-/**
- * The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay
- * inside.
- */
+/** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */
 export const describeTask = (task: Task, forAdmin: boolean) => ({
   ...taskObject(task),
   input: task.properties.input,

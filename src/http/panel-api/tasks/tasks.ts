@@ -7,9 +7,9 @@ import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { createTaskReader, describeTask } from './read-task.ts';
 
-/** Tasks as the panel shows them: one's own, and everybody's for administrators. */
+/** Tasks as the panel shows them: users see their own, administrators all. */
 export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
-  const { reach, readDetail } = createTaskReader(tasks);
+  const { readableUser, readDetail } = createTaskReader(tasks);
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
@@ -18,14 +18,16 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       async ({ query, panel }) => {
         const page = readPage(query);
         const all = query.scope === 'all';
-        // Which channel served a task is for administrators.
+        // Only administrators may know which channel served a task.
         if ((all || query.channel_id) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
         const found = await tasks.list(
           {
             ...(all ? {} : { userId: panel.user.id }),
             ...(query.status ? { status: query.status } : {}),
             ...(query.platform ? { platform: query.platform } : {}),
-            ...(query.channel_id ? { channelId: readWhole('channel_id', query.channel_id, 1, 1e15) } : {}),
+            ...(query.channel_id
+              ? { channelId: readWhole('channel_id', query.channel_id, { min: 1, max: 1e15 }) }
+              : {}),
             ...(query.q ? { query: query.q } : {}),
           },
           page,
@@ -51,7 +53,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       detail: {
         summary: 'A task with its bill, timeline, ledger lines and artifacts',
         description:
-          'bill is as in /api/log; settled and difference are null while the task runs. request is what the plugin was asked for, null where it is not kept and for tasks of others; retryable says whether POST …/retry can repeat it.',
+          'bill is as in /api/log; settled and difference are null while the task runs. request is the request to the plugin; it is null if it was not kept and for tasks of other users. retryable says whether POST …/retry can repeat it.',
       },
     })
     .post(
@@ -61,11 +63,12 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
         await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail: {} });
         return ok(await readDetail(panel, taskId));
       },
-      { user: true, detail: { summary: "Cancel one's own task that no vendor has" } },
+      { user: true, detail: { summary: 'Cancel your task that no vendor has accepted' } },
     )
     .get(
       '/api/task/:task_id/artifacts',
-      async ({ panel, params }) => ok(await tasks.artifacts((await tasks.detail(params.task_id, reach(panel))).task)),
-      { user: true, detail: { summary: 'The artifacts of a task, with links that work without a key' } },
+      async ({ panel, params }) =>
+        ok(await tasks.artifacts((await tasks.detail(params.task_id, readableUser(panel))).task)),
+      { user: true, detail: { summary: 'The artifacts of a task, with links that need no key' } },
     );
 }

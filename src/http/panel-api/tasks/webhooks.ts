@@ -7,12 +7,12 @@ import { paged, pageQuery, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /**
- * Notices of a task to its owner's receiver: what was sent, what came of it, and sending it again.
+ * The webhooks of a task: what was sent to its owner's receiver, the results, and sending one again.
  * For the owner and administrators.
  */
 export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
-  /** The user whose tasks may be touched; null for all. */
-  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
+  /** The user whose tasks the caller may use; null for all. */
+  const allowedUser = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
@@ -20,7 +20,7 @@ export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit:
       '/api/task/:task_id/webhooks',
       async ({ panel, params, query }) => {
         const page = readPage(query);
-        const { total, items } = await tasks.webhooks.list(params.task_id, reach(panel), page);
+        const { total, items } = await tasks.webhooks.list(params.task_id, allowedUser(panel), page);
         return ok(paged(page, { total, items: items.map(describeNotice) }));
       },
       {
@@ -29,14 +29,14 @@ export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit:
         detail: {
           summary: 'The webhooks of a task with their deliveries, the latest first',
           description:
-            'status: pending, delivered, failed (given up after 24 hours, or answered 410) or superseded (a later one took its place). Of the address the query is left out.',
+            'status: pending, delivered, failed (after 24 hours of attempts, or the receiver answered 410) or superseded (a later one replaced it). The query of the address is left out.',
         },
       },
     )
     .post(
       '/api/task/:task_id/webhooks/:id/redeliver',
       async ({ panel, origin, params }) => {
-        await tasks.webhooks.redeliver(params.task_id, reach(panel), params.id);
+        await tasks.webhooks.redeliver(params.task_id, allowedUser(panel), params.id);
         const detail = { webhook: params.id };
         await audit({ panel, origin }, { action: 'task.webhook_redeliver', target: `task:${params.task_id}`, detail });
         return ok(null);
@@ -45,7 +45,7 @@ export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit:
         user: true,
         detail: {
           summary: 'Send a webhook again, with the same webhook-id',
-          description: 'Whatever became of it before; it is tried for another 24 hours.',
+          description: 'Possible in every status; further attempts follow for another 24 hours.',
         },
       },
     );
@@ -57,7 +57,7 @@ const describeNotice = (notice: Notice) => ({
   url: shownUrl(notice.url),
   status: notice.status,
   attempts: notice.attempts,
-  /** Unix seconds; null where nothing more is tried. */
+  /** Unix seconds; null if no further attempt follows. */
   next_attempt_at: notice.status === 'pending' ? Math.ceil(notice.nextAttemptAtMs / 1000) : null,
   created_at: notice.createdAt,
   payload: notice.payload,
