@@ -75,7 +75,7 @@ function arrange() {
 }
 
 describe('access tokens', () => {
-  test('live 15 minutes and carry versions, not roles', async () => {
+  test('expire after 15 minutes and contain versions, not roles', async () => {
     const { clock, tokens, now } = arrange();
     const { token, expiresAt } = await tokens.sign(subject, now + 10_000);
     expect(expiresAt).toBe(now + 900);
@@ -86,17 +86,17 @@ describe('access tokens', () => {
     await refusal(tokens.verify(token), 'auth.token_expired');
   });
 
-  test('never outlive their session', async () => {
+  test('never expire later than their session', async () => {
     const { tokens, now } = arrange();
     expect((await tokens.sign(subject, now + 60)).expiresAt).toBe(now + 60);
   });
 
-  test('the forged token of the other tests is right where nothing is changed', async () => {
+  test('the token that the other tests forge is accepted when nothing is changed', async () => {
     const { tokens, forge } = arrange();
     expect((await tokens.verify(await forge())).sid).toBe(subject.sid);
   });
 
-  test('of a previous secret are recognised, and never made', async () => {
+  test('signed with a previous secret are accepted, and never issued', async () => {
     const { clock, tokens, now } = arrange();
     const { token } = await tokens.sign(subject, now + 900);
     const rotated = createAccessTokens(deriveSessionKeys(['a new secret', SECRET]).access, clock);
@@ -106,7 +106,7 @@ describe('access tokens', () => {
     await refusal(forgotten.verify(token), 'auth.unauthorized');
   });
 
-  test('an expired token of a previous secret is expired, not unknown', async () => {
+  test('an expired token signed with a previous secret is expired, not unknown', async () => {
     const { clock, forge, now } = arrange();
     const rotated = createAccessTokens(deriveSessionKeys(['a new secret', SECRET]).access, clock);
     await refusal(rotated.verify(await forge({ exp: now - 6 })), 'auth.token_expired');
@@ -157,7 +157,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
   };
 
   describe(`attacks on a JWT: ${kind}`, () => {
-    test('the forged one of the other tests is right where nothing is changed', async () => {
+    test('the token that the other tests forge is accepted when nothing is changed', async () => {
       const { verify, forge } = arrangeKind();
       await verify(await forge());
     });
@@ -246,7 +246,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       }
     });
 
-    test('a critical extension that is not understood, an unencoded payload, a compressed one', async () => {
+    test('an unknown critical extension, an unencoded payload, a compressed one', async () => {
       const { verify, forge } = arrangeKind();
       const [, payload = '', signature] = (await forge()).split('.');
       const plain = Buffer.from(payload, 'base64url').toString();
@@ -292,12 +292,12 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       });
     }
 
-    test('the other kind of token, as it was issued', async () => {
+    test('a token of the other kind, as issued', async () => {
       const { verify, forge } = arrangeKind();
       await refusal(verify(await forge({ token_use: other }, { key: otherKeys[0] })), refused);
     });
 
-    test('its own claims under a key of another purpose', async () => {
+    test('its own claims signed with a key for another purpose', async () => {
       const { verify, forge } = arrangeKind();
       const others = [otherKeys[0], keys.refreshDigest[0], keys.refreshSuccessor[0], keys.flow[0]];
       for (const key of [...others, Buffer.from(SECRET), new Uint8Array(32)]) {
@@ -305,7 +305,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       }
     });
 
-    test('duplicated claims: the last one counts everywhere, so no reader sees another token than the next', async () => {
+    test('duplicated claims: the last one counts for every reader', async () => {
       const { verify, forge, now } = arrangeKind();
       const [header, payload = ''] = (await forge()).split('.');
       const json = Buffer.from(payload, 'base64url').toString();
@@ -332,7 +332,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       await refusal(verify(`${header}.${longer}.${(await forge()).split('.')[2]}`), refused);
     });
 
-    test('huge, deep and odd tokens are refused without harm', async () => {
+    test('huge, deeply nested and malformed tokens are refused', async () => {
       const { verify, forge } = arrangeKind();
       const good = await forge();
       const [header, payload, signature] = good.split('.');
@@ -361,7 +361,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
   });
 }
 
-test('a refused token is refused again, and a remembered one is not confused with a longer one', async () => {
+test('a refused token is refused again, and a cached one is not confused with a longer one', async () => {
   const { tokens, forge } = arrange();
   const good = await forge();
   await tokens.verify(good);
@@ -370,7 +370,7 @@ test('a refused token is refused again, and a remembered one is not confused wit
   await tokens.verify(good);
 });
 
-test('a string is one of our tokens by issuer, audience and type, valid or not', async () => {
+test('a string counts as our token by issuer, audience and type, valid or not', async () => {
   const { forge } = arrange();
   expect(claimsToBeOurs(await forge({ exp: 1 }))).toBe(true);
   expect(claimsToBeOurs(await forge({ token_use: 'security_proof' }))).toBe(true);
@@ -380,7 +380,7 @@ test('a string is one of our tokens by issuer, audience and type, valid or not',
   for (const text of ['', 'a', 'a.b.c', 'tgp_abc.def', 'sk-abc']) expect(claimsToBeOurs(text)).toBe(false);
 });
 
-test('the memory of verified tokens is bounded and drops the least recently used', () => {
+test('the cache of verified tokens is bounded and evicts the least recently used', () => {
   const memory = createVerifiedTokenCache(2);
   const claims = { ...subject, issuedAt: 1, expiresAt: 2 };
   memory.put('a', claims);

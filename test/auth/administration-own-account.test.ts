@@ -40,7 +40,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.users.byId(user.id)).toEqual({ ...user, displayName: 'Ada', lastLoginAt: expect.any(Number) });
     });
 
-    test('of twenty who take one name at once, one has it', async () => {
+    test('twenty concurrent changes to one name: one succeeds', async () => {
       const people = await Promise.all(Array.from({ length: 20 }, () => addUser(store)));
       const callers = await Promise.all(
         people.map(async (person) => auth.authenticatePanel(bearer(await signIn(auth, person)))),
@@ -53,14 +53,14 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('of many deletions at once one deletes', async () => {
+    test('many concurrent deletions: one succeeds', async () => {
       const proof = await prove();
       const done = await Promise.allSettled(Array.from({ length: 10 }, () => auth.account.delete(caller, proof)));
       expect(done.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       expect(await store.users.adminById(user.id)).toMatchObject({ username: `deleted:${user.id}`, authVersion: 2 });
     });
 
-    test('a deletion that meets another change of the account undoes everything', async () => {
+    test('a deletion that conflicts with another change of the account is rolled back', async () => {
       const signedIn = await signIn(auth, user);
       const { key } = await auth.apiKeys.create(caller, { name: 'key', unlimited_quota: true });
       await store.identities.claim({ provider: 'github', subject: `own-${user.id}`, userId: user.id, createdAt: 1 });
@@ -84,7 +84,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await addUser(store, { username: user.username })).id).not.toBe(user.id);
     });
 
-    test('an account with nothing to confirm with is not deleted by its session alone', async () => {
+    test('an account without any way to confirm cannot be deleted with its session alone', async () => {
       const bare = await addUser(store, { passwordHash: null });
       const session = { ...caller, user: bare } as Caller;
       const request = { method: 'password', password: PASSWORD, scope: 'account.delete', origin: ORIGIN } as const;

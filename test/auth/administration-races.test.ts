@@ -90,7 +90,7 @@ for (const dialect of DATABASES) {
       });
     });
 
-    test('stale rank: no account is made by an administrator who was disabled, demoted or deleted meanwhile', async () => {
+    test('stale rank: an administrator who was disabled, demoted or deleted meanwhile creates no account', async () => {
       const ends: ((store: Store, admin: UserRecord) => Promise<unknown>)[] = [
         (store, { id, authVersion }) => store.users.administer(id, { status: 2 }, authVersion),
         (store, { id, authVersion }) => store.users.administer(id, { role: 1 }, authVersion),
@@ -106,7 +106,7 @@ for (const dialect of DATABASES) {
       }
     });
 
-    test('of a deletion on one node and other changes on the other, what comes later finds nobody', async () => {
+    test('deletion on one node and changes on the other: the later one finds no user', async () => {
       const roots = [await addUser(nodes.a.store, { role: 100 }), await addUser(nodes.a.store, { role: 100 })] as const;
       const callers = [await sessionOf(nodes.a.auth, roots[0]), await sessionOf(nodes.b.auth, roots[1])] as const;
       for (let round = 0; round < 10; round += 1) {
@@ -127,7 +127,7 @@ for (const dialect of DATABASES) {
       expect((await nodes.a.store.ledger.imbalances(10)).users).toEqual([]);
     });
 
-    test('two who administer each other at once do not wait for each other', async () => {
+    test('two administrators who change each other at once do not deadlock', async () => {
       const roots = [await addUser(nodes.a.store, { role: 100 }), await addUser(nodes.a.store, { role: 100 })] as const;
       const callers = [await sessionOf(nodes.a.auth, roots[0]), await sessionOf(nodes.b.auth, roots[1])] as const;
       let [asked, begun] = [0, 0];
@@ -153,7 +153,7 @@ for (const dialect of DATABASES) {
       expect([asked, begun]).toEqual([40, 40]);
     });
 
-    test('an administrator who is demoted while he writes gets nothing through afterwards', async () => {
+    test('an administrator who is demoted during a write can write nothing afterwards', async () => {
       const root = await sessionOf(nodes.a.auth, await addUser(nodes.a.store, { role: 100 }));
       for (let round = 0; round < 5; round += 1) {
         const admin = await addUser(nodes.a.store, { role: 10 });
@@ -184,7 +184,7 @@ for (const dialect of DATABASES) {
       }
     });
 
-    test('a user who is deleted while he uses his keys is deleted, and the ledger is in balance', async () => {
+    test('a user who is deleted while using their keys is deleted, and the ledger balances', async () => {
       const { store } = nodes.a;
       const root = await sessionOf(nodes.a.auth, await addUser(store, { role: 100 }));
       for (let round = 0; round < 3; round += 1) {
@@ -217,7 +217,7 @@ for (const dialect of DATABASES) {
 }
 
 describeEachStore('held users', (opened) => {
-  test('are given as they are, by id, without deleted and unknown ones', async () => {
+  test('are returned by id, without deleted and unknown ones', async () => {
     const { store } = opened();
     const [first, second, gone] = [await addUser(store), await addUser(store), await addUser(store)];
     await store.users.softDelete(gone.id, 1, 5);
@@ -226,7 +226,7 @@ describeEachStore('held users', (opened) => {
     expect(await store.transaction((tx) => tx.users.hold([]))).toEqual([]);
   });
 
-  test('are changed by nobody else until the transaction ends', async () => {
+  test('stay locked until the transaction ends', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const user = await addUser(store);

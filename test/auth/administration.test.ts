@@ -61,7 +61,7 @@ for (const dialect of RULE_DATABASES) {
           ...account,
         });
 
-      test('has what was given, owns its address, and its quota is a line of the ledger', async () => {
+      test('has the given values, owns its address, and its quota is a ledger line', async () => {
         const email = addressOf('New');
         const made = await create({
           display_name: ' Ada L. ',
@@ -81,7 +81,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.passwords.logIn(login)).kind).toBe('session');
       });
 
-      test('needs no more than a name and a password', async () => {
+      test('needs only a name and a password', async () => {
         const { id, username } = await create({});
         expect(await auth.administration.find(root, id)).toMatchObject({
           ...{ username, display_name: username, role: 1, group: 'default', email: null, quota: 0, remark: '' },
@@ -90,7 +90,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.ledger.list(id, { page: 1, pageSize: 10 })).total).toBe(0);
       });
 
-      test('of a taken name or address is not made at all', async () => {
+      test('with a taken name or address is not created', async () => {
         const email = addressOf('taken');
         const { username } = await create({ email });
         await refusal(create({ username: username.toUpperCase() }), 'auth.name_taken');
@@ -119,7 +119,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refusal(create(fields), 'auth.validation_failed')).param).toBe(param);
       });
 
-      test('of one name, asked for by twenty at once, is made once', async () => {
+      test('of one name, requested twenty times at once, is created once', async () => {
         const username = `once-${newUuid().slice(0, 20)}`;
         const made = await Promise.allSettled(Array.from({ length: 20 }, () => create({ username, quota: 5 })));
         expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -127,7 +127,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('an edit', () => {
-      test('changes what is named and keeps the rest; sessions go on', async () => {
+      test('changes the given fields and keeps the rest; sessions continue', async () => {
         const held = await collect(user);
         const before = await store.users.adminById(user.id);
         const { before: was, after } = await auth.administration.edit(root, user.id, { group: 'vip', remark: 'note' });
@@ -141,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.administration.edit(root, user.id, { group: 'vip' })).after).toEqual({});
       });
 
-      test('of the password ends sessions; token and keys stay; its text is nowhere', async () => {
+      test('of the password ends sessions and keeps token and keys; the text is stored nowhere', async () => {
         const held = await collect(user);
         const edited = await auth.administration.edit(root, user.id, { password: NEW_PASSWORD, display_name: 'New' });
         expect(edited.after).toEqual({ display_name: 'New', password: '***' });
@@ -154,7 +154,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.passwords.logIn({ ...login, password: NEW_PASSWORD })).kind).toBe('session');
       });
 
-      test('of the address moves its claim; null frees it; another’s stays his', async () => {
+      test('of the address moves its claim; null frees it; an address of another user is refused', async () => {
         const [first, second] = [addressOf('first'), addressOf('second')];
         await auth.administration.edit(root, user.id, { email: first });
         await auth.administration.edit(root, user.id, { email: first.toUpperCase() });
@@ -172,14 +172,14 @@ for (const dialect of RULE_DATABASES) {
         expect(await claimOf(second)).toBe(other.id);
       });
 
-      test('of an address of an old database, which nobody owns, makes him its owner', async () => {
+      test('of an unclaimed address from an old database claims it', async () => {
         const email = addressOf('old');
         const old = await addUser(store, { email });
         await auth.administration.edit(root, old.id, { email, remark: 'x' });
         expect(await claimOf(email)).toBe(old.id);
       });
 
-      test('to another’s name undoes everything that came with it', async () => {
+      test('to a taken name rolls back the whole edit', async () => {
         const held = await collect(user);
         const other = await addUser(store);
         const edit = { username: other.username.toUpperCase(), password: NEW_PASSWORD, remark: 'x' };
@@ -188,7 +188,7 @@ for (const dialect of RULE_DATABASES) {
         await expectSessionGoesOn(held);
       });
 
-      test('password spray: the new password is judged by the name, the present one or the new one', async () => {
+      test('password spray: the new password is checked against the current name and the new one', async () => {
         const named = await addUser(store, { username: `name-${newUuid().slice(0, 8)}` });
         const edits = [{ password: named.username }, { username: 'another.name', password: 'Another.Name' }];
         for (const edit of edits) {
@@ -197,11 +197,11 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('standing', () => {
+    describe('status and role', () => {
       const change = (id: number, action: Parameters<Auth['administration']['changeStatusOrRole']>[2]) =>
         auth.administration.changeStatusOrRole(root, id, action);
 
-      test('a disabled user is out with everything; enabled again, token and keys work and no old session does', async () => {
+      test('disabling ends all access; after enabling, token and keys work, old sessions do not', async () => {
         const held = await collect(user);
         expect(await change(user.id, 'disable')).toMatchObject({ changed: true, user: { status: 2 } });
         await expectSessionsEnded(held, 'admin_disable');
@@ -217,7 +217,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await versionOf(user.id)).toBe(user.authVersion + 2);
       });
 
-      test('promoted and demoted people sign in again', async () => {
+      test('promoted and demoted users have to sign in again', async () => {
         for (const [action, role] of [['promote', 10] as const, ['demote', 1] as const]) {
           const held = await collect(user);
           expect(await change(user.id, action)).toMatchObject({ changed: true, user: { role } });
@@ -225,7 +225,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('what changes nothing ends nothing', async () => {
+      test('an action that changes nothing ends no session', async () => {
         const held = await collect(user);
         expect((await change(user.id, 'enable')).changed).toBe(false);
         expect((await change(user.id, 'demote')).changed).toBe(false);
@@ -247,7 +247,7 @@ for (const dialect of RULE_DATABASES) {
         }
       }
 
-      test('of two-factor takes backup codes too and ends sessions', async () => {
+      test('of two-factor removes backup codes too and ends sessions', async () => {
         const held = await collect(user);
         await equip(user);
         expect(await auth.administration.find(root, user.id)).toMatchObject({ two_factor: true, passkeys: 2 });
@@ -260,7 +260,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await versionOf(user.id)).toBe(user.authVersion + 1);
       });
 
-      test('of passkeys takes all and ends sessions', async () => {
+      test('of passkeys removes all of them and ends sessions', async () => {
         const held = await collect(user);
         await equip(user);
         expect(await auth.administration.reset.passkeys(root, user.id)).toEqual({ deleted: 2 });
@@ -269,7 +269,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await versionOf(user.id)).toBe(user.authVersion + 1);
       });
 
-      test('of the personal access token leaves sessions', async () => {
+      test('of the personal access token keeps sessions', async () => {
         const held = await collect(user);
         await auth.administration.reset.personalToken(root, user.id);
         await refusal(auth.authenticatePanel(`Bearer ${held.token}`), 'auth.unauthorized');
@@ -277,7 +277,7 @@ for (const dialect of RULE_DATABASES) {
         await expectSessionGoesOn(held);
       });
 
-      test('of a binding frees the identity, and the address as one', async () => {
+      test('of a binding frees the identity; the mail address counts as one', async () => {
         const held = await collect(user);
         const email = addressOf('bound');
         await auth.administration.edit(root, user.id, { email });
@@ -297,7 +297,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('a deleted account leaves its row alone; name, address and identity are free', async () => {
+    test('deleting an account keeps its row; name, address and identity are free', async () => {
       const email = addressOf('gone');
       await auth.administration.edit(root, user.id, { email, remark: 'a note' });
       const identity = { provider: 'github', subject: `gh-${user.id}`, createdAt: 1 };
@@ -354,7 +354,7 @@ for (const dialect of RULE_DATABASES) {
           ({ kind, amount }) => `${kind} ${amount}`,
         );
 
-      test('is a line of the ledger, whatever the mode', async () => {
+      test('is a ledger line in every mode', async () => {
         expect(await quota('add', 500)).toMatchObject({ before: 0, after: 500, repeated: false, user: { quota: 500 } });
         expect(await quota('subtract', 700)).toMatchObject({ before: 500, after: -200 });
         expect(await quota('override', 300)).toMatchObject({ before: -200, after: 300 });
@@ -362,7 +362,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.ledger.imbalances(100)).users).toEqual([]);
       });
 
-      test('double payment: of thirty requests with one key one counts, later ones too', async () => {
+      test('double payment: thirty requests with one key count once, and so do later ones', async () => {
         const key = newUuid();
         const answers = await Promise.all(Array.from({ length: 30 }, () => quota('add', 10, key)));
         expect(answers.filter(({ repeated }) => !repeated)).toHaveLength(1);
@@ -372,7 +372,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await lines()).toEqual(['adjust 10']);
       });
 
-      test('with one operator’s key is not in the way of another’s, nor of another account', async () => {
+      test('with one operator’s key does not block another operator’s, nor another account', async () => {
         const other = await addUser(store);
         const admin = await sessionOf(await addUser(store, { role: 10 }));
         const change = { mode: 'add', value: 10, idempotencyKey: 'monthly' } as const;
@@ -387,14 +387,14 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('does not go beyond what a number holds exactly', async () => {
+      test('stays within exact integers', async () => {
         const most = 500_000 * 1_000_000_000;
         await quota('override', most);
         await refusal(quota('add', 1), 'auth.validation_failed');
         expect(await quota('subtract', most)).toMatchObject({ after: 0 });
       });
 
-      test('lost update: new balances, additions and reservations at once leave the sum of the lines', async () => {
+      test('lost update: concurrent overrides, additions and reservations leave the balance equal to its lines', async () => {
         await quota('override', 1000);
         await Promise.all(
           Array.from({ length: 30 }, async (_, i) => {
@@ -410,12 +410,12 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('nobody is found under an unknown id', async () => {
+    test('an unknown id is not found', async () => {
       await refusal(auth.administration.find(root, 987_654_321), 'auth.user_not_found');
       await refusal(auth.administration.delete(root, 987_654_321), 'auth.user_not_found');
     });
 
-    test('an account tells neither hash nor version', async () => {
+    test('an account shows neither hash nor version', async () => {
       const made: Partial<NewUser> = { email: addressOf('seen') };
       const { id } = await addUser(store, made);
       const text = JSON.stringify([

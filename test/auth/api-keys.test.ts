@@ -63,7 +63,7 @@ for (const dialect of RULE_DATABASES) {
       expect(JSON.stringify([stored, listed])).not.toContain(key.slice(11));
     });
 
-    test('a webhook secret is shown once, sealed, and rotates; the address needs one', async () => {
+    test('a webhook secret is shown once, encrypted, and rotates; a webhook address requires one', async () => {
       const created = await auth.apiKeys.create(principal, { name: 'k' });
       const hook = { webhook_url: 'https://hooks.example/taskgate?token=1' };
       await refusal(auth.apiKeys.update(principal, created.id, hook), 'auth.api_key_webhook_secret_missing');
@@ -97,7 +97,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('a key made with an address has its secret at once; an address that may not be called is refused by field', async () => {
+    test('a key created with a webhook address has a secret at once; a forbidden address is refused by field', async () => {
       const made = await auth.apiKeys.create(principal, { name: 'k', webhook_url: 'https://hooks.example' });
       expect(made).toMatchObject({ webhook_url: 'https://hooks.example/', webhook_secret: 'ready' });
       expect(made.new_webhook_secret).toMatch(/^whsec_/);
@@ -107,7 +107,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('a key opens the API-key routes as its user, in its own group or else the user’s', async () => {
+    test('a key authenticates as its user, in its own group or else the user’s', async () => {
       const plain = await auth.apiKeys.create(principal, { name: 'plain', unlimited_quota: true });
       for (const authorization of [`Bearer ${plain.key}`, plain.key]) {
         const found = await auth.authenticateApiKey(authorization);
@@ -123,7 +123,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.authenticateApiKey(grouped.key)).group).toBe('vip');
     });
 
-    test('what is no valid key is told apart only where the key is known', async () => {
+    test('invalid keys get distinct errors only if the key exists', async () => {
       const { key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       expect((await refusal(auth.authenticateApiKey(undefined), 'auth.api_key_missing')).kind).toBe('unauthenticated');
       await refusal(auth.authenticateApiKey('Basic abc'), 'auth.api_key_missing');
@@ -139,7 +139,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('disabled, expired, exhausted and deleted keys are refused from the next request on', async () => {
+    test('disabled, expired, exhausted and deleted keys are refused at the next request', async () => {
       const fields = { name: 'k', quota: 10, expires_at: clock.unix() + 60 };
       const { key, id } = await auth.apiKeys.create(principal, fields);
       await auth.authenticateApiKey(key);
@@ -193,7 +193,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.authenticateApiKey(key);
     });
 
-    test('cheaper prices: a user may not put a key into a group that is not his', async () => {
+    test('cheaper prices: a user cannot put a key into another group than their own', async () => {
       const error = await refusal(
         auth.apiKeys.create(principal, { name: 'k', group: 'vip' }),
         'auth.api_key_group_not_allowed',
@@ -204,7 +204,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.apiKeys.update(principal, id, { group: null })).group).toBeNull();
     });
 
-    test('cheaper prices: a key that names a group does not stay in it when its owner leaves', async () => {
+    test('cheaper prices: a key leaves its group when its owner does', async () => {
       const vip = await addUser(store, { group: 'vip' });
       const { key } = await auth.apiKeys.create(asSession(vip), { name: 'k', unlimited_quota: true, group: 'vip' });
       expect((await auth.authenticateApiKey(key)).group).toBe('vip');
@@ -268,7 +268,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('the last use is stored once a minute and fails no request', async () => {
+    test('the last use is stored once a minute, and a failure to store it fails no request', async () => {
       const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       let touches = 0;
       const counting = overriding(store, {
@@ -300,7 +300,7 @@ for (const dialect of RULE_DATABASES) {
   });
 }
 
-describe('what a key allows', () => {
+describe('restrictions of a key', () => {
   const key = (change: Partial<ApiKeyRecord>): ApiKeyRecord => ({
     id: 1,
     userId: 1,
@@ -328,7 +328,7 @@ describe('what a key allows', () => {
     assertKeyAllows({ key: key({}), ip: at('unknown') });
   });
 
-  test('models are matched to the letter', async () => {
+  test('models match exactly', async () => {
     const limited = key({ models: ['sora-2', 'wan'] });
     assertKeyAllows({ key: limited, model: 'wan', ip: at('203.0.113.7') });
     assertKeyAllows({ key: limited, ip: at('203.0.113.7') });
@@ -364,7 +364,7 @@ describe('what a key allows', () => {
   });
 });
 
-test('address flood: a text of megabytes in allow_ips is refused without being parsed', () => {
+test('address flood: megabytes of text in allow_ips are refused without parsing', () => {
   const before = process.cpuUsage();
   const flood = { allow_ips: ['a:'.repeat(4_000_000)] };
   expect(() => validateApiKeyFields(flood, { role: 1 } as UserRecord, testConfig())).toThrow('allow_ips');

@@ -74,7 +74,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.twoFactor.finishLogin({ flowToken, code: app.code(), origin: ORIGIN })).kind).toBe('session');
     });
 
-    test('ASVS 6.5.1: a code of the app works once, for everything together', async () => {
+    test('ASVS 6.5.1: an authenticator code works once across all operations', async () => {
       const { user, principal, app } = await addProtectedUser(auth, store, clock);
       const code = app.code();
       await auth.proofs.prove(principal, { method: '2fa', code, scope: SCOPE, origin: ORIGIN });
@@ -89,7 +89,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.twoFactor.disable(principal, { code: app.code(-1), origin: ORIGIN }), 'auth.code_invalid');
     });
 
-    test('ASVS 6.5.1: a code of the app has one winner among fifty at once', async () => {
+    test('ASVS 6.5.1: fifty concurrent uses of an authenticator code: one succeeds', async () => {
       const { user, app } = await addProtectedUser(auth, store, clock);
       const flows = await Promise.all(Array.from({ length: 2 }, () => firstStep(auth, user)));
       const code = app.code();
@@ -100,7 +100,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.sessions.countActive(user.id, clock.unix())).toBe(2);
     });
 
-    test('ASVS 6.5.1: a backup code has one winner among fifty at once, and never works again', async () => {
+    test('ASVS 6.5.1: fifty concurrent uses of a backup code: one succeeds, and it never works again', async () => {
       const { user, principal, backupCodes } = await addProtectedUser(auth, store, clock);
       const [code = ''] = backupCodes;
       const won = await race((node, origin) =>
@@ -133,7 +133,7 @@ for (const dialect of RULE_DATABASES) {
       expect(new Set(setups.flatMap(({ secret, backup_codes: codes }) => [secret, ...codes])).size).toBe(22);
     });
 
-    test('ASVS 6.5.5: a code of the app is good for its step and the neighbours, no longer', async () => {
+    test('ASVS 6.5.5: an authenticator code is valid for its step and the two neighbours only', async () => {
       for (const [ahead, good] of [
         [-2, false],
         [2, false],
@@ -147,7 +147,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 6.6.2: a flow is good for its user and purpose, once, for five minutes', async () => {
+    test('ASVS 6.6.2: a flow is valid for its user and purpose, once, for five minutes', async () => {
       const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
       const late = await firstStep(auth, user);
       clock.advance(300);
@@ -170,7 +170,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.twoFactor.countBackupCodes(user.id)).toBe(backupCodes.length - 1);
     });
 
-    test('ASVS 6.6.2: a flow has one winner among fifty at once', async () => {
+    test('ASVS 6.6.2: fifty concurrent uses of a flow: one succeeds', async () => {
       const authenticator = newAuthenticator();
       const person = await createPerson(auth, store);
       await person.register(authenticator);
@@ -179,7 +179,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await race((node, origin) => node.passkeys.login.finish({ flowToken, credential, origin }))).toBe(1);
     });
 
-    test('ASVS 6.3.1: codes are not looked at for five minutes after five wrong ones, from whatever addresses', async () => {
+    test('ASVS 6.3.1: after five wrong codes, codes are refused for five minutes from every address', async () => {
       const { user, app } = await addProtectedUser(auth, store, clock);
       const nextOrigin = origins();
       const flowToken = await firstStep(auth, user);
@@ -194,7 +194,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(right(), 'auth.code_locked');
     });
 
-    describe('a change of what protects the account', () => {
+    describe('a change to the account’s protection', () => {
       /** The change, and backup codes for a second session where one needs them. */
       type Prepared = { change: () => Promise<{ access_token: string }>; codes?: string[] };
 
@@ -289,7 +289,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 7.4.3: a reset of the password ends every session, on the other node too', async () => {
+    test('ASVS 7.4.3: a password reset ends every session, on the other node too', async () => {
       const person = await createPerson(auth, store);
       const second = await signIn(other, person.user);
       const reset = { username: person.user.username, password: NEW_PASSWORD, resetFactors: false };
@@ -302,7 +302,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 7.5.1: a password, a second factor and a passkey are changed with a proof of it, a live session is not enough', async () => {
+    test('ASVS 7.5.1: changing a password, second factor or passkey requires confirmation; a session is not enough', async () => {
       const { principal, app } = await addProtectedUser(auth, store, clock);
       await refusal(
         auth.passwords.change(principal, { currentPassword: 'wrong', newPassword: NEW_PASSWORD, origin: ORIGIN }),
@@ -316,7 +316,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.passkeys.delete(principal, { proof: undefined }), 'security_proof.required');
     });
 
-    test('ASVS 7.5.1: a personal access token changes nothing of the kind', async () => {
+    test('ASVS 7.5.1: a personal access token cannot change them', async () => {
       const { user } = await createPerson(auth, store);
       const pat: PanelPrincipal = { kind: 'pat', user };
       const proof = 'x';
@@ -340,7 +340,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 7.5.3: a sensitive operation takes the strongest factor that the account has, for one purpose and five minutes', async () => {
+    test('ASVS 7.5.3: a sensitive operation requires the account’s strongest factor, for one purpose and five minutes', async () => {
       const person = await createPerson(auth, store);
       const byPassword = { method: 'password', password: PASSWORD, scope: SCOPE, origin: ORIGIN } as const;
       const { proof_token: proof } = await auth.proofs.prove(await person.principal(), byPassword);
@@ -360,7 +360,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.proofs.require(await person.principal(), stronger, SCOPE), 'security_proof.expired');
     });
 
-    test('ASVS 7.5.3: a proof belongs to the session and the user that it was made in', async () => {
+    test('ASVS 7.5.3: a proof is bound to its session and user', async () => {
       const [person, stranger] = [await createPerson(auth, store), await createPerson(auth, store)];
       const byPassword = { method: 'password', password: PASSWORD, scope: SCOPE, origin: ORIGIN } as const;
       const { proof_token: proof } = await auth.proofs.prove(await person.principal(), byPassword);
@@ -371,7 +371,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.proofs.require(await person.principal(), proof, SCOPE);
     });
 
-    test('ASVS 6.3.4: a passkey that recognises its owner is both factors; one that does not is asked for a code', async () => {
+    test('ASVS 6.3.4: a passkey with user verification is both factors; without it a code is required', async () => {
       for (const [verified, kind] of [
         [true, 'session'],
         [false, 'require_2fa'],

@@ -147,7 +147,7 @@ for (const [database, count] of [
     const signsIn = (answer: Answer) => answer.headers.getSetCookie().length > 0;
 
     describe.each([...PROVIDERS])('%s', (provider) => {
-      test('signs in, binds on another account of its owner’s wish, and is let go of', async () => {
+      test('signs in, binds to another account, and unbinds', async () => {
         somebody();
         const newcomer = await logInAt(provider);
         expect(newcomer.method).toBe(`oauth:${provider}`);
@@ -201,7 +201,7 @@ for (const [database, count] of [
         }
       });
 
-      test('ASVS 10.1.2, 10.2.1: state fixation: a binding ends in the session that began it, a login in none of somebody’s', async () => {
+      test('ASVS 10.1.2, 10.2.1: state fixation: a binding completes only in the session that began it', async () => {
         const victim = await guestFor(provider);
         const attacker = await guestFor(provider);
         const subject = somebody();
@@ -224,7 +224,7 @@ for (const [database, count] of [
         expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).not.toContain(attacker.id);
       });
 
-      test('ASVS 10.2.1: a stolen code is of no use with another state: PKCE', async () => {
+      test('ASVS 10.2.1: a stolen code does not work with another state: PKCE', async () => {
         somebody();
         const victims = await goThere(provider);
         const attackers = await goThere(provider);
@@ -233,7 +233,7 @@ for (const [database, count] of [
         expect(idp.complaints.at(-1)).toContain('code_verifier');
       });
 
-      test('ASVS 10.2.2: mix-up: a state of one provider is worth nothing at another', async () => {
+      test('ASVS 10.2.2: mix-up: a state of one provider is refused at another', async () => {
         somebody();
         const query = await goThere(provider);
         for (const other of PROVIDERS.filter((name) => name !== provider)) {
@@ -260,7 +260,7 @@ for (const [database, count] of [
         personOf(await comeBack(provider, query, undefined, { 'sec-fetch-site': 'same-origin' }));
       });
 
-      test('one that answers 500, garbage, or too much breaks neither the others nor the page', async () => {
+      test('a provider that answers 500, garbage or too much affects neither the others nor the page', async () => {
         somebody();
         const others = PROVIDERS.filter((name) => name !== provider);
         for (const fault of [500, 'garbage', 'huge'] as const) {
@@ -279,7 +279,7 @@ for (const [database, count] of [
       });
     });
 
-    test('those that never answer are given up after ten seconds, and hold up neither the others nor the page', async () => {
+    test('providers that never answer time out after ten seconds and delay neither the others nor the page', async () => {
       somebody();
       const [well, ...hanging] = PROVIDERS;
       const queries = await Promise.all(hanging.map((provider) => goThere(provider)));
@@ -300,7 +300,7 @@ for (const [database, count] of [
       expect(lived.stop()).toBeLessThan(20_000);
     });
 
-    test('ASVS 6.8.1: one subject at five providers is five identities, and five people', async () => {
+    test('ASVS 6.8.1: one subject at five providers is five identities and five accounts', async () => {
       const subject = somebody();
       const people = [];
       for (const provider of PROVIDERS) people.push((await logInAt(provider)).id);
@@ -310,7 +310,7 @@ for (const [database, count] of [
       }
     });
 
-    test('ASVS 6.8.1: an address links nobody to an account that exists', async () => {
+    test('ASVS 6.8.1: a mail address links no identity to an existing account', async () => {
       somebody();
       const owner = await logInAt('github');
       const { email } = idp.state.person;
@@ -322,7 +322,7 @@ for (const [database, count] of [
       expect(rows.map(({ user_id: id }) => Number(id))).toEqual([owner.id]);
     });
 
-    test('ASVS 10.5.2: the user is told by the provider’s id: a new name is the same person, a name given on is another', async () => {
+    test('ASVS 10.5.2: the provider’s id identifies the user: a renamed person is the same, a reused name is another', async () => {
       for (const provider of PROVIDERS) {
         somebody();
         const before = { ...idp.state.person };
@@ -352,7 +352,7 @@ for (const [database, count] of [
         idp.state.token = {};
       }
 
-      test('ASVS 10.5.1: of another nonce, or of none, is refused: it was replayed', async () => {
+      test('ASVS 10.5.1: with another nonce, or none, is refused as a replay', async () => {
         await expectRefused({ claims: { nonce: 'A'.repeat(43) } });
         await expectRefused({ claims: { nonce: undefined } });
       });
@@ -361,7 +361,7 @@ for (const [database, count] of [
         await expectRefused({ claims: { aud: [CLIENT.id, 'another'] } });
         await expectRefused({ claims: { aud: [CLIENT.id, 'another'], azp: 'another' } });
       });
-      test('ASVS 10.2.2, 10.5.3: of another issuer is refused, as is an answer of another or of none', async () => {
+      test('ASVS 10.2.2, 10.5.3: from another issuer is refused, and so is an answer from another or none', async () => {
         await expectRefused({ claims: { iss: 'https://evil.example' } });
         somebody();
         const query = await goThere('oidc');
@@ -370,7 +370,7 @@ for (const [database, count] of [
         expect(outcome(await comeBack('oidc', nameless))).toEqual(FAILED);
         personOf(await comeBack('oidc', query));
       });
-      test('ASVS 6.8.2: without a signature, or with one that anybody can make, is refused', async () => {
+      test('ASVS 6.8.2: without a signature, or with a forgeable one, is refused', async () => {
         for (const sign of ['none', 'hs256-public-key', 'hs256-secret', 'foreign-key'] as const) {
           await expectRefused({ sign });
         }
@@ -381,7 +381,7 @@ for (const [database, count] of [
       });
     });
 
-    test('ASVS 10.5.3: a discovery document that names another issuer is not believed', async () => {
+    test('ASVS 10.5.3: a discovery document that names another issuer is refused', async () => {
       // Work that fails makes the next one read the document again.
       await comeBack('oidc', { ...(await goThere('oidc')), iss: 'https://evil.example' });
       for (const node of nodes) {
@@ -403,7 +403,7 @@ for (const [database, count] of [
       }
     });
 
-    test('ASVS 6.3.4: a provider goes round no second factor', async () => {
+    test('ASVS 6.3.4: a provider does not bypass the second factor', async () => {
       somebody();
       const person = await logInAt('github');
       const call = async (path: string, body?: unknown) =>
@@ -422,7 +422,7 @@ for (const [database, count] of [
       expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
     });
 
-    test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
+    test('identity theft: 50 users bind one identity at once: one owns it', async () => {
       const people: Person[] = [];
       for (let i = 0; i < 50; i += 1) people.push(await guestFor('house'));
       const subject = somebody();
@@ -435,7 +435,7 @@ for (const [database, count] of [
       expect((await ownersOf('house', subject)).map(({ user_id: id }) => Number(id))).toEqual([winner?.id as number]);
     });
 
-    test('double registration: of 50 first logins of one identity at once one makes the account', async () => {
+    test('double registration: 50 concurrent first logins of one identity create one account', async () => {
       somebody();
       const queries: Query[] = [];
       for (let i = 0; i < 50; i += 1) queries.push(await goThere('github'));
@@ -445,7 +445,7 @@ for (const [database, count] of [
       expect(answers.filter(({ status }) => ![200, 409].includes(status))).toEqual([]);
     });
 
-    test('a state has one winner among 50 at once', async () => {
+    test('50 concurrent uses of a state: one succeeds', async () => {
       somebody();
       await logInAt('linuxdo');
       const query = await goThere('linuxdo');
@@ -454,7 +454,7 @@ for (const [database, count] of [
       expect(answers.filter(({ status }) => ![200, 400, 502].includes(status))).toEqual([]);
     });
 
-    test('no new accounts while registration is closed; who has one comes in', async () => {
+    test('closed registration creates no accounts and lets existing ones sign in', async () => {
       somebody();
       const owner = await logInAt('discord');
       const known = { ...idp.state.person };
@@ -468,7 +468,7 @@ for (const [database, count] of [
       await setOptions({ RegisterEnabled: 'true' }, { register_enabled: true });
     });
 
-    test('what is switched off is off on every node, for what was begun before too', async () => {
+    test('a provider that is switched off is off on every node, also for flows begun before', async () => {
       somebody();
       const query = await goThere('discord');
       await setOptions({ 'discord.enabled': 'false' }, { discord_oauth: false });

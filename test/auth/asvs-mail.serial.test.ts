@@ -115,7 +115,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
     ];
 
     for (const [what, status, run, before] of operations) {
-      test(`ASVS 6.3.8: ${what} tells nothing by body, code or time`, async () => {
+      test(`ASVS 6.3.8: ${what} reveals nothing by body, status or time`, async () => {
         const rounds: string[] = [];
         for (let round = 1; round <= ROUNDS; round += 1) {
           const seen = new Set<string>();
@@ -143,7 +143,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       });
     }
 
-    test('ASVS 6.4.3: a mailed link goes round no second factor', async () => {
+    test('ASVS 6.4.3: a mailed link does not bypass the second factor', async () => {
       const person = await addPerson();
       const login = await post('/api/user/login', { username: person.username, password: ROOT.password });
       const { access_token: token } = login.body.data as { access_token: string };
@@ -168,7 +168,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       expect(second.status).toBe(200);
     });
 
-    test('ASVS 6.6.3: after five wrong tries a mailed code is dead', async () => {
+    test('ASVS 6.6.3: after five wrong attempts a mailed code is invalid', async () => {
       const person = newPerson();
       await sendCode(person);
       const code = codeIn((await mailTo(person.email)).text);
@@ -180,7 +180,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       expect((await register(codeIn((await mailTo(person.email)).text))).status).toBe(200);
     });
 
-    test('ASVS 6.6.2: of 50 registrations with one mailed code at once, one makes an account', async () => {
+    test('ASVS 6.6.2: 50 concurrent registrations with one mailed code create one account', async () => {
       const person = newPerson();
       await sendCode(person);
       const code = codeIn((await mailTo(person.email)).text);
@@ -198,7 +198,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_CODE_INVALID']));
     });
 
-    test('ASVS 6.6.2: of 50 bindings with one mailed code at once, one binds', async () => {
+    test('ASVS 6.6.2: 50 concurrent bindings with one mailed code: one succeeds', async () => {
       const person = await addPerson();
       const login = await post('/api/user/login', { username: person.username, password: ROOT.password });
       const { access_token: token } = login.body.data as { access_token: string };

@@ -67,7 +67,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(named.id))?.authVersion).toBe(named.authVersion);
     };
 
-    test('ASVS 6.2.1: a password has at least eight characters, however they are composed', async () => {
+    test('ASVS 6.2.1: a password has at least eight characters of any kind', async () => {
       await expectRefused('seven77', /8 to 128/);
       await expectRefused('', /8 to 128/);
       // Eight code points as a decomposing keyboard sends them, four characters.
@@ -75,7 +75,7 @@ for (const dialect of RULE_DATABASES) {
       await takes('éàüöêâîô');
     });
 
-    test('ASVS 6.2.2, 6.2.3: a user changes his password himself, with the present one', async () => {
+    test('ASVS 6.2.2, 6.2.3: users change their own password, with the current one', async () => {
       await refusal(change(await signedIn(), 'not the password', NEW_PASSWORD), 'auth.password_invalid');
       await refusal(change(await signedIn(), '', NEW_PASSWORD), 'auth.password_invalid');
       await change(await signedIn(), PASSWORD, NEW_PASSWORD);
@@ -107,26 +107,26 @@ for (const dialect of RULE_DATABASES) {
       test(`ASVS 6.2.4: a common password is refused: ${common}`, () => expectRefused(common, /most used passwords/));
     }
 
-    test('ASVS 6.2.4: so is one character repeated', async () => {
+    test('ASVS 6.2.4: one repeated character is refused', async () => {
       for (const password of ['zzzzzzzz', '        ', 'ÄäÄäÄäÄäÄä', '🔑'.repeat(40)]) {
         await expectRefused(password, /one character repeated/);
       }
     });
 
-    test('ASVS 6.2.4: so is the user name, in any case', async () => {
+    test('ASVS 6.2.4: the user name is refused in any letter case', async () => {
       const named = await addUser(store, { username: `Lighthouse.${dialect}` });
       for (const password of [named.username, named.username.toUpperCase(), named.username.toLowerCase()]) {
         await expectRefused(password, /user name/, named);
       }
     });
 
-    test('ASVS 6.2.5: no rule says which kinds of characters a password must have', async () => {
+    test('ASVS 6.2.5: no rule requires kinds of characters', async () => {
       for (const password of ['onlylowercaseletters', '83750196442', '!#%&/()=', ' spaces around ', 'ÑÅßøπ雪☃🔑']) {
         await takes(password);
       }
     });
 
-    test('ASVS 6.2.8: a password is compared as it is, not cut, trimmed or in another case', async () => {
+    test('ASVS 6.2.8: a password is compared as typed: not truncated, trimmed or in another letter case', async () => {
       const long = `${'ab'.repeat(63)}XY`;
       await takes(long);
       for (const [i, near] of [
@@ -147,7 +147,7 @@ for (const dialect of RULE_DATABASES) {
       await takes('abcdefgh'.repeat(16));
     });
 
-    test('ASVS 6.1.1, 6.3.1: guessing is stopped after five failures, and locks nobody else out', async () => {
+    test('ASVS 6.1.1, 6.3.1: guessing is blocked after five failures and locks nobody else out', async () => {
       const other = await signIn(auth, user, originOf('198.51.100.9'));
       for (let i = 0; i < 5; i += 1) await refusal(logIn(`guess ${i}`), 'auth.invalid_credentials');
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
@@ -159,7 +159,7 @@ for (const dialect of RULE_DATABASES) {
       for (let i = 0; i < 20; i += 1) await refreshWith(auth, other.refreshToken);
     });
 
-    test('ASVS 6.3.8: whether an account exists shows in no answer and in no limit', async () => {
+    test('ASVS 6.3.8: neither answers nor limits reveal whether an account exists', async () => {
       const disabled = await addUser(store, { status: 2 });
       const without = await addUser(store, { passwordHash: null });
       const names = [user.username, disabled.username, without.username, `nobody-${dialect}`, `nobody@${dialect}.test`];

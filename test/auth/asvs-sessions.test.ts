@@ -48,7 +48,7 @@ for (const dialect of RULE_DATABASES) {
       return auth.authenticatePanel(bearer(await signIn(auth, someone)));
     };
 
-    test('ASVS 7.1.2: at the cap a new session is refused, the running ones go on, and ending one makes room', async () => {
+    test('ASVS 7.1.2: at the limit a new session is refused, open ones continue, and ending one allows another', async () => {
       const capped = openAuth(store, { clock, config: { activeSessionLimit: 2 } });
       const [first, second] = [await signIn(capped, user), await signIn(capped, user)];
       await refusal(signIn(capped, user), 'auth.session_limit');
@@ -57,7 +57,7 @@ for (const dialect of RULE_DATABASES) {
       await signIn(capped, user);
     });
 
-    test('ASVS 7.2.1: what a token says is checked against the database at every request', async () => {
+    test('ASVS 7.2.1: a token’s claims are checked against the database at every request', async () => {
       const signedIn = await signIn(auth, user);
       await auth.authenticatePanel(bearer(signedIn));
       const gone = openAuth(overriding(store, { users: overriding(store.users, { byId: async () => undefined }) }), {
@@ -80,7 +80,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('ASVS 7.2.2, 7.2.4: every login makes a session of its own with new tokens, also for somebody who is signed in', async () => {
+    test('ASVS 7.2.2, 7.2.4: every login creates a new session with new tokens, also while signed in', async () => {
       const before = await signIn(auth, user);
       const after = await signIn(auth, user);
       expect(after.bundle.session.sid).not.toBe(before.bundle.session.sid);
@@ -157,7 +157,7 @@ for (const dialect of RULE_DATABASES) {
           auth.sessions.ofUsers.revoke(await asUser(100), user.id, signedIn.bundle.session.sid),
       ],
     ] as const) {
-      test(`ASVS 7.4.1: ended by ${ending}, access and refresh token fail at once, on another node too`, async () => {
+      test(`ASVS 7.4.1: after ${ending}, access and refresh token fail at once, on another node too`, async () => {
         const signedIn = await signIn(auth, user);
         for (const node of [auth, other]) await node.authenticatePanel(bearer(signedIn));
         await end(signedIn);
@@ -178,7 +178,7 @@ for (const dialect of RULE_DATABASES) {
       for (const ended of sessions) await refusal(other.authenticatePanel(bearer(ended)), 'auth.session_revoked');
     });
 
-    test('ASVS 7.5.2: a user sees his sessions and ends them, each or all others', async () => {
+    test('ASVS 7.5.2: users list their sessions and end one, or all others', async () => {
       const [current, second, third] = [await signIn(auth, user), await signIn(auth, user), await signIn(auth, user)];
       const principal = await auth.authenticatePanel(bearer(current));
       expect((await auth.sessions.list(principal)).map(({ current: isCurrent }) => isCurrent)).toEqual([
@@ -194,7 +194,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.authenticatePanel(bearer(current));
     });
 
-    test('ASVS 10.4.5: a refresh token that comes back after its successor was taken ends the session', async () => {
+    test('ASVS 10.4.5: reusing a refresh token after its successor was issued ends the session', async () => {
       const signedIn = await signIn(auth, user);
       const stolen = signedIn.refreshToken;
       const next = await refreshWith(auth, stolen);
@@ -204,7 +204,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.authenticatePanel(bearer(next)), 'auth.session_revoked');
     });
 
-    test('ASVS 10.4.5, as far as it is met: an older generation is refused, and by itself ends nothing', async () => {
+    test('ASVS 10.4.5, as far as met: an older token is refused and ends nothing', async () => {
       const signedIn = await signIn(auth, user);
       const second = await refreshWith(auth, signedIn.refreshToken);
       const third = await refreshWith(auth, second.refreshToken);

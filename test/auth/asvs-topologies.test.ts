@@ -110,7 +110,7 @@ for (const [topology, caches] of [
       expect(await refresh(nodes[1], session)).toEqual([...REVOKED]);
     });
 
-    test('ASVS 7.4.1: after it was ended from another device, too', async () => {
+    test('ASVS 7.4.1: so they do after the session is ended from another device', async () => {
       const person = await addPerson();
       const [session, device] = [await signIn(person), await signIn(person)];
       for (const node of nodes) expect(await access(node, session)).toEqual([200, undefined]);
@@ -124,7 +124,7 @@ for (const [topology, caches] of [
       for (const node of nodes) expect(await access(node, device)).toEqual([200, undefined]);
     });
 
-    test('ASVS 7.4.3: after a change of the password the other sessions fail at once on both nodes', async () => {
+    test('ASVS 7.4.3: after a password change the other sessions fail at once on both nodes', async () => {
       const person = await addPerson();
       const [session, device] = [await signIn(person), await signIn(person)];
       for (const node of nodes) expect(await access(node, session)).toEqual([200, undefined]);

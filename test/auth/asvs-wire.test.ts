@@ -56,7 +56,7 @@ const refresh = (cookie: string, headers: Record<string, string> = { origin: PAN
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
 describe('cookies', () => {
-  test('ASVS 3.3.1: the refresh cookie is Secure and bears the prefix __Secure-; its path rules out __Host-', async () => {
+  test('ASVS 3.3.1: the refresh cookie is Secure with the prefix __Secure-; its path excludes __Host-', async () => {
     const { answer, cookie } = await signIn();
     for (const set of [answer, await refresh(cookie)]) {
       const cookies = cookiesOf(set);
@@ -65,7 +65,7 @@ describe('cookies', () => {
     }
   });
 
-  test('ASVS 3.3.2: both are SameSite=Strict, and the refresh cookie travels to refresh and logout alone', async () => {
+  test('ASVS 3.3.2: both are SameSite=Strict, and the refresh cookie is sent to refresh and logout only', async () => {
     const cookies = cookiesOf((await signIn()).answer);
     for (const { attributes } of cookies) expect(attributes).toContain('samesite=strict');
     const refreshCookie = cookies.find(({ name }) => name === REFRESH);
@@ -73,14 +73,14 @@ describe('cookies', () => {
     expect(refreshCookie?.attributes.some((attribute) => attribute.startsWith('domain'))).toBe(false);
   });
 
-  test('ASVS 3.3.4: the refresh token is HttpOnly; the hint that scripts may read holds no credential', async () => {
+  test('ASVS 3.3.4: the refresh token is HttpOnly; the cookie that scripts can read holds no credential', async () => {
     const cookies = cookiesOf((await signIn()).answer);
     expect(cookies.find(({ name }) => name === REFRESH)?.attributes).toContain('httponly');
     const hint = cookies.find(({ name }) => name === 'svc_has_session');
     expect([hint?.value, hint?.attributes.includes('httponly')]).toEqual(['1', false]);
   });
 
-  test('ASVS 3.3.4, 14.2.1: the refresh token is in Set-Cookie alone: in no body, no other header and no line of the log', async () => {
+  test('ASVS 3.3.4, 14.2.1: the refresh token is only in Set-Cookie, in no body, other header or log line', async () => {
     const answers: Answer[] = [];
     const keep = async (answer: Promise<Answer>) => {
       const kept = await answer;
@@ -118,7 +118,7 @@ describe('cookies', () => {
     }
   });
 
-  test('ASVS 14.2.1: credentials are taken from headers and cookies, never from the address', async () => {
+  test('ASVS 14.2.1: credentials are read from headers and cookies, never from the URL', async () => {
     const { token, refreshToken } = await signIn();
     for (const name of ['token', 'access_token', 'authorization', 'access', 'key', 'api_key']) {
       expect((await ask(`${gateway.url}/api/user/self?${name}=${token}`)).status).toBe(401);
@@ -132,7 +132,7 @@ describe('cookies', () => {
     expect(gateway.log().includes(token)).toBe(false);
   });
 
-  test('ASVS 14.3.2: nothing of the panel’s interface is kept by caches', async () => {
+  test('ASVS 14.3.2: answers of the panel’s API are not cached', async () => {
     const { answer, token } = await signIn();
     for (const sent of [answer, await ask(`${gateway.url}/api/user/self`, { token })]) {
       expect(sent.headers.get('cache-control')).toBe('no-store');
@@ -140,8 +140,8 @@ describe('cookies', () => {
   });
 });
 
-describe('requests of other sites', () => {
-  test('ASVS 3.5.1: refresh and logout are refused for a page of another origin, and nothing ends', async () => {
+describe('cross-site requests', () => {
+  test('ASVS 3.5.1: refresh and logout from another origin are refused and end nothing', async () => {
     const { cookie } = await signIn();
     for (const headers of [
       { origin: 'https://elsewhere.example' },
@@ -164,7 +164,7 @@ describe('requests of other sites', () => {
     expect((await refresh(cookie)).status).toBe(200);
   });
 
-  test('ASVS 3.5.2, 3.5.3, 7.6.2: a session begins with a JSON body that no form of another site can send, and with no GET', async () => {
+  test('ASVS 3.5.2, 3.5.3, 7.6.2: a session begins only with a JSON body, which no cross-site form can send, and not with GET', async () => {
     const { url } = gateway;
     const form = new FormData();
     for (const [name, value] of Object.entries(ROOT)) form.set(name, value);
@@ -184,7 +184,7 @@ describe('requests of other sites', () => {
     expect([query.status, cookiesOf(query)]).toEqual([405, []]);
   });
 
-  test('ASVS 3.4.2: a browser of another site may not read the panel’s interface', async () => {
+  test('ASVS 3.4.2: scripts of another site cannot read the panel’s API', async () => {
     const { token } = await signIn();
     const answer = await ask(`${gateway.url}/api/user/self`, {
       token,
@@ -224,11 +224,11 @@ describe('self-contained tokens', () => {
   const expectRefused = async (token: string, code = 'AUTH_UNAUTHORIZED') =>
     expect(await present(token)).toEqual([401, code]);
 
-  test('the forged token of these tests opens its session where nothing is changed', async () => {
+  test('the token that these tests forge is accepted when nothing is changed', async () => {
     expect(await present(await forge((await signIn()).sid))).toEqual([200, undefined]);
   });
 
-  test('ASVS 9.1.1: a token is checked by its signature before anything of it is believed', async () => {
+  test('ASVS 9.1.1: a token’s signature is checked before its content is used', async () => {
     const { sid, token } = await signIn();
     const [header, payload, signature] = token.split('.');
     const [, other] = (await forge(sid, { sub: '2' })).split('.');
@@ -237,7 +237,7 @@ describe('self-contained tokens', () => {
     await expectRefused(await forge(sid, {}, { key: new Uint8Array(32) }));
   });
 
-  test('ASVS 9.1.2: one algorithm is allowed: neither none nor others, nor a public key as the secret', async () => {
+  test('ASVS 9.1.2: only one algorithm is allowed: not none, not others, not a public key as the secret', async () => {
     const { sid, token } = await signIn();
     const [, payload] = token.split('.');
     for (const alg of ['none', 'None', 'NONE']) {
@@ -254,7 +254,7 @@ describe('self-contained tokens', () => {
     }
   });
 
-  test('ASVS 9.1.3: keys come from the configuration, whatever jwk, jku, x5u, x5c or kid say; nobody is asked', async () => {
+  test('ASVS 9.1.3: keys come from the configuration; jwk, jku, x5u, x5c and kid are ignored', async () => {
     const { sid } = await signIn();
     const key = new Uint8Array(32).fill(7);
     const jwk = { kty: 'oct', k: Buffer.from(key).toString('base64url'), kid: 'mine' };
@@ -284,7 +284,7 @@ describe('self-contained tokens', () => {
     }
   });
 
-  test('ASVS 9.2.1: a token is taken within its time only', async () => {
+  test('ASVS 9.2.1: a token is accepted only while it is valid', async () => {
     const { sid } = await signIn();
     await expectRefused(await forge(sid, { exp: now() - 60 }), 'AUTH_TOKEN_EXPIRED');
     await expectRefused(await forge(sid, { nbf: now() + 60 }));
@@ -292,7 +292,7 @@ describe('self-contained tokens', () => {
     await expectRefused(await forge(sid, { exp: undefined }));
   });
 
-  test('ASVS 9.2.2: a token is taken for what it was made for: no proof is an access token, no access token a proof', async () => {
+  test('ASVS 9.2.2: a token is accepted only for its purpose: a proof is no access token, nor the reverse', async () => {
     const { sid, token } = await signIn();
     const asked = await ask(`${gateway.url}/api/verify`, {
       token,

@@ -107,7 +107,7 @@ describeEachStore(
       );
     }
 
-    test('deletes thousands of rows in batches of at most 500, and nothing that is still of use', async () => {
+    test('deletes thousands of rows in batches of at most 500, and nothing that still counts', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 1700, { expires_at: NOW - 10 * DAY });
@@ -147,7 +147,7 @@ describeEachStore(
       expect(lines).toHaveLength(1);
     }, 60_000);
 
-    test('keeps what counts for issuance and what was revoked lately, to the second', async () => {
+    test('keeps what counts for issuance and what was revoked recently, to the second', async () => {
       await addSessions({
         'expired-and-old': { createdAt: NOW - DAY, expiresAt: NOW },
         'expired-but-counts': { createdAt: NOW - DAY + 1, expiresAt: NOW },
@@ -168,7 +168,7 @@ describeEachStore(
       ]);
     });
 
-    test('keeps flows for a day after their end, however they ended', async () => {
+    test('keeps flows for a day after they ended or expired', async () => {
       const { store } = opened();
       for (const [tokenHash, change] of Object.entries<Partial<FlowRecord>>({
         'expired-a-day-ago': { expiresAt: NOW - DAY },
@@ -183,7 +183,7 @@ describeEachStore(
       expect(await flows()).toEqual(['expired-lately', 'open', 'used-lately']);
     });
 
-    test('retention and issuance window are those of the configuration', async () => {
+    test('retention and issuance window come from the configuration', async () => {
       const { store } = opened();
       await addSessions({ r2: revoked(NOW - 2 * DAY), r30: revoked(NOW - 30 * DAY, { createdAt: NOW - 40 * DAY }) });
       await addSessions({ e: { createdAt: NOW - 3 * DAY, expiresAt: NOW - 1 } });
@@ -243,7 +243,7 @@ describeEachStore(
       expect([...(await sids()), ...(await flows())]).toEqual([]);
     });
 
-    test('two masters do not clean at the same time, and the later one finds nothing to do', async () => {
+    test('two masters do not clean up at the same time, and the later one finds nothing to do', async () => {
       const { store, openAnother, databaseUrl } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 1200, { expires_at: NOW - 10 * DAY });
@@ -281,7 +281,7 @@ describeEachStore(
       expect(other.lines).toEqual([]);
     }, 60_000);
 
-    test('masters that begin together delete each row once', async () => {
+    test('masters that start together delete each row once', async () => {
       const { store, openAnother, databaseUrl } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 2600, { expires_at: NOW - 10 * DAY });
@@ -298,7 +298,7 @@ describeEachStore(
       expect(logs.flatMap(({ lines }) => saying(lines, 'error'))).toEqual([]);
     }, 60_000);
 
-    test('a stop ends it after the batch under way', async () => {
+    test('a stop ends it after the current batch', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 1600, { expires_at: NOW - 10 * DAY });
@@ -317,7 +317,7 @@ describeEachStore(
       expect(await sids()).toHaveLength(1100);
     });
 
-    test('requests in between get their turn', async () => {
+    test('requests are served between batches', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 20_000, { expires_at: NOW - 10 * DAY });
@@ -336,7 +336,7 @@ describeEachStore(
       expect(await sids()).toEqual([]);
     }, 60_000);
 
-    test('other rooms’ rows go too, in batches; a step that fails keeps no other from running', async () => {
+    test('rows of other rooms are deleted too, in batches; a failing step does not stop the others', async () => {
       const { store } = opened();
       const { id: userId } = await addUser(store);
       await store.transaction(async (tx) => {
@@ -357,7 +357,7 @@ describeEachStore(
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual(['what breaks']);
     }, 60_000);
 
-    test('says so when the database is away', async () => {
+    test('reports an unavailable database', async () => {
       const away = overriding(opened().store, { exclusively: () => Promise.reject(storeErrors.unavailable()) });
       await refusal(cleanUpOf(away).run(), 'store.unavailable');
     });

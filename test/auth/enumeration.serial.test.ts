@@ -87,7 +87,7 @@ for (const dialect of RULE_DATABASES) {
       },
     };
 
-    test('an unknown, a disabled and a passwordless account cost as much as a wrong password', async () => {
+    test('an unknown, a disabled and a passwordless account take as long as a wrong password', async () => {
       const disabled = await addUser(store, { status: 2, passwordHash: await hashOfGateway() });
       const passwordless = await addUser(store, { passwordHash: null });
       const logins = [known[0]?.username ?? '', 'nobody-at-all', disabled.username, passwordless.username];
@@ -106,7 +106,7 @@ for (const dialect of RULE_DATABASES) {
     }, 120_000);
 
     for (const [what, { before, run }] of Object.entries(operations)) {
-      test(`ASVS 6.3.8: ${what} tells nothing by body, code or time`, async () => {
+      test(`ASVS 6.3.8: ${what} reveals nothing by body, status or time`, async () => {
         const seen = new Set<string>();
         const rounds: string[] = [];
         for (let round = 1; round <= ROUNDS; round += 1) {

@@ -40,7 +40,7 @@ for (const dialect of DATABASES) {
     const begin = async (purpose: TicketPurpose = 'oauth', binding = BOUND) =>
       (await flows.begin(store, { purpose: purpose, binding: binding, payload: { verifier: 'v' } })).flow_token;
 
-    test.each(LIVES)('a flow for %s lives %d seconds and comes back with what it carries', async (purpose, seconds) => {
+    test.each(LIVES)('a flow for %s is valid for %d seconds and returns its data', async (purpose, seconds) => {
       const binding = purpose === '2fa_login' ? { userId: 7 } : BOUND;
       const ticket = await flows.begin(store, { purpose: purpose, binding: binding, payload: { verifier: 'v' } });
       expect(ticket).toEqual({
@@ -68,7 +68,7 @@ for (const dialect of DATABASES) {
       );
     });
 
-    test('a database thief finds digests, under a key that the database does not hold', async () => {
+    test('a database thief finds only digests under a key that is not in the database', async () => {
       const written: string[] = [];
       const spying = overriding(store, {
         flows: overriding(store.flows, {
@@ -103,7 +103,7 @@ for (const dialect of DATABASES) {
       },
     );
 
-    test('a flow of Telegram is found by its token alone, and says in whose session it began', async () => {
+    test('a Telegram flow is found by its token alone and names the session that began it', async () => {
       const token = await begin('telegram_bind');
       const named = { provider: BOUND.provider ?? '', intent: 'bind' };
       expect(await flows.consume(store, { token: token, purpose: 'telegram_bind', binding: named })).toMatchObject({
@@ -112,7 +112,7 @@ for (const dialect of DATABASES) {
       });
     });
 
-    test('flow confusion: an anonymous flow does not pass for a session’s', async () => {
+    test('flow confusion: an anonymous flow is not accepted for a session', async () => {
       const token = await begin('passkey_login', {});
       await refusal(
         flows.consume(store, { token: token, purpose: 'passkey_login', binding: { userId: 7, sessionId: 'sid-7' } }),
@@ -138,7 +138,7 @@ for (const dialect of DATABASES) {
       ).toBe('invalid');
     });
 
-    test('flow replay: of 50 uses at once, each in its transaction, one wins; none afterwards', async () => {
+    test('flow replay: 50 concurrent uses, each in its transaction: one succeeds, none afterwards', async () => {
       const token = await begin();
       const uses = Array.from({ length: 50 }, () =>
         store.transaction((tx) => flows.consume(tx, { token: token, purpose: 'oauth', binding: BOUND })),
@@ -148,7 +148,7 @@ for (const dialect of DATABASES) {
       await refusal(flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND }), 'auth.flow_invalid');
     });
 
-    test('a use with what it was for is undone with it', async () => {
+    test('a use is rolled back with its transaction', async () => {
       const token = await begin();
       const failing = store.transaction(async (tx) => {
         await flows.consume(tx, { token: token, purpose: 'oauth', binding: BOUND });
@@ -158,7 +158,7 @@ for (const dialect of DATABASES) {
       expect((await flows.consume(store, { token: token, purpose: 'oauth', binding: BOUND })).provider).toBe('github');
     });
 
-    test('a rotated SESSION_SECRET with the former one named keeps flows, a changed one ends them', async () => {
+    test('rotating SESSION_SECRET with the former one set keeps flows; replacing it ends them', async () => {
       const token = await begin();
       await refusal(
         flowsUnder('another secret altogether').find(store, { token: token, purpose: 'oauth', binding: BOUND }),
@@ -171,7 +171,7 @@ for (const dialect of DATABASES) {
     describe('signed assertions', () => {
       const assertion = (text: string) => ({ provider: 'telegram', text, expiresAt: clock.unix() + 300 });
 
-      test('assertion replay: of 50 presentations at once one is taken, none later', async () => {
+      test('assertion replay: 50 concurrent presentations: one is accepted, none later', async () => {
         const text = `id=1&auth_date=${clock.unix()}&${dialect}`;
         const claims = Array.from({ length: 50 }, () =>
           store.transaction((tx) => flows.claimAssertion(tx, assertion(text))),
@@ -183,7 +183,7 @@ for (const dialect of DATABASES) {
         );
       });
 
-      test('one that was refused with what it was for may come again; another provider’s is another', async () => {
+      test('an assertion whose transaction failed can be presented again; providers do not share them', async () => {
         const text = `id=2&auth_date=${clock.unix()}&${dialect}`;
         const failing = store.transaction(async (tx) => {
           await flows.claimAssertion(tx, assertion(text));
@@ -194,7 +194,7 @@ for (const dialect of DATABASES) {
         await flows.claimAssertion(store, { ...assertion(text), provider: 'elsewhere' });
       });
 
-      test('assertion replay: while SESSION_SECRET is rotated, nodes before and after know each other’s claims', async () => {
+      test('assertion replay: during a rotation of SESSION_SECRET, nodes with either secret recognise used assertions', async () => {
         const rotated = flowsUnder('another secret altogether', SECRET);
         for (const [first, second] of [
           [flows, rotated],
@@ -207,7 +207,7 @@ for (const dialect of DATABASES) {
         }
       });
 
-      test('its row is no flow that anybody could use', async () => {
+      test('its row cannot be used as a flow', async () => {
         const text = 'A'.repeat(43);
         await flows.claimAssertion(store, assertion(text));
         for (const [purpose] of LIVES)

@@ -13,7 +13,7 @@ for (const dialect of RULE_DATABASES) {
     });
     afterAll(() => stop());
 
-    test('whatever letters the database folds into a name, they are no further guesses at it', async () => {
+    test('spellings that the database folds into one name share its guesses', async () => {
       const auth = openAuth(store);
       const user = await addUser(store, { username: 'kim.irish' });
       const guess = (username: string) =>

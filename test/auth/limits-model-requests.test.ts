@@ -77,7 +77,7 @@ for (const [name, open] of [
   ['redis', inRedis],
 ] as const) {
   describe(`the limit of model requests in ${name}`, () => {
-    test('as many successes as given, then a refusal that says how long until the oldest is out of the window', async () => {
+    test('allows the given number of successes, then refuses with the time until the oldest leaves the window', async () => {
       const clock = createTestClock();
       const limit = openLimit({}, open(clock), clock);
       const user = newUser();
@@ -106,7 +106,7 @@ for (const [name, open] of [
       await limit.succeed(user);
     });
 
-    test('failures are no successes, and a refused request is none', async () => {
+    test('failures and refused requests do not count as successes', async () => {
       const limit = openLimit({ success: 1 }, open(createTestClock()));
       const user = newUser();
       for (let i = 0; i < 10; i += 1) await limit.fail(user);
@@ -114,7 +114,7 @@ for (const [name, open] of [
       for (let i = 0; i < 3; i += 1) await limit.refused(user);
     });
 
-    test('all requests together, failures included, have their own number', async () => {
+    test('all requests, failures included, have a limit of their own', async () => {
       const limit = openLimit({ total: 4, success: 100 }, open(createTestClock()));
       const user = newUser();
       const begun = performance.now();
@@ -126,7 +126,7 @@ for (const [name, open] of [
       await limit.fail(newUser());
     });
 
-    test('a group has its own numbers, and does not shorten what another needs', async () => {
+    test('a group has limits of its own and does not affect other groups', async () => {
       const groups = new Map([
         ['trial', { total: 0, success: 1 }],
         ['metered', { total: 2, success: 50 }],
@@ -143,14 +143,14 @@ for (const [name, open] of [
       await limit.refused(user, 'trial');
     });
 
-    test('a group named like a part of the language has no numbers of its own', async () => {
+    test('a group named like an object’s property has no limits of its own', async () => {
       const limit = openLimit({ success: 1 }, open(createTestClock()));
       const user = newUser();
       await limit.succeed(user, 'constructor');
       await limit.refused(user, '__proto__');
     });
 
-    test('switched off it neither counts nor refuses, and new numbers hold from the next request on', async () => {
+    test('while off it neither counts nor refuses; new limits apply from the next request', async () => {
       const limit = openLimit({ enabled: false, success: 1, total: 1 }, open(createTestClock()));
       const user = newUser();
       for (let i = 0; i < 5; i += 1) await limit.succeed(user);
@@ -190,7 +190,7 @@ describe('the limit of model requests over nodes', () => {
     await b.refused(user);
   });
 
-  test('successes that a node of the reference implementation recorded count on', async () => {
+  test('successes that a new-api node recorded count', async () => {
     const clock = createTestClock();
     const limit = openLimit({ success: 2 }, inRedis(clock), clock);
     const user = newUser();
@@ -203,7 +203,7 @@ describe('the limit of model requests over nodes', () => {
     await limit.refused(user);
   });
 
-  test('entries in local time are tolerated for one window: behind they let pass, ahead they refuse, never for longer', async () => {
+  test('entries in local time are tolerated for one window: earlier ones allow, later ones refuse, never longer', async () => {
     const clock = createTestClock();
     const limit = openLimit({ success: 2 }, inRedis(clock), clock);
     const local = (hours: number) => new Date(clock.nowMs() + hours * 3_600_000).toISOString();
@@ -228,7 +228,7 @@ describe('the limit of model requests over nodes', () => {
     await limit.succeed(east);
   });
 
-  test('an entry that is no time holds nobody up', async () => {
+  test('an entry that is not a time blocks nobody', async () => {
     const clock = createTestClock();
     const limit = openLimit({ success: 1 }, inRedis(clock), clock);
     const user = newUser();

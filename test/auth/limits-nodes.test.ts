@@ -54,7 +54,7 @@ describe('guesses over two nodes', () => {
     nodes = [createGuessLimit(await openNode()), createGuessLimit(await openNode())];
   });
 
-  test('a burst over both nodes gets five attempts at an account, not five each', async () => {
+  test('a burst over both nodes gets five attempts per account in total', async () => {
     const [account, ip] = [newName(), newIpv4()];
     const result = await flood((attempt) =>
       nodes.flatMap((guess) => Array.from({ length: 50 }, () => guess(account, at(ip), attempt))),
@@ -70,7 +70,7 @@ describe('guesses over two nodes', () => {
     expect(result).toEqual({ attempts: 50, refused: 70 });
   });
 
-  test('addresses of one IPv6 network are one guesser, those of the next are not', async () => {
+  test('addresses of one IPv6 network count together, those of the next do not', async () => {
     const [account, network] = [newName(), newNetwork()];
     const result = await flood((attempt) =>
       nodes.flatMap((guess) =>
@@ -87,7 +87,7 @@ describe('guesses over two nodes', () => {
     expect(await nodes[0]?.(account, at(`${newNetwork()}::1`), async () => 'right')).toBe('right');
   });
 
-  test('an IPv4 address written inside IPv6 is no second guesser', async () => {
+  test('an IPv4-mapped IPv6 address counts as its IPv4 address', async () => {
     const [account, ip] = [newName(), newIpv4()];
     const [dotted, hex] = [`::ffff:${ip}`, `::ffff:${toHex(ip)}`];
     const result = await flood((attempt) =>
@@ -98,7 +98,7 @@ describe('guesses over two nodes', () => {
     expect(result.attempts).toBe(5);
   });
 
-  test('malicious lock-out: however many addresses have used up their guesses, another still gets in', async () => {
+  test('malicious lock-out: another address can sign in however many have used up their guesses', async () => {
     const account = newName();
     await flood((attempt) =>
       Array.from({ length: 20 }, newIpv4).flatMap((ip) =>
@@ -108,7 +108,7 @@ describe('guesses over two nodes', () => {
     expect(await nodes[1]?.(account, at(newIpv4()), async () => 'right')).toBe('right');
   });
 
-  test('right guesses give back exactly what they took', async () => {
+  test('right passwords release exactly the attempts that they reserved', async () => {
     const [account, ip] = [newName(), newIpv4()];
     for (let i = 0; i < 30; i += 1) await nodes[i % 2]?.(account, at(ip), async () => 'right');
     const { attempts } = await flood((attempt) =>
@@ -124,7 +124,7 @@ const toHex = (ip: string): string => {
 };
 
 describe('requests over two nodes', () => {
-  test('one count for both; without a shared cache one each', async () => {
+  test('both share one count; without a shared cache each has its own', async () => {
     const ip = newIpv4();
     const window = { name: newName(), limit: 10, windowSeconds: 600 };
     const passed = async (stores: Counters[]) => {
@@ -138,7 +138,7 @@ describe('requests over two nodes', () => {
     expect(await passed([createMemoryCounters(), createMemoryCounters()])).toBe(20);
   });
 
-  test('when the shared cache dies the limit goes on per node, and nobody gets an error of another kind', async () => {
+  test('when the shared cache fails, the limit continues per node without other errors', async () => {
     const relay = await startRelay(server.url);
     const limit = createRequestLimit(await openNode(relay.url), { name: newName(), limit: 2, windowSeconds: 600 });
     const ip = newIpv4();
@@ -153,7 +153,7 @@ describe('requests over two nodes', () => {
 });
 
 describe('the Critical limit per user', () => {
-  test('counts a user in each scope apart, wherever he asks from, and no other user', async () => {
+  test('counts a user per scope, from every address, and no other user', async () => {
     const counters = await openNode();
     const limit = createUserLimit(counters, { limit: 2, windowSeconds: 600 });
     const [user, other] = [randomBelow(2 ** 40), randomBelow(2 ** 40)];

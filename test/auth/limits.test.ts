@@ -10,7 +10,7 @@ const right = async () => 'right' as const;
 const wrong = async () => undefined;
 
 describe('the limit of requests', () => {
-  test('lets the given number through and tells the rest how long to wait', async () => {
+  test('allows the given number and tells the rest how long to wait', async () => {
     const limit = createRequestLimit(createMemoryCounters(), { name: 'critical', limit: 3, windowSeconds: 1200 });
     for (let i = 0; i < 3; i += 1) await limit(at('203.0.113.7'));
     const error = await refusal(limit(at('203.0.113.7')), 'auth.rate_limited');
@@ -26,7 +26,7 @@ describe('the limit of requests', () => {
     await b?.(at('203.0.113.7'));
   });
 
-  test('an attacker with a whole IPv6 network is one address', async () => {
+  test('an attacker with a whole IPv6 network counts as one address', async () => {
     const limit = createRequestLimit(createMemoryCounters(), { name: 'critical', limit: 1, windowSeconds: 60 });
     await limit(at('2001:db8:1:2::1'));
     await refusal(limit(at('2001:db8:1:2:ffff::1')), 'auth.rate_limited');
@@ -41,7 +41,7 @@ describe('the limit of requests', () => {
 });
 
 describe('the limit of guesses', () => {
-  test('five failures for an account from one address, then no attempt is made', async () => {
+  test('after five failures for an account from one address, no attempt is made', async () => {
     const guess = createGuessLimit(createMemoryCounters());
     for (let i = 0; i < 5; i += 1) expect(await guess('alice', at('203.0.113.7'), wrong)).toBeUndefined();
     let attempts = 0;
@@ -74,7 +74,7 @@ describe('the limit of guesses', () => {
     for (let i = 0; i < 200; i += 1) expect(await guess('alice', at('203.0.113.7'), right)).toBe('right');
   });
 
-  test('trouble during an attempt does not count as a failure', async () => {
+  test('an error during an attempt does not count as a failure', async () => {
     const guess = createGuessLimit(createMemoryCounters());
     const broken = () => Promise.reject(new Error('the store is away'));
     for (let i = 0; i < 10; i += 1) await expect(guess('alice', at('203.0.113.7'), broken)).rejects.toThrow('away');

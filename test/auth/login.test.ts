@@ -48,7 +48,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('switched off: the right password is refused like a wrong one', async () => {
+      test('while passwords are off, the right one is refused like a wrong one', async () => {
         const auth = openAuth(store, { settings: () => ({ ...testSettings(), passwordLogin: false }) });
         const user = await addUser(store);
         for (const password of [PASSWORD, 'wrong password']) {
@@ -56,7 +56,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('enumeration: unknown, wrong, disabled and password-less answer alike', async () => {
+      test('enumeration: unknown user, wrong password, disabled and passwordless accounts answer alike', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         const disabled = await addUser(store, { status: 2 });
@@ -74,7 +74,7 @@ for (const dialect of RULE_DATABASES) {
         expect(new Set(shapes).size).toBe(1);
       });
 
-      test('a stored hash that is none is a wrong password in body and time, and the log names its owner', async () => {
+      test('a malformed stored hash answers like a wrong password in body and time, and the log names its owner', async () => {
         const lines: string[] = [];
         const auth = openAuth(store, { logger: recordingLogger(lines) });
         for (const passwordHash of ['not a hash', '$argon2id$v=19$m=19456,t=2,p=1$abc', '$2a$', '']) {
@@ -88,7 +88,7 @@ for (const dialect of RULE_DATABASES) {
         expect(lines.join()).not.toContain('m=19456');
       });
 
-      test('password guessing: five failures stop the address, for unknown accounts alike', async () => {
+      test('password guessing: five failures block the address, for unknown accounts alike', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         for (const login of [user.username, 'nobody-at-all']) {
@@ -101,7 +101,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(auth, user.username, PASSWORD, '198.51.100.1')).kind).toBe('session');
       });
 
-      test('empty fields are named; an endless password is only wrong', async () => {
+      test('empty fields are named; an overlong password is simply wrong', async () => {
         const auth = openAuth(store);
         expect((await refusal(logIn(auth, ' ', PASSWORD), 'auth.validation_failed')).param).toBe('username');
         expect((await refusal(logIn(auth, 'x', ''), 'auth.validation_failed')).param).toBe('password');
@@ -109,7 +109,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(logIn(auth, `x' or 1=1 --\0`, PASSWORD), 'auth.invalid_credentials');
       });
 
-      test('a user whose password moves between proof and issuance gets no session', async () => {
+      test('a user whose password changes between check and issuance gets no session', async () => {
         const user = await addUser(store);
         const racing = overriding(store, {
           async transaction(work) {
@@ -151,7 +151,7 @@ for (const dialect of RULE_DATABASES) {
           .authenticatePanel(authorization)
           .then((principal) => auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN }));
 
-      test('keeps the current session and its refresh token, ends the others, kills old access tokens at once', async () => {
+      test('keeps the current session and its refresh token, ends the others, invalidates old access tokens at once', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         const [current, other] = [await signIn(auth, user), await signIn(auth, user)];
@@ -169,7 +169,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(auth, user.username, NEW_PASSWORD)).kind).toBe('session');
       });
 
-      test('a wrong current password is no 401 and changes nothing; guessing is limited', async () => {
+      test('a wrong current password does not answer 401 and changes nothing; guessing is limited', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         const authorization = bearer(await signIn(auth, user));
@@ -199,7 +199,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(auth, user.username, 'pässwörter'.normalize('NFD'))).kind).toBe('session');
       });
 
-      test('ten changes at once: one wins, the others change nothing', async () => {
+      test('ten concurrent changes: one succeeds, the others change nothing', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         const signedIn = await signIn(auth, user);

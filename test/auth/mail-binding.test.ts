@@ -45,7 +45,7 @@ for (const dialect of RULE_DATABASES) {
     const unbind = async (as = session) => auth.mail.address.unbind(as, { proof: await prove(as) });
     const ownerOf = async (email: string) => (await store.identities.owner('email', email))?.userId;
 
-    test('a right code makes the address his; sessions go on', async () => {
+    test('a right code binds the address; sessions continue', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
       expect(await bind(` ${email.toUpperCase()}`, code)).toEqual({ email });
@@ -55,7 +55,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(bind(email, code), 'auth.code_invalid');
     });
 
-    test('another address takes its place, frees the first and tells it', async () => {
+    test('another address replaces and frees the first, which is notified', async () => {
       const [first, second] = [newPerson().email, newPerson().email];
       await bind(first, await codeFor(first));
       await bind(second, await codeFor(second));
@@ -67,7 +67,7 @@ for (const dialect of RULE_DATABASES) {
       expect(notice.text).not.toContain(second);
     });
 
-    test('his own address bound again changes nothing and tells nobody', async () => {
+    test('binding one’s own address again changes nothing and sends no mail', async () => {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
       await bind(email, await codeFor(email));
@@ -77,7 +77,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await ownerOf(email)).toBe(user.id);
     });
 
-    test('a stolen session: a request that was let in before the password changed leaves no address behind', async () => {
+    test('a stolen session: a request authenticated before a password change binds no address', async () => {
       const { email } = newPerson();
       const [code, proof] = [await codeFor(email), await prove()];
       expect(await store.users.setPassword(user.id, 'another-hash', user.authVersion)).toBe(true);
@@ -86,7 +86,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(user.id))?.email ?? null).toBeNull();
     });
 
-    test('race: an address bound while another is taken off is either shown and owned, or neither', async () => {
+    test('race: an address bound while another is removed is either shown and claimed, or neither', async () => {
       for (let round = 0; round < 5; round += 1) {
         const [first, second] = [newPerson().email, newPerson().email];
         const owner = await addUser(store);
@@ -100,7 +100,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('enumeration: another account’s address is told after a right code alone, and stays there', async () => {
+    test('enumeration: a taken address is revealed only after a right code, and stays with its owner', async () => {
       const { email } = newPerson();
       const owner = await addUser(store, { email });
       await store.identities.claim({ provider: 'email', subject: email, userId: owner.id, createdAt: 1 });
@@ -114,7 +114,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(user.id))?.email).toBe(mine);
     });
 
-    test('foreign session: a code is for the user who asked for it', async () => {
+    test('foreign session: a code is valid only for the user who requested it', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
       const stranger = await sessionOf(await addUser(store));
@@ -124,7 +124,7 @@ for (const dialect of RULE_DATABASES) {
       await bind(email, code);
     });
 
-    test('a code for a new account binds nothing, nor the reverse', async () => {
+    test('a registration code binds no address, nor the reverse', async () => {
       const { email, username } = newPerson();
       await auth.registration.sendVerification({ email, origin: newOrigin() });
       await refusal(bind(email, codeIn(await mailbox.next(email))), 'auth.code_invalid');
@@ -133,14 +133,14 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.registration.register(registration), 'auth.code_invalid');
     });
 
-    test('guessing: five wrong codes, and the right one is dead', async () => {
+    test('guessing: after five wrong codes the right one is invalid', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
       for (let i = 0; i < 5; i += 1) await refusal(bind(email, otherCode(code)), 'auth.code_invalid');
       await refusal(bind(email, code), 'auth.code_invalid');
     });
 
-    test('a stolen session: without a proof of its own scope no address is bound and none is taken off', async () => {
+    test('a stolen session: without a proof of the right scope no address is bound or removed', async () => {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
       const { email: theirs } = newPerson();
@@ -164,7 +164,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await ownerOf(theirs)).toBe(user.id);
     });
 
-    test('an account of a provider alone has nothing to prove itself by, and binds an address with its code', async () => {
+    test('an account with only a provider cannot confirm, and binds an address with its code alone', async () => {
       const guest = await addUser(store, { passwordHash: null });
       const identity = { provider: 'github', subject: `guest-${guest.id}`, userId: guest.id, createdAt: 1 };
       await store.identities.claim(identity);
@@ -184,7 +184,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.mail.address.unbind(pat, { proof }), 'auth.session_required');
     });
 
-    test('the rules for addresses hold here too', async () => {
+    test('the address rules apply here too', async () => {
       settings = mailSettings({ emails: { domains: ['example.com'], refuseAliases: true } });
       await refusal(send(newPerson().email), 'auth.validation_failed');
       await refusal(send('a.b@example.com'), 'auth.validation_failed');
@@ -192,7 +192,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(send('ab@example.com'), 'auth.method_disabled');
     });
 
-    test('the address can be taken off, which is told to it', async () => {
+    test('the address can be removed, and is notified', async () => {
       await refusal(unbind(), 'auth.binding_not_found');
       const { email } = newPerson();
       await bind(email, await codeFor(email));
@@ -202,7 +202,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await mailbox.next(email)).text).toContain('taken off');
     });
 
-    test('the last way in is not taken off', async () => {
+    test('the last way to sign in cannot be removed', async () => {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
       settings = mailSettings({ passwordLogin: false });
@@ -210,7 +210,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await ownerOf(email)).toBe(user.id);
     });
 
-    test('50 bindings of one address by 50 users at once: one owner', async () => {
+    test('50 users bind one address at once: one owns it', async () => {
       const { email } = newPerson();
       const people = await Promise.all(
         Array.from({ length: 50 }, async (_, i) => {
@@ -233,7 +233,7 @@ for (const dialect of RULE_DATABASES) {
       expect(shown.items.map(({ id }) => id)).toEqual(won as number[]);
     }, 60_000);
 
-    test('replay: of 50 uses of one code at once, one binds', async () => {
+    test('replay: 50 concurrent uses of one code: one binds', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
       const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => bind(email, code)));

@@ -251,14 +251,17 @@ describe('mails to the owner of an account', () => {
     }
   });
 
-  test.each(byAdministrator)('%s by an administrator %s: no place of theirs', async (_about, _how, says, act) => {
-    await act({ ...(await enter()), origin: HOME });
-    await mailThatSays(says);
-    const told = mailbox.mails.filter(({ text }) => text.includes('An administrator did this.'));
-    expect(told.map(({ to }) => to)).toEqual([address()]);
-    expect(told[0]?.text).toContain(says);
-    expect(told[0]?.text).not.toContain('Address:');
-  });
+  test.each(byAdministrator)(
+    '%s by an administrator %s: the mail names no address of theirs',
+    async (_about, _how, says, act) => {
+      await act({ ...(await enter()), origin: HOME });
+      await mailThatSays(says);
+      const told = mailbox.mails.filter(({ text }) => text.includes('An administrator did this.'));
+      expect(told.map(({ to }) => to)).toEqual([address()]);
+      expect(told[0]?.text).toContain(says);
+      expect(told[0]?.text).not.toContain('Address:');
+    },
+  );
 
   test.each([
     [false, 'The password of'],
@@ -282,7 +285,7 @@ describe('mails to the owner of an account', () => {
       return newDevices().length;
     }
 
-    test('is told, the first of an account and a device that is known are not', async () => {
+    test('is mailed; the first device of an account and a known one are not', async () => {
       await signIn(auth, user, HOME);
       await signIn(auth, user, { ...HOME, userAgent: FIREFOX.replaceAll('140', '141') });
       expect(await settled()).toBe(0);
@@ -299,7 +302,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(2);
     });
 
-    test('a forged address in front of a known one does not hide it, and is told as unsure', async () => {
+    test('a forged address in front of a known one does not hide it, and the mail calls it uncertain', async () => {
       await signIn(auth, user, HOME);
       const forged: RequestOrigin = { ip: HOME.ip, decidingIp: '203.0.113.66' as DecidingIp, userAgent: FIREFOX };
       await signIn(auth, user, forged);
@@ -307,7 +310,7 @@ describe('mails to the owner of an account', () => {
       expect(newDevices()[0]?.text).toContain('Address: 198.51.100.1 (told by 203.0.113.66, which may be wrong)');
     });
 
-    test('after an upgrade: a session from before the deciding address was kept counts by the shown one', async () => {
+    test('after an upgrade: older sessions without the deciding address count by the shown one', async () => {
       const signedIn = await signIn(auth, user, HOME);
       const row = await store.sessions.bySid(signedIn.bundle.session.sid);
       if (!row) throw new Error('there is no session');
@@ -318,7 +321,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(0);
     });
 
-    test('phishing: what a client says of itself is no text of the mail', async () => {
+    test('phishing: the client’s own description is no text of the mail', async () => {
       await signIn(auth, user, HOME);
       await signIn(auth, user, { ...HOME, userAgent: 'Call www.evil.example/1.0 now' });
       expect(await settled()).toBe(1);
@@ -326,7 +329,7 @@ describe('mails to the owner of an account', () => {
       expect(nameDevice('curl/8.5')).toBe('');
     });
 
-    test('mail bombing: five an hour, the fifth says so, and a change is told all the same', async () => {
+    test('mail bombing: five an hour, the fifth says so, and changes are still mailed', async () => {
       await signIn(auth, user, HOME);
       for (let i = 0; i < 8; i += 1) await signIn(auth, user, originOf(`203.0.113.${i + 1}`, FIREFOX));
       expect(await settled()).toBe(5);
@@ -344,7 +347,7 @@ describe('mails to the owner of an account', () => {
     expect((await mailThatSays('个人访问令牌')).text).toContain('地址:198.51.100.1');
   });
 
-  test('nothing is mailed without mail settings or an address, and all goes on', async () => {
+  test('without mail settings or an address nothing is mailed, and everything else works', async () => {
     const me = await enter();
     settings = { ...settings, mail: undefined };
     await auth.personalTokens.create(me);

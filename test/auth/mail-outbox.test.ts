@@ -47,7 +47,7 @@ function openOutbox(answer: (mail: Mail, tries: number) => Promise<MailOutcome>,
 }
 
 describe('the outbox', () => {
-  test('is never waited for', async () => {
+  test('delays no request', async () => {
     const { outbox, tries } = openOutbox(() => new Promise(() => {}));
     outbox.post(letter());
     expect(tries()).toBe(0);
@@ -69,7 +69,7 @@ describe('the outbox', () => {
     expect(most).toBe(4);
   });
 
-  test('tries three times with pauses, then drops the mail with one line that tells nobody’s address or code', async () => {
+  test('tries three times with pauses, then drops the mail with one log line without address or code', async () => {
     const { outbox, lines, pauses, tries } = openOutbox(async () => failure(false));
     outbox.post(letter());
     await until(() => lines.length > 0);
@@ -85,7 +85,7 @@ describe('the outbox', () => {
     expect(JSON.stringify(lines)).not.toMatch(/example\.net|12345678/);
   });
 
-  test('goes on after a failure that passes, and gives up at once after one that does not', async () => {
+  test('retries after a temporary failure, and gives up at once after a permanent one', async () => {
     const passing = openOutbox(async (_mail, tries) => (tries === 1 ? failure(false) : { steps: [] }));
     passing.outbox.post(letter());
     await until(() => passing.tries() === 2);
@@ -96,7 +96,7 @@ describe('the outbox', () => {
     expect(passing.lines).toEqual([]);
   });
 
-  test('drops what finds no settings any more', async () => {
+  test('drops mails whose settings are gone', async () => {
     const { outbox, lines, tries } = openOutbox(async () => ({ steps: [] }), mailSettings({ mail: undefined }));
     outbox.post(letter());
     await until(() => lines.length === 1);
@@ -104,13 +104,13 @@ describe('the outbox', () => {
     expect(await outbox.sendNow(letter())).toBeUndefined();
   });
 
-  test('flood: more than a thousand waiting mails are dropped, not kept', async () => {
+  test('flood: beyond a thousand waiting mails are dropped', async () => {
     const { outbox, lines } = openOutbox(() => new Promise(() => {}));
     for (let i = 0; i < 1005; i += 1) outbox.post(letter());
     expect(lines).toHaveLength(5);
   });
 
-  test('a stop sends at once what waits, does not try again, waits for mails under way and takes no others', async () => {
+  test('a stop sends waiting mails at once, without retries, waits for those under way and accepts no others', async () => {
     const sent: string[] = [];
     const { outbox, lines } = openOutbox(async ({ to }, tries) => {
       await Bun.sleep(30);
@@ -126,7 +126,7 @@ describe('the outbox', () => {
     expect(lines.at(-1)?.message).toContain('the node is stopping');
   });
 
-  test('a stop ends in time beside a server that hangs', async () => {
+  test('a stop ends in time although a server hangs', async () => {
     const { outbox, pauses } = openOutbox(() => new Promise(() => {}));
     for (let i = 0; i < 10; i += 1) outbox.post(letter());
     await outbox.stop(1234);
@@ -135,7 +135,7 @@ describe('the outbox', () => {
   });
 });
 
-describe('what mails say', () => {
+describe('texts of mails', () => {
   const names = { systemName: 'Our <Gate> & Co', serverAddress: 'https://gate.example.org' };
   const contents: MailContent[] = [
     { kind: 'verify', code: '00123456', minutes: 10 },

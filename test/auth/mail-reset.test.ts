@@ -44,7 +44,7 @@ for (const dialect of RULE_DATABASES) {
     const logIn = (password: string) =>
       auth.passwords.logIn({ username: user.username, password, origin: newOrigin() });
 
-    test('the link sets the typed password, ends every session and tells the owner', async () => {
+    test('the link sets the typed password, ends every session and notifies the owner', async () => {
       const signedIn = await signIn(auth, user);
       await ask(` ${user.email.toUpperCase()} `);
       const mail = await mailbox.next(user.email);
@@ -69,14 +69,14 @@ for (const dialect of RULE_DATABASES) {
       await refusal(reset(user.email, token), 'auth.flow_invalid');
     });
 
-    test('one link is alive for an address: a newer one takes its place', async () => {
+    test('an address has one valid link: a newer one replaces it', async () => {
       const first = await linkFor(user.email);
       const second = await linkFor(user.email);
       await refusal(reset(user.email, first), 'auth.flow_invalid');
       await reset(user.email, second);
     });
 
-    test('stolen link: it is worthless once its owner has changed what protects the account', async () => {
+    test('stolen link: it is invalid once the account’s protection has changed', async () => {
       const token = await linkFor(user.email);
       const principal = await auth.authenticatePanel(bearer(await signIn(auth, user)));
       const change = { currentPassword: PASSWORD, newPassword: 'changed in a session', origin: newOrigin() };
@@ -85,7 +85,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await logIn('changed in a session')).kind).toBe('session');
     });
 
-    test('a link ends after ten minutes', async () => {
+    test('a link expires after ten minutes', async () => {
       const clock = createTestClock();
       ({ auth, mailbox } = openMailAuth(store, { settings: () => settings, clock }));
       const token = await linkFor(user.email);
@@ -93,7 +93,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(reset(user.email, token), 'auth.flow_invalid');
     });
 
-    test('a link is for its address alone, and wrong ones say the same as those of nobody', async () => {
+    test('a link is valid for its address alone; wrong and unknown links answer alike', async () => {
       const other = await addOwner();
       const token = await linkFor(user.email);
       for (const [email, given] of [
@@ -112,7 +112,7 @@ for (const dialect of RULE_DATABASES) {
       await reset(user.email, token);
     });
 
-    test('a password that is not taken leaves the link alive', async () => {
+    test('a refused password keeps the link valid', async () => {
       const token = await linkFor(user.email);
       for (const password of ['short', 'password1', user.username, 'x'.repeat(129)]) {
         expect((await refusal(reset(user.email, token, password), 'auth.validation_failed')).param).toBe('password');
@@ -120,7 +120,7 @@ for (const dialect of RULE_DATABASES) {
       await reset(user.email, token);
     });
 
-    test('ASVS 6.4.3: a reset goes round no second factor: it stays and is asked for', async () => {
+    test('ASVS 6.4.3: a reset does not bypass the second factor', async () => {
       await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
       await store.twoFactor.enable(user.id, 'sealed', 1);
       await store.users.setAccessToken(user.id, { hash: `hash-of-${user.id}`, prefix: 'tgp_x', createdAt: 1 });
@@ -129,7 +129,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.users.accessTokenOf(user.id)).toBeDefined();
     });
 
-    test('the history of issued sessions stays', async () => {
+    test('the history of issued sessions is kept', async () => {
       await signIn(auth, user);
       await reset(user.email, await linkFor(user.email));
       expect(await store.sessions.countIssued(user.id, 0)).toBe(1);
@@ -142,7 +142,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await logIn(NEW_PASSWORD)).kind).toBe('session');
     });
 
-    test('nobody is mailed for an unknown address, a disabled user, or an address that is only shown', async () => {
+    test('no mail is sent for an unknown address, a disabled user, or an unclaimed address', async () => {
       const unknown = newPerson().email;
       const disabled = await addOwner({ status: 2 });
       const shown = newPerson();
@@ -166,18 +166,18 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(winner.id))?.authVersion).toBe(winner.authVersion);
     });
 
-    test('without mail nobody is asked for an address', async () => {
+    test('without mail settings the request is refused before an address is needed', async () => {
       settings = mailSettings({ mail: undefined });
       for (const email of [user.email, newPerson().email]) await refusal(ask(email), 'auth.method_disabled');
     });
 
-    test('the mail speaks the language of its reader, whoever asked', async () => {
+    test('the mail is in its reader’s language, not the requester’s', async () => {
       user = await addOwner({ language: 'zh' });
       await auth.passwords.byMail.request({ email: user.email, acceptLanguage: 'en', origin: newOrigin() });
       expect((await mailbox.next(user.email)).text).toContain('申请了新密码');
     });
 
-    test('replay: of 50 uses of one link at once, on two nodes, one wins', async () => {
+    test('replay: 50 concurrent uses of one link on two nodes: one succeeds', async () => {
       const token = await linkFor(user.email);
       const second = openMailAuth(store, { settings: () => settings, mailbox }).auth;
       const outcomes = await Promise.allSettled(

@@ -12,7 +12,7 @@ const TURNED = 'R\u202etoo';
 const INVISIBLE = 'Root\u200b';
 const asSession = (user: UserRecord): PanelPrincipal => ({ kind: 'session', user, sid: newUuid(), sessionVersion: 1 });
 
-describe('a name that looks like another one is refused by its field, and a stored one may stay', () => {
+describe('a misleading name is refused by its field, and a stored one may stay', () => {
   let store: Store;
   let stop: () => Promise<void>;
   let auth: Auth;
@@ -39,7 +39,7 @@ describe('a name that looks like another one is refused by its field, and a stor
     }
   });
 
-  test('of before is kept through a change of something else', async () => {
+  test('from before is kept when something else changes', async () => {
     const user = await addUser(store, { displayName: TURNED });
     const caller = await auth.authenticatePanel(bearer(await signIn(auth, user)));
     const root = asSession(await addUser(store, { role: 100 }));

@@ -34,7 +34,7 @@ for (const dialect of RULE_DATABASES) {
     const byCode = async (code: string, scope: 'settings.security' | 'passkey.register') =>
       auth.proofs.prove(await root.principal(), { method: '2fa', code, scope, origin: ORIGIN });
 
-    test('its first passkey, which takes no proof, changes no setting and no mail address', async () => {
+    test('a first passkey, which requires no proof, changes no setting and no mail address', async () => {
       const thief = newAuthenticator();
       await root.register(thief);
       for (const scope of ['settings.security', 'account.email'] as const) {
@@ -50,7 +50,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.proofs.require(await root.principal(), proof, 'settings.security');
     });
 
-    test('an authenticator app that was set up long before it was enabled is as new', async () => {
+    test('an authenticator app set up long before it was enabled counts as new', async () => {
       const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await root.principal());
       clock.advance(DAY);
       await signInAgain();
@@ -60,7 +60,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(byCode(codes.pop() ?? '', 'settings.security'), 'security_proof.method_mismatch');
     });
 
-    test('beside an old passkey neither a new app nor what it vouches for counts', async () => {
+    test('with an old passkey, neither a new app nor factors confirmed by it count', async () => {
       const owner = newAuthenticator();
       await root.register(owner);
       clock.advance(DAY);

@@ -37,7 +37,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test.each(['github', 'discord', 'linuxdo', 'oidc'])(
-      '%s: binds, signs in, is listed, and is let go of',
+      '%s: binds, signs in, is listed, and unbinds',
       async (provider) => {
         const caller = await signedIn(auth, store);
         expect(await bindAt(auth, idp, provider, caller)).toMatchObject({ action: 'bind', subject: person.id });
@@ -55,7 +55,7 @@ for (const dialect of RULE_DATABASES) {
       },
     );
 
-    test('needs a session: nobody, and a personal access token', async () => {
+    test('requires a session: anonymous requests and personal access tokens are refused', async () => {
       await refusal(
         auth.oauth.begin({ principal: undefined, provider: 'github', intent: 'bind', affCode: '' }),
         'auth.unauthorized',
@@ -69,8 +69,8 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.oauth.bindings.unbind(principal, 'github'), 'auth.session_required');
     });
 
-    describe("a state ends in its own session alone: an attacker's identity in a victim's account", () => {
-      test('not in another session of the same user, not in that of another, not in none', async () => {
+    describe("a state works in its own session only: an attacker's identity in a victim's account", () => {
+      test('not in another session of the user, not in another user’s, not without one', async () => {
         const caller = await signedIn(auth, store);
         const otherSession = await signedIn(auth, store, caller.user);
         const stranger = await signedIn(auth, store);
@@ -81,7 +81,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await present(auth, 'github', query, caller)).action).toBe('bind');
       });
 
-      test('not as a login, and a state of a login does not bind', async () => {
+      test('not as a login, and a login’s state does not bind', async () => {
         const caller = await signedIn(auth, store);
         const { query } = await goThere(auth, idp, 'github');
         const done = await present(auth, 'github', query, caller);
@@ -120,7 +120,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('what the provider reports ends it', async () => {
+    test('an error that the provider reports ends it', async () => {
       const caller = await signedIn(auth, store);
       const { query } = await goThere(auth, idp, 'github', { caller });
       await refusal(
@@ -141,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.identities.owner('github', `${person.id}2`)).toBeUndefined();
     });
 
-    test('50 bindings of one identity by 50 users at once: one owner', async () => {
+    test('50 users bind one identity at once: one owns it', async () => {
       const users = await Promise.all(Array.from({ length: 50 }, () => addUser(store)));
       const callers = [];
       for (const user of users) callers.push(await signedIn(auth, store, user));
@@ -157,7 +157,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.identities.owner('github', person.id))?.userId).toBe(users[winner]?.id ?? -1);
     }, 90_000);
 
-    test('50 bindings of 50 identities by one user at once: one is his', async () => {
+    test('one user binds 50 identities at once: one is bound', async () => {
       const caller = await signedIn(auth, store);
       const ways = [];
       for (let index = 0; index < 50; index += 1) {
@@ -169,7 +169,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.identities.list(caller.user.id)).toHaveLength(1);
     }, 60_000);
 
-    test('the last way in stays', async () => {
+    test('the last way to sign in stays', async () => {
       const login = await logInAt(auth, idp, 'github');
       const me = () => auth.authenticatePanel(bearer(login));
       await refusal(auth.oauth.bindings.unbind(await me(), 'github'), 'auth.last_way_in');
@@ -191,7 +191,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(noPasswords.oauth.bindings.unbind(await other.principal(), 'linuxdo'), 'auth.last_way_in');
     });
 
-    test('the mail address, though an identity, is no binding', async () => {
+    test('the mail address is not a binding', async () => {
       const caller = await signedIn(auth, store);
       await store.identities.claim({ provider: 'email', subject: person.email, userId: caller.user.id, createdAt: 1 });
       const me = await caller.principal();

@@ -59,7 +59,7 @@ describe('providers that root adds', () => {
     expect(idp.complaints).toEqual(['custom: client']);
   });
 
-  test('another CRYPTO_SECRET: the provider says so, is offered to nobody, and works when the secret is entered again', async () => {
+  test('after a change of CRYPTO_SECRET the provider reports it, is not offered, and works when the secret is entered again', async () => {
     const { id, slug } = await add();
     const rotated = openNode(store, idp, {
       config: { cryptoSecrets: ['another crypto secret, long enough to be one'] },
@@ -72,7 +72,7 @@ describe('providers that root adds', () => {
     expect((await logInAt(rotated, idp, slug)).kind).toBe('session');
   });
 
-  test('fields that could not work', async () => {
+  test('invalid fields', async () => {
     const wrong: [string, Partial<Fields>][] = [
       ['slug', { slug: 'github' }],
       ['slug', { slug: 'Big' }],
@@ -109,7 +109,7 @@ describe('providers that root adds', () => {
     await refusal(auth.oauth.providers.delete(999_999), 'auth.provider_not_found');
   });
 
-  test('is not deleted while somebody is bound to it', async () => {
+  test('cannot be deleted while identities are bound to it', async () => {
     const { id, slug } = await add();
     const caller = await signedIn(auth, store);
     await bindAt(auth, idp, slug, caller);
@@ -122,7 +122,7 @@ describe('providers that root adds', () => {
     await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
   });
 
-  test('account takeover: identities do not go to the people of another provider, unless root says that they are the same', async () => {
+  test('account takeover: bound identities are not handed to another provider unless root forces it', async () => {
     const { id, slug } = await add();
     const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
       auth.oauth.providers.update(id, { client_secret: CLIENT.secret, ...change });
@@ -151,7 +151,7 @@ describe('providers that root adds', () => {
     expect((await update({ ...elsewhere, force: true })).after).toMatchObject(elsewhere);
   });
 
-  test('exfiltration: the stored secret is sent to no address for which nobody entered it', async () => {
+  test('exfiltration: the stored secret is sent only to the address that it was entered for', async () => {
     const { id } = await add();
     const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
       auth.oauth.providers.update(id, change);
@@ -168,14 +168,14 @@ describe('providers that root adds', () => {
     await update({ token_endpoint: 'https://moved.example/token', client_secret: 'entered again' });
   });
 
-  test('lost update: of several changes at once each stays', async () => {
+  test('lost update: several concurrent changes all stay', async () => {
     const { id } = await add();
     const changes = [{ name: 'Another' }, { scopes: 'openid' }, { icon: 'key' }, { email_field: 'mail' }];
     await Promise.all(changes.map((change) => auth.oauth.providers.update(id, change)));
     expect(await auth.oauth.providers.get(id)).toMatchObject(Object.assign({}, ...changes));
   });
 
-  test('root is not locked out: its last way in is not switched off while nobody uses passwords', async () => {
+  test('lock-out: root’s last way to sign in cannot be switched off while passwords are off', async () => {
     const { id, slug } = await add();
     const root = await addUser(store, { role: 100 });
     await store.identities.claim({ provider: slug, subject: 'root', userId: root.id, createdAt: 1 });
@@ -191,7 +191,7 @@ describe('providers that root adds', () => {
     await store.identities.releaseAll(root.id);
   });
 
-  test('a verified address is the one beside which that is said', async () => {
+  test('an address is verified only by the same object that contains it', async () => {
     const emailOf = async (field: string, profile: Record<string, unknown>) => {
       const { id, slug } = await add({ slug: `mail-${count}`, email_field: field });
       const user = { id: 5000 + id, login: `m-${id}` };
@@ -228,7 +228,7 @@ describe('providers that root adds', () => {
     expect(idp.complaints).toEqual([]);
   });
 
-  test('endpoints out of the discovery document, and how the client proves itself', async () => {
+  test('endpoints and client authentication from the discovery document', async () => {
     const { slug } = await add({
       authorization_endpoint: '',
       token_endpoint: '',
@@ -243,7 +243,7 @@ describe('providers that root adds', () => {
     await refusal(present(auth, slug, { ...query, iss: 'https://evil.example' }), 'auth.provider_failed');
   });
 
-  test('what is switched off is offered to nobody', async () => {
+  test('a provider that is off is not offered', async () => {
     const { id, slug } = await add();
     expect(await auth.oauth.providers.listPublic()).toContainEqual({
       id,
@@ -331,7 +331,7 @@ describe('providers that root adds', () => {
       expect(await judged(policy, { level: 2, active: false })).not.toBe('admitted');
     });
 
-    test("the administrator's words, with what was asked and what was found", async () => {
+    test("the administrator's message, with the expected and the found value", async () => {
       const message =
         '{{provider}}: {{field}} {{op}} {{required}}, not {{current}}; {{current.org.name}}/{{required.level}} {{other}}';
       expect(await judged(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
@@ -342,7 +342,7 @@ describe('providers that root adds', () => {
     });
   });
 
-  test('discovery for the form: by either address; a broken one is refused', async () => {
+  test('discovery for the form accepts issuer and document addresses, and refuses broken ones', async () => {
     const found = await auth.oauth.providers.discover({ issuer_url: idp.issuer });
     expect(found).toMatchObject({
       well_known: idp.wellKnown,

@@ -57,7 +57,7 @@ for (const dialect of RULE_DATABASES) {
       (await present(auth, provider, query)).action;
 
     describe.each([...PROVIDERS])('%s', (provider) => {
-      test('a first login makes an account, the next one finds it', async () => {
+      test('a first login creates an account, the next one finds it', async () => {
         const first = await logInAt(auth, idp, provider);
         const { user, session } = first.bundle;
         expect(user).toMatchObject({
@@ -78,7 +78,7 @@ for (const dialect of RULE_DATABASES) {
         expect(idp.complaints).toEqual([]);
       });
 
-      test('comes back to an address of its own', async () => {
+      test('returns to its own redirect address', async () => {
         const {
           at,
           authorization_url: url,
@@ -92,7 +92,7 @@ for (const dialect of RULE_DATABASES) {
         expect(new URL(url).searchParams.get('code_challenge')).toHaveLength(43);
       });
 
-      test('hangs, answers garbage, too much, or 500: only this login fails, and the state stays usable', async () => {
+      test('a provider that hangs or answers garbage, too much or 500 fails only this login, and the state stays usable', async () => {
         const end = {
           github: 'access_token',
           discord: 'oauth2/token',
@@ -112,7 +112,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('ASVS 6.8.1: one subject at two providers is two identities, and two people', async () => {
+    test('ASVS 6.8.1: one subject at two providers is two identities and two accounts', async () => {
       const one = await logInAt(auth, idp, 'github');
       const other = await logInAt(auth, idp, 'oidc');
       expect(other.bundle.user.id).not.toBe(one.bundle.user.id);
@@ -122,7 +122,7 @@ for (const dialect of RULE_DATABASES) {
       expect(other.bundle.user.email).toBeNull();
     });
 
-    test('an address links to no account: account takeover by a provider that anybody can use', async () => {
+    test('account takeover by a provider that anybody can use: an address links to no account', async () => {
       const owner = await addUser(store, { email: person.email });
       await store.identities.claim({ provider: 'email', subject: person.email, userId: owner.id, createdAt: 1 });
       const login = await logInAt(auth, idp, 'oidc');
@@ -130,19 +130,19 @@ for (const dialect of RULE_DATABASES) {
       expect(login.bundle.user.email).toBeNull();
     });
 
-    test('an address that the provider has not verified is not taken', async () => {
+    test('an address that the provider has not verified is ignored', async () => {
       idp.state.person = { ...person, verified: false };
       for (const provider of ['github', 'oidc', 'acme']) {
         expect((await logInAt(auth, idp, provider)).bundle.user.email).toBeNull();
       }
     });
 
-    test("a provider's name of a person comes without what hides in it", async () => {
+    test("hidden characters are removed from a provider's name for a person", async () => {
       idp.state.person = { ...person, name: 'Al\u202eice\u200b\nB' };
       expect((await logInAt(auth, idp, 'github')).bundle.user.display_name).toBe('Alice B');
     });
 
-    test('a name that our rules do not allow, or that is taken, is replaced', async () => {
+    test('an invalid or taken name is replaced', async () => {
       for (const [login, id] of [
         ['no spaces please', '1'],
         ['', '2'],
@@ -159,7 +159,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await logInAt(auth, idp, 'github')).bundle.user.username).toMatch(/^github_\d{1,5}$/);
     });
 
-    test('grants of a new account, and of the affiliate code that the flow has kept', async () => {
+    test('a new account and the affiliate code stored in the flow get their grants', async () => {
       const inviter = await addUser(store);
       await store.users.ensureAffCode(inviter.id, `aff-${people}`);
       auth = openNode(store, idp, {
@@ -174,7 +174,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(inviter.id))?.quota).toBe(30);
     });
 
-    test('no new accounts while registration is off; who has one comes in', async () => {
+    test('closed registration creates no accounts and lets existing ones sign in', async () => {
       const { user } = (await logInAt(auth, idp, 'github')).bundle;
       auth = openNode(store, idp, { clock, change: { registration: { enabled: false } } });
       expect((await logInAt(auth, idp, 'github')).bundle.user.id).toBe(user.id);
@@ -183,7 +183,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.identities.owner('discord', person.id)).toBeUndefined();
     });
 
-    test('a disabled owner is refused, and nothing is used up', async () => {
+    test('a disabled owner is refused, and the state stays usable', async () => {
       const { user } = (await logInAt(auth, idp, 'github')).bundle;
       const record = await store.users.byId(user.id);
       await store.users.administer(user.id, { status: 2 }, record?.authVersion ?? 0);
@@ -192,7 +192,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.sessions.countIssued(user.id, 0)).toBe(1);
     });
 
-    test('asks for the second factor where it is on', async () => {
+    test('asks for the second factor if it is on', async () => {
       const login = await logInAt(auth, idp, 'github');
       const me = () => auth.authenticatePanel(bearer(login));
       const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await me());
@@ -208,7 +208,7 @@ for (const dialect of RULE_DATABASES) {
       expect(second).toMatchObject({ kind: 'session', bundle: { user: { id: login.bundle.user.id } } });
     });
 
-    test('50 first logins of one identity at once make one account', async () => {
+    test('50 concurrent first logins of one identity create one account', async () => {
       const ways = await Promise.all(Array.from({ length: 50 }, () => goThere(auth, idp, 'github')));
       const outcomes = await Promise.all(ways.map(({ query }) => present(auth, 'github', query)));
       const ids = outcomes.map((done) =>
@@ -231,7 +231,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(present(auth, 'github', { ...again.query, state: 'A'.repeat(43) }), 'auth.flow_invalid');
       });
 
-      test('of two logins at once with one state, one wins', async () => {
+      test('two concurrent logins with one state: one succeeds', async () => {
         const { query } = await goThere(auth, idp, 'github');
         const outcomes = await Promise.allSettled([1, 2, 3].map(() => present(auth, 'github', query)));
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -243,14 +243,14 @@ for (const dialect of RULE_DATABASES) {
         await refusal(present(auth, 'github', query), 'auth.flow_invalid');
       });
 
-      test('ASVS 10.2.2: mix-up: a code of one provider does not pass at another', async () => {
+      test('ASVS 10.2.2: mix-up: a code of one provider is refused at another', async () => {
         const { query } = await goThere(auth, idp, 'github');
         await refusal(present(auth, 'discord', query), 'auth.flow_invalid');
         expect(idp.requests.filter((line) => line.includes('discord'))).toEqual([]);
         expect(await flowsLeft('github', query)).toBe('login');
       });
 
-      test('ASVS 10.2.2: mix-up: the answer names another issuer, or none where the provider always names itself', async () => {
+      test('ASVS 10.2.2: mix-up: an answer with another issuer, or none if the provider announces one', async () => {
         for (const iss of ['https://evil.example', undefined, `${idp.issuer}/`]) {
           const { query } = await goThere(auth, idp, 'oidc');
           idp.requests.length = 0;
@@ -259,7 +259,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('ASVS 10.2.1: a stolen code is of no use with the state of another browser: PKCE', async () => {
+      test('ASVS 10.2.1: a stolen code does not work with another browser’s state: PKCE', async () => {
         const victim = await goThere(auth, idp, 'github');
         const attacker = await goThere(auth, idp, 'github');
         const stolen = { ...attacker.query, code: victim.query.code };
@@ -267,7 +267,7 @@ for (const dialect of RULE_DATABASES) {
         expect(idp.complaints).toEqual(['github: code_verifier']);
       });
 
-      test('what the provider reports ends it, with its own words made harmless', async () => {
+      test('an error that the provider reports ends it, with its text sanitized', async () => {
         const { query } = await goThere(auth, idp, 'github');
         const { state } = query;
         const denied = { state, error: 'access_denied', error_description: `no\u0000\r\n${'x'.repeat(1000)}` };
@@ -277,7 +277,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(present(auth, 'github', query), 'auth.flow_invalid');
       });
 
-      test('a session ends nobody else up: a login with a bearer of somebody is still a login', async () => {
+      test('a login with somebody’s bearer token is still a login', async () => {
         const caller = await signedIn(auth, store);
         const { query } = await goThere(auth, idp, 'github');
         const done = await present(auth, 'github', query, caller);
@@ -286,7 +286,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('a limit of session issuance leaves the state unused, and makes no account', async () => {
+    test('a session issuance limit keeps the state unused and creates no account', async () => {
       const { query } = await goThere(auth, idp, 'github');
       const full = openNode(store, idp, { clock, config: { activeSessionLimit: 0 } });
       await refusal(present(full, 'github', query), 'auth.session_limit');
@@ -297,7 +297,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(present(auth, 'github', query), 'auth.provider_failed');
     });
 
-    test('a provider that is off, or that nobody knows', async () => {
+    test('a provider that is off, and an unknown one', async () => {
       const off = openNode(store, idp, { clock, change: { providers: { github: undefined } } });
       for (const provider of ['github', 'nobody', 'telegram', '__proto__', 'constructor']) {
         await refusal(goThere(off, idp, provider), 'auth.method_disabled');
@@ -306,14 +306,14 @@ for (const dialect of RULE_DATABASES) {
       await refusal(present(off, 'github', query), 'auth.method_disabled');
     });
 
-    test('LinuxDO: a trust level below the least one', async () => {
+    test('LinuxDO: a trust level below the minimum', async () => {
       idp.state.person = { ...person, level: 0 };
       const { query } = await goThere(auth, idp, 'linuxdo');
       const error = await refusal(present(auth, 'linuxdo', query), 'auth.access_denied');
       expect(error.message).toContain('1');
     });
 
-    test('a provider that hangs is given up after ten seconds, and holds up nobody else', async () => {
+    test('a provider that hangs times out after ten seconds and delays nobody else', async () => {
       const hanging = await goThere(auth, idp, 'github');
       idp.faults.set('access_token', 'hang');
       const lived = startLivedTime();
@@ -328,7 +328,7 @@ for (const dialect of RULE_DATABASES) {
       expect(lived.stop()).toBeLessThan(13_000);
     }, 60_000);
 
-    test('nobody reads verifier, nonce or affiliate code in the database', async () => {
+    test('verifier, nonce and affiliate code are encrypted in the database', async () => {
       const kept: unknown[] = [];
       const flows = new Proxy(store.flows, {
         get: (target, name) =>

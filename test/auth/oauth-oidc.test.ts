@@ -76,13 +76,13 @@ describe('OpenID Connect', () => {
     await logInAt(auth, idp, 'oidc');
   });
 
-  test('a profile of another subject: token substitution', async () => {
+  test('token substitution: a profile of another subject is refused', async () => {
     const { query } = await goThere(auth, idp, 'oidc');
     idp.state.profileSubject = 'somebody else';
     await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
   });
 
-  test('address squatting: that an ID token calls its address verified proves no other address of the profile', async () => {
+  test('address squatting: an ID token’s verified address does not verify another one in the profile', async () => {
     const person = { ...ALICE, id: 'squatter', login: 'squatter', email: 'squatter@example.org' };
     idp.state.person = person;
     idp.state.token = { claims: { email: person.email, email_verified: true } };
@@ -92,7 +92,7 @@ describe('OpenID Connect', () => {
     expect(await store.identities.owner('email', 'victim@example.org')).toBeUndefined();
   });
 
-  test('keys may change between two logins, in kind too', async () => {
+  test('the provider may change its keys and their type between two logins', async () => {
     await logInAt(auth, idp, 'oidc');
     for (const alg of ['ES256', 'RS256', 'RS256'] as const) {
       await idp.rotate(alg);
@@ -101,7 +101,7 @@ describe('OpenID Connect', () => {
     expect(asked('openid-configuration')).toBe(1);
   });
 
-  test('keys may change between the redirect and the return', async () => {
+  test('the provider may change its keys between redirect and return', async () => {
     const { query } = await goThere(auth, idp, 'oidc');
     await idp.rotate('ES256');
     expect((await present(auth, 'oidc', query)).action).toBe('login');
@@ -123,7 +123,7 @@ describe('OpenID Connect', () => {
     expect(asked('openid-configuration')).toBe(3);
   });
 
-  test('a broken document breaks this provider alone, and only while it is broken', async () => {
+  test('a broken document affects this provider only, and only while it is broken', async () => {
     for (const fault of ['garbage', 'huge', 404, 500, 302] as const) {
       idp.faults.set('openid-configuration', fault);
       await refusal(goThere(auth, idp, 'oidc'), 'auth.provider_failed');
@@ -146,7 +146,7 @@ describe('OpenID Connect', () => {
     await logInAt(auth, idp, 'oidc');
   });
 
-  test('SSRF: a document leads to no private address that no administrator wrote down', async () => {
+  test('SSRF: a document leads to no private address that no administrator entered', async () => {
     const other = await startIdentityProvider();
     try {
       idp.state.document = { token_endpoint: `${other.issuer}/token` };
@@ -158,14 +158,14 @@ describe('OpenID Connect', () => {
     }
   });
 
-  test('endpoints that an administrator has set go before those of the document', async () => {
+  test('endpoints that an administrator set override those of the document', async () => {
     idp.state.document = { token_endpoint: `${idp.base}/nowhere`, userinfo_endpoint: `${idp.base}/nowhere` };
     const { oidc } = idp.settings();
     const own = { ...oidc, tokenEndpoint: `${idp.issuer}/token`, userInfoEndpoint: `${idp.issuer}/userinfo` };
     await logInAt(openNode(store, idp, { change: { providers: { oidc: own } } }), idp, 'oidc');
   });
 
-  test('a provider without a user info endpoint, and one that takes the secret in the form only', async () => {
+  test('a provider without a user info endpoint, and one that accepts the secret only in the form', async () => {
     idp.state.document = { userinfo_endpoint: undefined };
     idp.state.person = { ...ALICE, id: 'no-profile' };
     const { user } = (await logInAt(auth, idp, 'oidc')).bundle;

@@ -52,7 +52,7 @@ for (const dialect of RULE_DATABASES) {
         .sign(deriveSessionKeys(testConfig().sessionSecrets).access[0]);
     };
 
-    test('an access token opens its session, with Bearer in any case or bare', async () => {
+    test('an access token authenticates its session, with Bearer in any letter case or bare', async () => {
       const signedIn = await signIn(auth, user);
       const token = signedIn.bundle.access_token;
       for (const authorization of [`Bearer ${token}`, `bearer ${token}`, token]) {
@@ -62,13 +62,13 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('nothing, other schemes and unknown strings: unauthorized', async () => {
+    test('no credential, other schemes and unknown strings: unauthorized', async () => {
       for (const authorization of [undefined, '', 'Bearer', 'Basic dXNlcjpwYXNz', 'Bearer a b', 'tgp_abc', 'a.b.c']) {
         await refusal(auth.authenticatePanel(authorization), 'auth.unauthorized');
       }
     });
 
-    test('an expired token says so, on a node that knew it and on one that did not', async () => {
+    test('an expired token is reported as expired, on a node that had cached it and on one that had not', async () => {
       const authorization = bearer(await signIn(auth, user));
       await auth.authenticatePanel(authorization);
       clock.advance(905);
@@ -76,14 +76,14 @@ for (const dialect of RULE_DATABASES) {
       await refusal(openAuth(store, { clock }).authenticatePanel(authorization), 'auth.token_expired');
     });
 
-    test('a revoked session is refused at once, also for a token that was just accepted', async () => {
+    test('a revoked session is refused at once, also with a token that was just accepted', async () => {
       const signedIn = await signIn(auth, user);
       await auth.authenticatePanel(bearer(signedIn));
       await store.sessions.revoke(signedIn.bundle.session.sid, 'test', clock.unix());
       await refusal(auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
     });
 
-    test('a moved auth version is refused at once', async () => {
+    test('an outdated auth version is refused at once', async () => {
       const signedIn = await signIn(auth, user);
       await auth.authenticatePanel(bearer(signedIn));
       await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
@@ -100,13 +100,13 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('role and status come from the store, never from the token', async () => {
+    test('role and status come from the database, never from the token', async () => {
       const { sid } = (await signIn(auth, user)).bundle.session;
       const principal = await auth.authenticatePanel(await signed({ role: 100, status: 1, group: 'vip' }, sid));
       expect(principal.user).toMatchObject({ role: 1, group: 'default' });
     });
 
-    test('a token that names versions, a user or a session that do not belong together', async () => {
+    test('a token whose versions, user and session do not match is refused', async () => {
       const { sid } = (await signIn(auth, user)).bundle.session;
       const other = await addUser(store);
       const foreign = (await signIn(auth, other)).bundle.session.sid;
@@ -121,7 +121,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('cross-use: no credential is taken where another belongs', async () => {
+    test('cross-use: no credential is accepted in place of another', async () => {
       const signedIn = await signIn(auth, user);
       const principal = await auth.authenticatePanel(bearer(signedIn));
       const apiKey = (await auth.apiKeys.create(principal, { name: 'key', unlimited_quota: true })).key;

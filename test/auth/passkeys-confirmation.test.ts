@@ -34,8 +34,8 @@ for (const dialect of RULE_DATABASES) {
     /** A node on which passkeys are switched off. */
     const switchedOff = () => openAuth(store, { clock, settings: () => testSettings({ enabled: false }) });
 
-    describe('confirming with one', () => {
-      test('gives a proof of each scope, and names the own credentials', async () => {
+    describe('confirming with a passkey', () => {
+      test('issues a proof for each scope, and lists only the user’s credentials', async () => {
         // A passkey of today does not prove each scope.
         clock.advance(24 * 60 * 60);
         person.take((await signIn(auth, person.user)).bundle);
@@ -140,7 +140,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refusal(attempt, 'auth.passkey_invalid')).cause).toMatch(/another user/);
       });
 
-      test('50 concurrent finishes of one flow: one proof', async () => {
+      test('50 concurrent completions of one flow: one proof', async () => {
         const me = await person.principal();
         const { options, flow_token: flowToken } = await auth.passkeys.confirmation.begin(me, 'passkey.delete');
         const outcomes = await Promise.allSettled(
@@ -151,7 +151,7 @@ for (const dialect of RULE_DATABASES) {
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       }, 60_000);
 
-      test('a clone is refused and written down', async () => {
+      test('a cloned passkey is refused and logged', async () => {
         const counting = newAuthenticator({ counts: true });
         await person.register(counting, { proof: await person.confirm(authenticator, 'passkey.register') });
         await logInWith(auth, counting, { counter: 50 });
@@ -164,7 +164,7 @@ for (const dialect of RULE_DATABASES) {
         expect(warnings).toHaveLength(1);
       });
 
-      test('without a passkey that can be used here there is nothing to begin', async () => {
+      test('without a usable passkey nothing can begin', async () => {
         const me = await person.principal();
         const moved = openAuth(store, {
           clock,
@@ -187,8 +187,8 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('keeping them', () => {
-      test('a list of the own ones; those of another relying party are not usable', async () => {
+    describe('managing passkeys', () => {
+      test('lists the user’s passkeys; those of another relying party are unusable', async () => {
         await person.register(newAuthenticator(), {
           name: 'Second',
           proof: await person.confirm(authenticator, 'passkey.register'),
@@ -220,7 +220,7 @@ for (const dialect of RULE_DATABASES) {
         await person.principal();
       });
 
-      test("another user's passkey is as one that is not there", async () => {
+      test("another user's passkey answers like an unknown one", async () => {
         const stranger = await createPerson(auth, store);
         const theirs = newAuthenticator();
         const { passkey } = await stranger.register(theirs, { name: 'Theirs' });
@@ -234,7 +234,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logInWith(auth, theirs)).kind).toBe('session');
       });
 
-      test('deleting one needs a proof, ends the other sessions, and it signs nobody in any more', async () => {
+      test('deleting one requires a proof, ends the other sessions, and it no longer signs in', async () => {
         const second = newAuthenticator();
         const registering = await person.confirm(authenticator, 'passkey.register');
         const { passkey } = await person.register(second, { name: 'Second', proof: registering });
@@ -256,7 +256,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.passkeys.delete(await person.principal(), { proof }), 'security_proof.invalid');
       });
 
-      test('the last way in stays: while nobody uses passwords a last passkey is not deleted', async () => {
+      test('the last passkey cannot be deleted while passwords are off', async () => {
         const noPasswords = openAuth(store, { clock, settings: () => ({ ...testSettings(), passwordLogin: false }) });
         const proof = await person.confirm(authenticator, 'passkey.delete');
         const me = await person.principal();
@@ -268,7 +268,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.passkeys.delete(me, { id, proof })).passkeys).toHaveLength(1);
       });
 
-      test('deleting all; then a password is what confirms', async () => {
+      test('after deleting all, a password confirms', async () => {
         const registering = await person.confirm(authenticator, 'passkey.register');
         await person.register(newAuthenticator(), { proof: registering });
         const proof = await person.confirm(authenticator, 'passkey.delete');
@@ -284,13 +284,13 @@ for (const dialect of RULE_DATABASES) {
         await person.principal();
       });
 
-      test('with two-factor on a code confirms as well', async () => {
+      test('with two-factor on, a code confirms too', async () => {
         const prove = await person.enableTwoFactor(clock);
         const proof = await prove('passkey.delete');
         expect((await auth.passkeys.delete(await person.principal(), { proof })).passkeys).toHaveLength(1);
       });
 
-      test('ten deletions at once: one changes the account', async () => {
+      test('ten concurrent deletions: one changes the account', async () => {
         const proof = await person.confirm(authenticator, 'passkey.delete');
         const me = await person.principal();
         const outcomes = await Promise.allSettled(
@@ -300,7 +300,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('switched off: owners see, rename and delete them, everything else is refused', async () => {
+    test('while passkeys are off, owners can list, rename and delete them only', async () => {
       const node = switchedOff();
       const me = await person.principal();
       const { registration, login, confirmation } = node.passkeys;

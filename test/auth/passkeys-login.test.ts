@@ -36,7 +36,7 @@ for (const dialect of RULE_DATABASES) {
     };
     const issued = (who: Person) => store.sessions.countIssued(who.user.id, 0);
 
-    test('needs no name, names no credential, and gives the unified result', async () => {
+    test('requires no name, reveals no credential, and returns the common login result', async () => {
       const { options, flow_token: flowToken, expires_at: expiresAt } = await auth.passkeys.login.begin();
       expect(expiresAt).toBe(clock.unix() + 300);
       expect(options.publicKey).toMatchObject({ rpId: 'localhost', userVerification: 'preferred', timeout: 300_000 });
@@ -54,7 +54,7 @@ for (const dialect of RULE_DATABASES) {
       await person.principal();
     });
 
-    test('the second factor: asked for unless the authenticator recognised the person', async () => {
+    test('the second factor is required unless the authenticator verified the user', async () => {
       expect((await logInWith(auth, authenticator, { verified: false })).kind).toBe('session');
       await person.enableTwoFactor(clock);
       const sessions = await issued(person);
@@ -95,7 +95,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish({})).kind).toBe('session');
       });
 
-      test('a disabled owner, one who is gone, and a passkey that is deleted', async () => {
+      test('a disabled owner, a deleted owner, and a deleted passkey', async () => {
         const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
         const credential = authenticator.get(options.publicKey);
         for (const present of [{ ...person.user, status: 2 as const }, undefined]) {
@@ -111,7 +111,7 @@ for (const dialect of RULE_DATABASES) {
         shapes.add(JSON.stringify([error.kind, error.message, error.param, error.details, error.retryAfterSeconds]));
       });
 
-      test('enumeration: all of them were one answer', () => {
+      test('enumeration: all of them got the same answer', () => {
         expect([...shapes]).toEqual([
           JSON.stringify(['unauthenticated', 'The passkey was not accepted.', undefined, undefined, undefined]),
         ]);
@@ -141,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('an authenticator that recognises nobody, where that is required', async () => {
+    test('an authenticator without user verification, where that is required', async () => {
       const node = openAuth(store, { clock, settings: () => testSettings({ userVerification: 'required' }) });
       await refusal(logInWith(node, authenticator, { verified: false }), 'auth.invalid_credentials');
       expect((await logInWith(node, authenticator)).kind).toBe('session');
@@ -158,7 +158,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.passkeys.login.finish({ ...login, flowToken: another }), 'auth.invalid_credentials');
       });
 
-      test('cross-use: flows of other purposes, an expired and an invented one', async () => {
+      test('cross-use: flows of other purposes, an expired one and an invented one', async () => {
         const me = await person.principal();
         const proof = await person.confirm(authenticator, 'passkey.register');
         const foreign = [
@@ -177,7 +177,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.passkeys.login.finish(login), 'auth.flow_invalid');
       });
 
-      test('50 concurrent finishes of one flow: one session', async () => {
+      test('50 concurrent completions of one flow: one session', async () => {
         const before = await issued(person);
         const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
         const outcomes = await Promise.allSettled(
@@ -193,7 +193,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await issued(person)).toBe(before + 1);
       }, 60_000);
 
-      test('50 concurrent logins with one assertion of a counting authenticator, each in a flow of its own: none wins twice', async () => {
+      test('50 concurrent logins with one assertion of a counting authenticator, each in its own flow: at most one succeeds', async () => {
         const counting = newAuthenticator({ counts: true });
         await person.register(counting, { proof: await person.confirm(authenticator, 'passkey.register') });
         const before = await issued(person);
@@ -211,7 +211,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await issued(person)).toBe(before + 1);
       }, 60_000);
 
-      test('a limit of issuance leaves flow and counter as they were', async () => {
+      test('a session issuance limit changes neither flow nor counter', async () => {
         const counting = newAuthenticator({ counts: true });
         await person.register(counting, { proof: await person.confirm(authenticator, 'passkey.register') });
         const full = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
@@ -225,7 +225,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('counters', () => {
-      test('a cloned authenticator: a counter that goes backwards or stands is refused and written down', async () => {
+      test('a cloned authenticator: a counter that does not increase is refused and logged', async () => {
         const { logger, warnings } = recordWarnings();
         const node = openAuth(store, { clock, logger });
         const counting = newAuthenticator({ counts: true });
@@ -244,7 +244,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logInWith(node, counting, { counter: 1001 })).kind).toBe('session');
       });
 
-      test('false alarm: without the key nobody has a clone written down', async () => {
+      test('false alarm: without the private key nobody can cause a clone to be logged', async () => {
         const { logger, warnings } = recordWarnings();
         const node = openAuth(store, { clock, logger });
         await logInWith(node, authenticator, { counter: 10 });
@@ -252,13 +252,13 @@ for (const dialect of RULE_DATABASES) {
         expect(warnings).toEqual([]);
       });
 
-      test('an authenticator that does not count signs in again and again', async () => {
+      test('an authenticator without a counter can sign in repeatedly', async () => {
         for (let i = 0; i < 3; i += 1) expect((await logInWith(auth, authenticator)).kind).toBe('session');
         expect((await passkeyOf(person)).counter).toBe(0);
       });
     });
 
-    test('passkeys of a former relying party sign nobody in under the present one', async () => {
+    test('passkeys of a former relying party do not sign in under the current one', async () => {
       const moved = openAuth(store, {
         clock,
         settings: () => ({ ...testSettings(), serverAddress: 'https://gateway.example' }),
@@ -270,7 +270,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await logInWith(auth, authenticator)).kind).toBe('session');
     });
 
-    test('tokens, challenges and credentials reach no log', async () => {
+    test('tokens, challenges and credentials are not logged', async () => {
       const lines: string[] = [];
       const write = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
       const logger = { debug: write, info: write, warn: write, error: write, child: () => logger };

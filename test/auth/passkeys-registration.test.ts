@@ -70,7 +70,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('the first one needs no proof, ends the other sessions and carries this one over', async () => {
+    test('the first passkey requires no proof, ends the other sessions and keeps this one', async () => {
       const other = await signIn(auth, person.user);
       const before = person.signedIn;
       const { bundle, passkey } = await person.register(newAuthenticator({ backedUp: true }), { name: '  My key ' });
@@ -90,7 +90,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await refreshWith(auth, before.refreshToken)).bundle.user.passkeys).toBe(1);
     });
 
-    test('lock-out: an account without a password registers its first one without a proof too, and needs one for the next', async () => {
+    test('lock-out: an account without a password also registers its first passkey without a proof, and needs one for the next', async () => {
       const me = await person.principal();
       const passwordless = { ...me, user: { ...me.user, passwordHash: null } };
       const { registration } = auth.passkeys;
@@ -105,7 +105,7 @@ for (const dialect of RULE_DATABASES) {
       );
     });
 
-    test('a second one needs a proof by a passkey at both steps, and a wrong one leaves the flow usable', async () => {
+    test('a second passkey requires a passkey proof at both steps, and a wrong one keeps the flow usable', async () => {
       const authenticator = newAuthenticator();
       await person.register(authenticator);
       await refusal(begin(person), 'security_proof.required');
@@ -134,7 +134,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await count(person)).toBe(2);
     });
 
-    test('with two-factor on the first one needs a proof at both steps', async () => {
+    test('with two-factor on, the first passkey requires a proof at both steps', async () => {
       const authenticator = newAuthenticator();
       // Begun before: the state at the finish decides.
       const early = await begin(person);
@@ -159,7 +159,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('flows', () => {
-      test('replay: a finished flow is no more', async () => {
+      test('replay: a completed flow is refused', async () => {
         const { options, flow_token: flowToken } = await begin(person);
         const authenticator = newAuthenticator();
         const credential = authenticator.create(options.publicKey);
@@ -175,7 +175,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await count(person)).toBe(1);
       });
 
-      test('a flow of another user, another session, another purpose, an expired and an invented one', async () => {
+      test('a flow of another user, session or purpose, an expired one and an invented one', async () => {
         const stranger = await createPerson(auth, store);
         const secondSession = await signIn(auth, person.user);
         const { options, flow_token: flowToken } = await begin(person);
@@ -195,7 +195,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await count(person)).toBe(0);
       });
 
-      test('cross-use: a registration flow opens no other ceremony', async () => {
+      test('cross-use: a registration flow is refused in other ceremonies', async () => {
         const authenticator = newAuthenticator();
         await person.register(authenticator);
         const proof = await person.confirm(authenticator, 'passkey.register');
@@ -207,7 +207,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.passkeys.confirmation.finish(me, { flowToken, credential }), 'auth.flow_invalid');
       });
 
-      test('50 concurrent finishes of one flow: one passkey', async () => {
+      test('50 concurrent completions of one flow: one passkey', async () => {
         const { options, flow_token: flowToken } = await begin(person);
         const authenticator = newAuthenticator();
         const me = await person.principal();
@@ -225,7 +225,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.users.byId(person.user.id))?.authVersion).toBe(person.user.authVersion + 1);
       }, 60_000);
 
-      test('two first passkeys at once: one of them, since the other had needed a proof', async () => {
+      test('two first passkeys at once: one succeeds, since the other would need a proof', async () => {
         const flows = [await begin(person), await begin(person)];
         const me = await person.principal();
         const outcomes = await Promise.allSettled(
@@ -242,7 +242,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('what is not accepted leaves the flow usable', () => {
+    describe('refused registrations keep the flow usable', () => {
       const wrong: [string, Deviation, reason: RegExp][] = [
         ['another challenge', { challenge: 'A'.repeat(43) }, /challenge/],
         ['a page of another origin', { origin: 'https://evil.example' }, /origin/],
@@ -273,7 +273,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await count(person)).toBe(1);
       });
 
-      test('an authenticator that recognises nobody, where that is required', async () => {
+      test('an authenticator without user verification, where that is required', async () => {
         const node = openAuth(store, { clock, settings: () => testSettings({ userVerification: 'required' }) });
         const me = await person.principal();
         const { options, flow_token: flowToken } = await node.passkeys.registration.begin(me, undefined);
@@ -308,7 +308,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('SSRF by attestation: a certificate that comes unasked is neither judged nor followed', async () => {
+    test('SSRF by attestation: an unrequested certificate is neither checked nor followed', async () => {
       const asked: string[] = [];
       const listener = Bun.serve({
         port: 0,
@@ -337,7 +337,7 @@ for (const dialect of RULE_DATABASES) {
       expect(asked).toEqual([]);
     });
 
-    test('a passkey that is registered already stays with its owner', async () => {
+    test('an already registered passkey stays with its owner', async () => {
       const authenticator = newAuthenticator();
       await person.register(authenticator);
       const stranger = await createPerson(auth, store);
@@ -399,7 +399,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await count(person)).toBe(20);
     });
 
-    test('names: what was typed, trimmed, or the next free number', async () => {
+    test('names: the trimmed input, or the next free number', async () => {
       const authenticator = newAuthenticator();
       const names: string[] = [];
       for (const name of [undefined, 'Passkey 3', undefined, `  ${'🔑'.repeat(64)}`]) {
@@ -415,7 +415,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('a personal access token registers nothing', async () => {
+    test('a personal access token cannot register passkeys', async () => {
       const { token } = await auth.personalTokens.create(await person.principal());
       const pat = await auth.authenticatePanel(`Bearer ${token}`);
       expect(pat.kind).toBe('pat');

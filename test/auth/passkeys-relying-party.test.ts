@@ -10,7 +10,7 @@ const settingsAt = (serverAddress: string, passkeys: Passkeys = {}): AuthSetting
   serverAddress,
 });
 
-describe('the relying party of the settings', () => {
+describe('the relying party that the settings give', () => {
   const usable: [string, string, Passkeys, id: string, origins: string[]][] = [
     ['this machine', 'http://localhost:3000', {}, 'localhost', ['http://localhost:3000']],
     ['a name below localhost', 'http://panel.localhost:3000', {}, 'panel.localhost', ['http://panel.localhost:3000']],
@@ -70,7 +70,7 @@ describe('the relying party of the settings', () => {
     ['only origins of other domains', 'https://a.example', { origins: ['https://b.example'] }, /passkey\.origins/],
     ['switched off', 'https://a.example', { enabled: false }, /not enabled/],
   ];
-  test.each(unusable)('%s: nothing begins, and the message says what to set', (_name, address, passkeys, message) => {
+  test.each(unusable)('%s: refused with a message that says what to set', (_name, address, passkeys, message) => {
     try {
       requireRelyingParty(settingsAt(address, passkeys));
       throw new Error('it was accepted');
@@ -81,7 +81,7 @@ describe('the relying party of the settings', () => {
     }
   });
 
-  test('its name is the setting, else the name of the system', () => {
+  test('its name is the option, else the system name', () => {
     expect(requireRelyingParty(settingsAt('https://a.example', { rpDisplayName: 'Ours' })).name).toBe('Ours');
   });
 });

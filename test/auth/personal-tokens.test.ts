@@ -48,7 +48,7 @@ for (const dialect of RULE_DATABASES) {
     const keep = (token: string) =>
       store.users.setAccessToken(user.id, { hash: sha256Hex(token), prefix: '', createdAt: 0 });
 
-    test('late write: a request that was let in before its session ended makes no token that stays', async () => {
+    test('late write: a request authenticated before its session ended creates no lasting token', async () => {
       const request = await session();
       const reset = { username: user.username, password: 'another good password', resetFactors: true };
       const ends: (() => Promise<unknown>)[] = [
@@ -63,7 +63,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('is shown once: the store has its SHA-256, the owner its first characters', async () => {
+    test('is shown once: the database keeps its SHA-256, the owner sees its first characters', async () => {
       const principal = await session();
       expect(await auth.personalTokens.describe(principal)).toBeNull();
       const made = await auth.personalTokens.create(principal);
@@ -75,7 +75,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.users.byAccessToken(made.token)).toBeUndefined();
     });
 
-    test('is taken behind Bearer and bare', async () => {
+    test('is accepted with Bearer and bare', async () => {
       const token = await create();
       for (const authorization of [`Bearer ${token}`, `bearer ${token}`, token, ` ${token} `]) {
         const principal = await auth.authenticatePanel(authorization);
@@ -106,13 +106,13 @@ for (const dialect of RULE_DATABASES) {
       await store.users.setAccessToken(user.id, null);
     });
 
-    test('over 512 characters is none, though its digest were known', async () => {
+    test('of more than 512 characters is refused, even with a known digest', async () => {
       const token = 'l'.repeat(513);
       await keep(token);
       await refusal(auth.authenticatePanel(token), 'auth.unauthorized');
     });
 
-    test('a tampered access token is refused, though somebody stored it as his personal token', async () => {
+    test('a tampered access token is refused, even if stored as a personal token', async () => {
       const [head, body] = bearer(await signIn(auth, user))
         .slice('Bearer '.length)
         .split('.');
@@ -131,14 +131,14 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('the digest itself opens nothing', async () => {
+    test('its digest does not authenticate', async () => {
       const token = await create();
       await refusal(auth.authenticatePanel(`Bearer ${sha256Hex(token)}`), 'auth.unauthorized');
       await refusal(auth.authenticatePanel(`Bearer ${token.slice(0, 8)}`), 'auth.unauthorized');
       await refusal(auth.authenticatePanel(`Bearer ${token.toLowerCase()}`), 'auth.unauthorized');
     });
 
-    test('a new one replaces the old one at once; another user keeps his', async () => {
+    test('a new one replaces the old one at once; other users keep theirs', async () => {
       const [first, others] = [await create(), await create(await addUser(store))];
       const second = await create();
       await refusal(auth.authenticatePanel(first), 'auth.unauthorized');
@@ -146,7 +146,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await speaker(others))[0]).toBe('pat');
     });
 
-    test('of many made at the same time the last one stored is the one', async () => {
+    test('of many created concurrently, the last one stored is valid', async () => {
       const principal = await session();
       const made = await Promise.all(Array.from({ length: 10 }, () => auth.personalTokens.create(principal)));
       const outcomes = await Promise.allSettled(made.map(({ token }) => auth.authenticatePanel(token)));
@@ -155,7 +155,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.personalTokens.describe(principal))?.prefix).toBe(valid[0]?.prefix ?? '');
     });
 
-    test('is taken away by its owner, who may do so again', async () => {
+    test('is deleted by its owner, repeatedly without error', async () => {
       const token = await create();
       const principal = await session();
       await auth.personalTokens.revoke(principal);
@@ -164,7 +164,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.personalTokens.revoke(principal);
     });
 
-    test('a disabled user’s is refused as such, a deleted user’s like any unknown text', async () => {
+    test('a disabled user’s is reported as disabled, a deleted user’s like any unknown text', async () => {
       const token = await create();
       await runRaw(place, `update users set status = 2 where id = ${user.id}`);
       await refusal(auth.authenticatePanel(token), 'auth.user_disabled');
@@ -174,7 +174,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.authenticatePanel(token), 'auth.unauthorized');
     });
 
-    test('outlives a change of password and of factors, and the end of every session', async () => {
+    test('survives changes of password and factors, and the end of every session', async () => {
       const signedIn = await signIn(auth, user);
       const principal = await auth.authenticatePanel(bearer(signedIn));
       const { token } = await auth.personalTokens.create(principal);
@@ -195,13 +195,13 @@ for (const dialect of RULE_DATABASES) {
       expect(await speaker(token)).toEqual(['pat', user.id]);
     });
 
-    test('a role that was changed counts at the next use', async () => {
+    test('a changed role counts at the next use', async () => {
       const token = await create();
       await runRaw(place, `update users set role = 10 where id = ${user.id}`);
       expect((await auth.authenticatePanel(token)).user.role).toBe(10);
     });
 
-    test('manages no session, renews no token, changes no security', async () => {
+    test('cannot manage sessions, renew tokens or change security', async () => {
       const signedIn = await signIn(auth, user);
       const token = await create();
       const pat = await auth.authenticatePanel(token);
@@ -224,7 +224,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.personalTokens.describe(pat))?.prefix).toBe(token.slice(0, 8));
     });
 
-    test('cross-use: it is no API key, no refresh token and signs nobody out', async () => {
+    test('cross-use: it is not accepted as API key or refresh token, and signs nobody out', async () => {
       const token = await create();
       await refusal(auth.authenticateApiKey(`Bearer ${token}`), 'auth.api_key_invalid');
       await refusal(refreshWith(auth, token), 'auth.unauthorized');
@@ -238,7 +238,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await speaker(token)).toEqual(['pat', user.id]);
     });
 
-    test('a store that is away refuses nobody for good', async () => {
+    test('an unavailable database refuses nobody permanently', async () => {
       const token = await create();
       const users = overriding(store.users, { byAccessToken: () => Promise.reject(storeErrors.unavailable()) });
       const troubled = openAuth(overriding(store, { users }));

@@ -67,7 +67,7 @@ for (const dialect of RULE_DATABASES) {
     };
 
     describe('a right confirmation', () => {
-      test.each([...PROOF_SCOPES])('by password gives a proof for %s, for five minutes', async (scope) => {
+      test.each([...PROOF_SCOPES])('by password issues a proof for %s, valid for five minutes', async (scope) => {
         const { principal } = await signedInUser();
         const proof = await byPassword(principal, PASSWORD, scope);
         expect(proof).toEqual({
@@ -81,7 +81,7 @@ for (const dialect of RULE_DATABASES) {
         await auth.proofs.require(principal, proof.proof_token, scope);
       });
 
-      test('by a code of the app or a backup code, each once', async () => {
+      test('by an authenticator code or a backup code, each once', async () => {
         const { principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         for (const code of [app.code(), backupCodes[0] ?? '']) {
           const proof = await byCode(principal, code);
@@ -91,7 +91,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('code replay: of 50 confirmations at once with one code one gets a proof', async () => {
+      test('code replay: 50 concurrent confirmations with one code: one gets a proof', async () => {
         const { principal, app } = await addProtectedUser(auth, store, clock);
         const all = await Promise.allSettled(Array.from({ length: 50 }, () => byCode(principal, app.code())));
         expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -99,7 +99,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('a wrong confirmation', () => {
-      test('is a bad request, not the end of the session', async () => {
+      test('is a bad request and does not end the session', async () => {
         const { principal } = await signedInUser();
         const error = await refusal(byPassword(principal, 'wrong password'), 'auth.password_invalid');
         expect([error.kind, error.param]).toEqual(['invalid', 'password']);
@@ -107,7 +107,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refusal(byCode(other, wrongCode(app)), 'auth.code_invalid')).kind).toBe('invalid');
       });
 
-      test('password guessing in a session: five failures stop the address, shared with the password change', async () => {
+      test('password guessing in a session: five failures block the address, counted with the password change', async () => {
         const { principal } = await signedInUser();
         for (let i = 0; i < 4; i += 1) await refusal(byPassword(principal, `wrong ${i}`), 'auth.password_invalid');
         const change = { currentPassword: 'wrong', newPassword: 'a long new password of mine', origin: ORIGIN };
@@ -117,7 +117,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await byPassword(principal, PASSWORD, SCOPE, elsewhere)).method).toBe('password');
       });
 
-      test('the field that its method needs is asked for by name', async () => {
+      test('names the missing field of its method', async () => {
         const { principal } = await signedInUser();
         const withoutPassword = { method: 'password', code: '123456', scope: SCOPE, origin: ORIGIN } as const;
         expect((await refusal(auth.proofs.prove(principal, withoutPassword), 'auth.validation_failed')).param).toBe(
@@ -129,7 +129,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('downgrade: the account says what is enough', () => {
+    describe('downgrade: the account decides which methods count', () => {
       type Account = { twoFactor?: true; passkey?: string; noPassword?: true };
       const rows: [string, Account, Partial<AuthSettings['passkeys']>, ProofMethod[]][] = [
         ['nothing but a password', {}, {}, ['password']],
@@ -183,13 +183,13 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('a set-up that is not confirmed is no second factor', async () => {
+      test('an unconfirmed set-up is no second factor', async () => {
         const { principal } = await signedInUser();
         await auth.twoFactor.setUp(principal);
         expect((await byPassword(principal)).method).toBe('password');
       });
 
-      test('a method that is not allowed looks at no code and no password', async () => {
+      test('a method that is not allowed checks no code and no password', async () => {
         const { principal, backupCodes, user } = await addProtectedUser(auth, store, clock);
         await addPasskey(user.id);
         for (let i = 0; i < 7; i += 1) await refusal(byPassword(principal), 'security_proof.method_mismatch');
@@ -202,7 +202,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('what passes for no proof', () => {
+    describe('what is not accepted as a proof', () => {
       test('nothing at all', async () => {
         const { principal } = await signedInUser();
         await refusal(auth.proofs.require(principal, undefined, SCOPE), 'security_proof.required');
@@ -232,7 +232,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('credential confusion: a proof opens no session', async () => {
+      test('credential confusion: a proof does not authenticate', async () => {
         const { principal, signedIn } = await signedInUser();
         const { proof_token } = await byPassword(principal);
         await refusal(withToken(auth, proof_token), 'auth.unauthorized');
@@ -244,7 +244,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await principalOf(auth, signedIn)).kind).toBe('session');
       });
 
-      test('another user’s, and the same user’s of another session', async () => {
+      test('another user’s, and the user’s own from another session', async () => {
         const { user, principal } = await signedInUser();
         const { proof_token } = await byPassword(principal);
         const stranger = await signedInUser();
@@ -303,7 +303,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.proofs.require(principal, proof_token, SCOPE), 'security_proof.expired');
       });
 
-      test('one that a personal access token presents, whosever it is', async () => {
+      test('any proof sent with a personal access token', async () => {
         const { principal, app, user } = await addProtectedUser(auth, store, clock);
         const { proof_token } = await byCode(principal, app.code());
         const pat: PanelPrincipal = { kind: 'pat', user };
@@ -312,7 +312,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('nor does a personal access token get one; no code is looked at', async () => {
+      test('a personal access token cannot get one; no code is checked', async () => {
         const { principal, user, backupCodes } = await addProtectedUser(auth, store, clock);
         const pat: PanelPrincipal = { kind: 'pat', user };
         await refusal(byCode(pat, backupCodes[0] ?? ''), 'auth.session_required');
@@ -321,7 +321,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await byCode(principal, backupCodes[0] ?? '')).method).toBe('2fa');
       });
 
-      test('one signed with a SESSION_SECRET that is not known any more; with the former one named it holds', async () => {
+      test('one signed with an unknown SESSION_SECRET; with the former secret set it is valid', async () => {
         const { principal } = await signedInUser();
         const { proof_token } = await byPassword(principal);
         const [old] = testConfig().sessionSecrets;

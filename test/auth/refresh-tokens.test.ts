@@ -25,13 +25,13 @@ const sessionWith = (refreshHash: string, previousRefreshHash: string | null = n
   revokedReason: '',
 });
 
-test('ASVS 7.2.3: a refresh secret has far more than 128 random bits and never repeats', () => {
+test('ASVS 7.2.3: a refresh secret has more than 128 random bits and never repeats', () => {
   const secrets = new Set(Array.from({ length: 1000 }, () => tokens.create().secret));
   expect(secrets.size).toBe(1000);
   for (const secret of secrets) expect(secret).toMatch(/^[A-Za-z0-9]{64}$/);
 });
 
-test('a token goes through its text form, and nothing else is read as one', () => {
+test('a token survives formatting and parsing, and nothing else parses as one', () => {
   const token = tokens.create();
   expect(parseRefreshToken(formatRefreshToken(token))).toEqual({ sid: token.sid, secret: token.secret });
   const { sid, secret } = token;
@@ -56,7 +56,7 @@ test('a token goes through its text form, and nothing else is read as one', () =
   for (const value of malformed) expect(parseRefreshToken(value)).toBeUndefined();
 });
 
-test('the successor is the same on every node, differs for every token, and does not give its parent away', () => {
+test('the successor is the same on every node, differs for every token, and does not reveal its parent', () => {
   const token = tokens.create();
   const node = createRefreshTokens(deriveSessionKeys(['one']));
   expect(node.successor(token)).toEqual(tokens.successor(token));
@@ -67,7 +67,7 @@ test('the successor is the same on every node, differs for every token, and does
   );
 });
 
-test('generations are told apart by digest, also by padded ones', () => {
+test('generations are distinguished by digest, also by padded ones', () => {
   const first = tokens.create();
   const second = tokens.successor(first);
   const third = tokens.successor(second);
@@ -80,7 +80,7 @@ test('generations are told apart by digest, also by padded ones', () => {
   expect(tokens.takenSuccessor(sessionWith(third.hash, first.hash), first)).toBeUndefined();
 });
 
-test('while the secret is rotated, a node with both secrets follows sessions of either', () => {
+test('during a rotation, a node with both secrets accepts sessions of either', () => {
   const old = createRefreshTokens(deriveSessionKeys(['one']));
   const both = createRefreshTokens(deriveSessionKeys(['two', 'one']));
   const first = old.create();
@@ -91,7 +91,7 @@ test('while the secret is rotated, a node with both secrets follows sessions of 
   expect(old.takenSuccessor(takenByNew, first)).toBeUndefined();
 });
 
-test('an Authorization header is Bearer and one word, or one bare word', () => {
+test('an Authorization header is "Bearer" and one word, or one bare word', () => {
   for (const [header, credential] of [
     ['Bearer abc', 'abc'],
     ['bearer abc', 'abc'],

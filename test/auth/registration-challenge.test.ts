@@ -58,7 +58,7 @@ describe('the challenge', () => {
   const given = (challengeToken: string | undefined) => (challengeToken === undefined ? {} : { challengeToken });
 
   for (const [what, attempt] of guarded) {
-    test(`${what} passes with a solved one, which is asked about in full`, async () => {
+    test(`${what} passes with a solved challenge, which is verified in full`, async () => {
       const token = server.solve();
       await attempt(token);
       expect(server.asked).toMatchObject([
@@ -67,7 +67,7 @@ describe('the challenge', () => {
       expect(server.asked[0]?.remoteip).toMatch(/^(203|198)\./);
     });
 
-    test(`${what} is refused while the secret key cannot be read, which the log says`, async () => {
+    test(`${what} is refused and logged while the secret key cannot be decrypted`, async () => {
       settings = { ...settings, challenge: 'unusable' };
       for (const token of [server.solve(), undefined]) await refusal(attempt(token), 'auth.challenge_failed');
       expect(server.asked).toEqual([]);
@@ -99,7 +99,7 @@ describe('the challenge', () => {
     ],
   ];
   for (const [what, trouble] of troubles) {
-    test(`fails closed: a verifier that ${what} lets nobody in and is logged`, async () => {
+    test(`fails closed: a verifier that ${what} admits nobody and is logged`, async () => {
       server.misbehave(trouble);
       await refusal(
         auth.passwords.byMail.request({ email, challengeToken: server.solve(), origin }),
@@ -111,7 +111,7 @@ describe('the challenge', () => {
     });
   }
 
-  test('fails closed: a verifier that hangs is left after ten seconds', async () => {
+  test('fails closed: a verifier that hangs times out after ten seconds', async () => {
     server.misbehave(() => {});
     const lived = startLivedTime();
     await refusal(
@@ -121,13 +121,13 @@ describe('the challenge', () => {
     expect(lived.stop()).toBeLessThan(12_000);
   }, 60_000);
 
-  test('lock-out: signing in goes on while the verifier is not there; all else fails closed', async () => {
+  test('lock-out: sign-in works without the verifier; everything else fails closed', async () => {
     await server.stop();
     expect((await auth.passwords.logIn({ username, password: PASSWORD, origin })).kind).toBe('session');
     await refusal(auth.passwords.byMail.request({ email, challengeToken: 'x', origin }), 'auth.challenge_failed');
   });
 
-  test('what is wrong by itself costs no solved challenge', async () => {
+  test('an invalid request uses up no solved challenge', async () => {
     const token = server.solve();
     await refusal(
       auth.registration.register({ username: 'no spaces', password: PASSWORD, challengeToken: token, origin }),
@@ -140,7 +140,7 @@ describe('the challenge', () => {
     await auth.registration.sendVerification({ email, challengeToken: token, origin: newOrigin() });
   });
 
-  test('nobody is asked while none is set up', async () => {
+  test('no verifier is called while none is configured', async () => {
     settings = mailSettings();
     await auth.passwords.logIn({ username, password: PASSWORD, origin });
     expect(server.asked).toEqual([]);

@@ -40,7 +40,7 @@ for (const dialect of RULE_DATABASES) {
     }
     const signIn = (username: string) => auth.passwords.logIn({ username, password: PASSWORD, origin: newOrigin() });
 
-    test('a name and a password make an account that can sign in', async () => {
+    test('a name and a password create an account that can sign in', async () => {
       open();
       const { username } = newPerson();
       const { userId } = await register(username, { acceptLanguage: 'fr, zh-CN;q=0.9' });
@@ -57,7 +57,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await signIn(username)).kind).toBe('session');
     });
 
-    test('with a confirmed address the account owns it, and signs in with it too', async () => {
+    test('an account with a confirmed address owns it and can sign in with it', async () => {
       const { email, username } = newPerson();
       const code = await codeFor(email);
       expect(code).toHaveLength(8);
@@ -84,7 +84,7 @@ for (const dialect of RULE_DATABASES) {
       });
     }
 
-    test('an address that nobody confirmed is left aside', async () => {
+    test('an unconfirmed address is ignored', async () => {
       open();
       const { email, username } = newPerson();
       const { userId } = await register(username, { email, verificationCode: '12345678' });
@@ -108,7 +108,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('a name that is taken in any case says so, and the code can be used again', async () => {
+    test('a name taken in any letter case is refused, and the code stays valid', async () => {
       const taken = await addUser(store);
       const { email, username } = newPerson();
       const code = await codeFor(email);
@@ -118,7 +118,7 @@ for (const dialect of RULE_DATABASES) {
       await register(username, confirmed);
     });
 
-    test('guessing: five wrong codes, and the right one is dead too', async () => {
+    test('guessing: after five wrong codes the right one is invalid', async () => {
       const { email, username } = newPerson();
       const code = await codeFor(email);
       for (let tries = 0; tries < 5; tries += 1) {
@@ -129,7 +129,7 @@ for (const dialect of RULE_DATABASES) {
       await register(username, { email, verificationCode: await codeFor(email) });
     });
 
-    test('a code is for its address alone, and a newer one takes its place', async () => {
+    test('a code is valid for its address alone, and a newer one replaces it', async () => {
       const [one, two] = [newPerson(), newPerson()];
       const [first, other] = [await codeFor(one.email), await codeFor(two.email)];
       await refusal(register(one.username, { email: one.email, verificationCode: other }), 'auth.code_invalid');
@@ -140,7 +140,7 @@ for (const dialect of RULE_DATABASES) {
       await register(one.username, { email: one.email, verificationCode: second });
     });
 
-    test('a code ends after ten minutes', async () => {
+    test('a code expires after ten minutes', async () => {
       const clock = createTestClock();
       ({ auth, mailbox } = openMailAuth(store, { settings: () => settings, clock }));
       const [early, late] = [newPerson(), newPerson()];
@@ -151,7 +151,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(register(late.username, { email: late.email, verificationCode: codes[1] }), 'auth.code_invalid');
     });
 
-    test('a reset link is no code, nor the reverse', async () => {
+    test('a reset link is not accepted as a code, nor the reverse', async () => {
       const user = await addUser(store, newPerson());
       await store.identities.claim({ provider: 'email', subject: user.email ?? '', userId: user.id, createdAt: 1 });
       await auth.passwords.byMail.request({ email: user.email ?? '', origin: newOrigin() });
@@ -163,7 +163,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.passwords.byMail.finish(reset), 'auth.flow_invalid');
     });
 
-    test('replay: of 50 registrations with one code at once, one gets the address', async () => {
+    test('replay: 50 concurrent registrations with one code: one gets the address', async () => {
       const { email, username } = newPerson();
       const code = await codeFor(email);
       const second = openMailAuth(store, { settings: () => settings, mailbox }).auth;
@@ -187,7 +187,7 @@ for (const dialect of RULE_DATABASES) {
       }
     }, 120_000);
 
-    test('of 20 registrations of one name at once, one gets it', async () => {
+    test('20 concurrent registrations of one name: one gets it', async () => {
       open({ quotaForNewUser: 70 });
       const { username } = newPerson();
       const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => register(username)));
@@ -204,14 +204,14 @@ for (const dialect of RULE_DATABASES) {
           amount,
         }));
 
-      test('a new account starts with its grant', async () => {
+      test('a new account starts with its granted quota', async () => {
         open(quotas);
         const { userId } = await register(newPerson().username);
         expect(await lines(userId)).toEqual([{ kind: 'grant', amount: 500 }]);
         expect((await store.users.byId(userId))?.quota).toBe(500);
       });
 
-      test('whoever comes with a code and whoever brought him are both given theirs', async () => {
+      test('the invited and the inviting user both get their quota', async () => {
         open(quotas);
         const inviter = await addUser(store);
         const affCode = (await store.users.ensureAffCode(inviter.id, sha256Hex(inviter.username).slice(0, 8))) ?? '';
@@ -222,7 +222,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.ledger.imbalances(10)).users).toEqual([]);
       });
 
-      test('free quota without end: an address brings quota once, not again after its account was deleted', async () => {
+      test('unlimited free quota: an address gives quota once, not again after its account was deleted', async () => {
         open({ ...quotas, verifyEmail: true });
         const inviter = await addUser(store);
         const affCode = (await store.users.ensureAffCode(inviter.id, sha256Hex(inviter.username).slice(0, 8))) ?? '';
@@ -242,7 +242,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.users.byId(inviter.id))?.quota).toBe(30);
       });
 
-      test('a code that is nobody’s, or of somebody who is disabled, is ignored', async () => {
+      test('an unknown code, or a disabled user’s, is ignored', async () => {
         open(quotas);
         const inviter = await addUser(store, { status: 2 });
         const affCode = (await store.users.ensureAffCode(inviter.id, sha256Hex(inviter.username).slice(0, 8))) ?? '';
@@ -261,7 +261,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('an affiliate code is made once, however many ask at once', async () => {
+    test('concurrent requests for an affiliate code create one', async () => {
       const user = await addUser(store);
       const principal = { kind: 'pat', user } as const;
       const codes = await Promise.all(Array.from({ length: 10 }, () => auth.registration.affiliateCode(principal)));
@@ -271,14 +271,14 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('the request for a code', () => {
-      test('is refused where no address is confirmed, or nobody registers', async () => {
+      test('is refused if addresses are not confirmed or registration is closed', async () => {
         open();
         await refusal(ask(newPerson().email), 'auth.method_disabled');
         open({ enabled: false });
         await refusal(ask(newPerson().email), 'auth.registration_disabled');
       });
 
-      test('keeps the rules for addresses', async () => {
+      test('follows the address rules', async () => {
         settings = mailSettings({ emails: { domains: ['example.net', 'example.com'], refuseAliases: true } });
         for (const email of ['me@example.net', 'ME@EXAMPLE.COM']) await ask(email);
         for (const email of [
@@ -307,7 +307,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('is taken twice in 30 seconds from one address', async () => {
+      test('is accepted twice in 30 seconds from one address', async () => {
         const origin = newOrigin();
         const from = () => auth.registration.sendVerification({ email: newPerson().email, origin });
         await from();
@@ -315,7 +315,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refusal(from(), 'auth.rate_limited')).retryAfterSeconds).toBeLessThanOrEqual(30);
       });
 
-      test('flood: however many ask, from wherever, a mailbox gets five mails in ten minutes and the last code stays good', async () => {
+      test('flood: a mailbox gets five mails in ten minutes from all requesters, and the last code stays valid', async () => {
         const { email, username } = newPerson();
         let last = '';
         for (let i = 0; i < 5; i += 1) last = await codeFor(email);
@@ -325,7 +325,7 @@ for (const dialect of RULE_DATABASES) {
         await register(username, { email, verificationCode: last });
       });
 
-      test('a taken address is told by mail alone', async () => {
+      test('a taken address is revealed by mail only', async () => {
         const { email } = newPerson();
         const user = await addUser(store, { email });
         await store.identities.claim({ provider: 'email', subject: email, userId: user.id, createdAt: 1 });

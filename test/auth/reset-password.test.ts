@@ -69,14 +69,14 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
     });
 
-    test('leaves factors and the personal access token to whoever only forgot the password', async () => {
+    test('keeps factors and the personal access token', async () => {
       await addFactors(user);
       expect((await reset(false)).twoFactor).toBe(true);
       expect(await factorsOf(user)).toEqual(ALL);
       expect((await logIn(NEW_PASSWORD)).kind).toBe('require_2fa');
     });
 
-    test('with its factors takes away all that an intruder could have left behind, and of nobody else', async () => {
+    test('with --reset-factors removes everything that an intruder could have added, for this account only', async () => {
       const other = await addUser(store);
       const principal = await auth.authenticatePanel(bearer(await signIn(auth, user)));
       await addFactors(user);
@@ -105,7 +105,7 @@ for (const dialect of RULE_DATABASES) {
       await auth.authenticatePanel(bearer(signedIn));
     });
 
-    test('of many at the same time each either wins or says that the account moved', async () => {
+    test('many concurrent resets either succeed or report that the account changed', async () => {
       const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => reset(true)));
       const won = outcomes.filter(({ status }) => status === 'fulfilled').length;
       expect(won).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ for (const dialect of RULE_DATABASES) {
       }
     }, 60_000);
 
-    test('says what is wrong', async () => {
+    test('names the fault', async () => {
       const nobody = { username: 'nobody-at-all', password: NEW_PASSWORD, resetFactors: true };
       await refusal(auth.passwords.reset(nobody), 'auth.user_not_found');
       const weak = { username: user.username, password: 'short', resetFactors: false };

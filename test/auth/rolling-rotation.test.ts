@@ -40,7 +40,7 @@ function openCache(cryptoSecrets: readonly [string, ...string[]]): SessionCache 
   return createRedisSessionCache({ redis: connection, clock, logger: silentLogger, ttlSeconds: 60, cryptoSecrets });
 }
 
-test('nodes before and after their restart take each other’s tokens, whichever a refresh meets', async () => {
+test('nodes before and after their restart accept each other’s tokens', async () => {
   const nodes = ROUNDS.map((sessionSecrets) => openAuth(store, { config: { sessionSecrets } })) as [Auth, Auth];
   const user = await addUser(store);
   let signedIn = await signIn(nodes[0], user);
@@ -57,7 +57,7 @@ test('nodes before and after their restart take each other’s tokens, whichever
   }
 });
 
-test('a session that one node ends is over at once on the other, though they digest its id under different secrets', async () => {
+test('a session that one node ends ends at once on the other, although they digest its id under different secrets', async () => {
   const caches = ROUNDS.map(openCache) as [SessionCache, SessionCache];
   for (const [from, to] of [caches, [...caches].reverse() as [SessionCache, SessionCache]]) {
     const sid = newUuid();

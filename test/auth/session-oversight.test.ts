@@ -10,7 +10,7 @@ import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 for (const dialect of RULE_DATABASES) {
-  describe(`anybody’s sessions on ${dialect}`, () => {
+  describe(`sessions of other users on ${dialect}`, () => {
     let store: Store;
     let place: { databaseUrl: string; dataDir: string };
     let stop: () => Promise<void>;
@@ -36,7 +36,7 @@ for (const dialect of RULE_DATABASES) {
     const sidsOf = async (of: UserRecord) =>
       (await auth.sessions.ofUsers.list(await rootSession(), of.id)).map(({ sid }) => sid);
 
-    test('are listed as their owner sees them, the latest active first, without ended and stale ones', async () => {
+    test('are listed as their owner sees them, latest first, without ended and outdated ones', async () => {
       const early = await signIn(auth, user, originOf('203.0.113.1', 'early'));
       clock.advance(10);
       const late = await signIn(auth, user, originOf('203.0.113.2', 'late'));
@@ -52,7 +52,7 @@ for (const dialect of RULE_DATABASES) {
       ]);
     });
 
-    test('one is ended at once; the others go on', async () => {
+    test('one is ended at once; the others continue', async () => {
       const [first, second] = [await signIn(auth, user), await signIn(auth, user)];
       const { sid } = first.bundle.session;
       expect(await auth.sessions.ofUsers.revoke(await rootSession(), user.id, sid)).toEqual({
@@ -66,7 +66,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.sessions.bySid(sid))?.revokedReason).toBe('root_revoked');
     });
 
-    test('all are ended at once, those of older auth versions too; their number is told', async () => {
+    test('all are ended at once, those of older auth versions too, and counted', async () => {
       const signedIn = [await signIn(auth, user), await signIn(auth, user)];
       await store.sessions.insert(newSession(user.id, { expiresAt: clock.unix() + 99, userAuthVersion: 99 }));
       const caller = await rootSession();
@@ -76,7 +76,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await signIn(auth, user)).kind).toBe('session');
     });
 
-    test('root’s own current session can be among them', async () => {
+    test('root can end its own current session', async () => {
       const signedIn = await signIn(auth, root);
       const own = await auth.authenticatePanel(bearer(signedIn));
       const { sid } = signedIn.bundle.session;
@@ -89,7 +89,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.sessions.ofUsers.revokeAll(next, root.id)).revoked_count).toBe(1);
     });
 
-    test('a session of another user, an ended one, an expired one and none look alike', async () => {
+    test('a session of another user, an ended, an expired and an unknown one answer alike', async () => {
       const caller = await rootSession();
       const others = (await signIn(auth, await addUser(store))).bundle.session.sid;
       const expired = newSession(user.id, { expiresAt: clock.unix() });
@@ -114,7 +114,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('of many at once each ends the session once', async () => {
+    test('many concurrent requests end the session once', async () => {
       const caller = await rootSession();
       const { sid } = (await signIn(auth, user, ORIGIN)).bundle.session;
       const outcomes = await Promise.allSettled(

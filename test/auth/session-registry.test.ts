@@ -7,7 +7,7 @@ import { addUser, testConfig } from './harness.ts';
 import { createTestClock } from './test-clock.ts';
 import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
-describe('the end of all of a user, and what the cache is told of it', () => {
+describe('ending all sessions of a user, and what the cache learns', () => {
   let nodes: TwoNodes;
   let registry: SessionRegistry;
   let user: UserRecord;
@@ -39,7 +39,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
   const states = (...sessions: SessionRecord[]) =>
     Promise.all(sessions.map(async ({ sid }) => (await nodes.b.cache.get(sid))?.state));
 
-  test('before the commit everybody asks, after it nobody has to; the one that stays is let alone', async () => {
+  test('before the commit all nodes read the database, afterwards none has to; the kept session is not affected', async () => {
     const [own, other] = [await open(), await open()];
     for (const session of [own, other]) expect(await registry.check(claims(session))).toEqual(user);
     const ending = { userId: user.id, exceptSid: own.sid, reason: 'test' };
@@ -53,7 +53,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     await registry.end(own, 'test');
   });
 
-  test('a session that was opened in between ends with the others, on every node', async () => {
+  test('a session opened meanwhile ends with the others on every node', async () => {
     const first = await open();
     let late: SessionRecord | undefined;
     await registry.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, async (end) => {
@@ -64,7 +64,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     expect(late && (await states(first, late))).toEqual(['revoked', 'revoked']);
   });
 
-  test('a change that fails has ended nothing', async () => {
+  test('a failed change ends nothing', async () => {
     const session = await open();
     const failing = registry.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, (end) =>
       nodes.a.store.transaction(async (tx) => {
@@ -78,7 +78,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     expect(await registry.end(session, 'test')).toBe(true);
   });
 
-  test('an end that came second is told again: who was first may not have come to it', async () => {
+  test('a second end is published again, because the first may not have been', async () => {
     const session = await open();
     await nodes.b.store.sessions.revoke(session.sid, 'elsewhere', systemClock.unix());
     expect(await registry.end(session, 'test')).toBe(false);
@@ -86,7 +86,7 @@ describe('the end of all of a user, and what the cache is told of it', () => {
     expect((await nodes.a.store.sessions.bySid(session.sid))?.revokedReason).toBe('elsewhere');
   });
 
-  test('a token newer than what is remembered is looked up; an older one is refused', async () => {
+  test('a token newer than the cached version reads the database; an older one is refused', async () => {
     const old = await open();
     await registry.check(claims(old));
     const change = { sid: old.sid, expectedVersion: 1, expectedUserAuthVersion: 1, userAuthVersion: 2, now: 1 };

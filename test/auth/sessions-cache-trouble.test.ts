@@ -124,7 +124,7 @@ for (const dialect of DATABASES) {
       return until(() => faults.checks >= goal);
     };
 
-    test('killed and restarted with older data: no valid session refused, no revoked one accepted', async () => {
+    test('killed and restarted with older data: valid sessions are accepted, revoked ones refused', async () => {
       const traffic = await startTraffic(nodes, clock);
       await goOn(traffic.faults, 200);
       await server().look((redis) => redis.save());
@@ -142,7 +142,7 @@ for (const dialect of DATABASES) {
       expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
     }, 120_000);
 
-    test('restarted at once, twice: the nodes come back at different moments', async () => {
+    test('restarted twice: the nodes reconnect at different moments', async () => {
       const traffic = await startTraffic(nodes, clock);
       for (let i = 0; i < 2; i += 1) {
         await goOn(traffic.faults, 100);
@@ -154,7 +154,7 @@ for (const dialect of DATABASES) {
       expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
     }, 120_000);
 
-    test('hung and going on: checks wait for it once', async () => {
+    test('hung and recovering: checks wait for it once', async () => {
       const traffic = await startTraffic(nodes, clock);
       await goOn(traffic.faults, 200);
       const waitAgain = nodes.hurry();

@@ -71,7 +71,7 @@ for (const dialect of DATABASES) {
         else await until(() => remembers(authorization));
       };
 
-      test('a session that a node has just checked is checked again without reading it', async () => {
+      test('a session that a node has just checked is checked again without reading the database', async () => {
         await expectRemembered(bearer(await signInSeen()));
       });
 
@@ -97,7 +97,7 @@ for (const dialect of DATABASES) {
         expect(await isRefused(b, other)).toBe(false);
       });
 
-      test('all others revoked on A: B refuses them and goes on with the one that stays', async () => {
+      test('all others revoked on A: B refuses them and accepts the kept one', async () => {
         const [first, second, own] = [await signInSeen(), await signInSeen(), await signInSeen()];
         const done = await a.auth.sessions.revokeOthers(await a.auth.authenticatePanel(bearer(own)));
         expect(done).toEqual({ revoked_count: 2 });
@@ -105,7 +105,7 @@ for (const dialect of DATABASES) {
         expect(await isRefused(b, own)).toBe(false);
       });
 
-      test('stolen refresh token, found out on A: B refuses the access token', async () => {
+      test('stolen refresh token, detected on A: B refuses the access token', async () => {
         const signedIn = await signInSeen();
         await refreshWith(a.auth, signedIn.refreshToken);
         clock.advance(31);
@@ -166,7 +166,7 @@ for (const dialect of DATABASES) {
         }
       });
 
-      test('a session at its end opens nothing, whatever is remembered of it', async () => {
+      test('an expired session is refused, whatever is cached', async () => {
         const { bundle, refreshToken } = await signIn(a.auth, user);
         const end = clock.unix() + 50;
         await runRaw(nodes, `update user_sessions set expires_at = ${end} where sid = '${bundle.session.sid}'`);
@@ -178,7 +178,7 @@ for (const dialect of DATABASES) {
         for (const node of [a, b]) await refusal(node.auth.authenticatePanel(bearer(last)), 'auth.session_revoked');
       });
 
-      test('a hundred refreshes with one token on both nodes: one rotation, a hundred equal successors', async () => {
+      test('a hundred concurrent refreshes with one token on both nodes: one rotation, equal successors', async () => {
         const signedIn = await signIn(a.auth, user);
         const { sid } = signedIn.bundle.session;
         const results = await Promise.all(

@@ -51,8 +51,8 @@ for (const dialect of RULE_DATABASES) {
         () => false,
       );
 
-    describe('issuance', () => {
-      test('a login gives the unified result and stores no secret', async () => {
+    describe('creation', () => {
+      test('a login returns the common result and stores no secret', async () => {
         const { bundle, refreshToken, refreshExpiresAt } = await signIn(auth, user);
         const now = clock.unix();
         expect(bundle).toEqual({
@@ -95,7 +95,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.users.byId(user.id))?.lastLoginAt).toBe(now);
       });
 
-      test('a login while signed in makes another session', async () => {
+      test('a login while signed in creates another session', async () => {
         const [first, second] = [await signIn(auth, user), await signIn(auth, user)];
         expect(second.bundle.session.sid).not.toBe(first.bundle.session.sid);
         expect(await isSignedIn(bearer(first))).toBe(true);
@@ -115,7 +115,7 @@ for (const dialect of RULE_DATABASES) {
         await signIn(limited, user);
       });
 
-      test('the active limit counts sessions of older auth versions, and no expired ones', async () => {
+      test('the active limit counts sessions of older auth versions, but not expired ones', async () => {
         const limited = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
         await signIn(limited, user);
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
@@ -145,7 +145,7 @@ for (const dialect of RULE_DATABASES) {
         await signIn(limited, user);
       });
 
-      test('the issuance limit counts sessions of older auth versions, and a new password resets nothing', async () => {
+      test('the issuance limit counts sessions of older auth versions, and a new password does not reset it', async () => {
         const limited = openAuth(store, { clock, config: { sessionIssuanceLimit: 2 } });
         await signIn(limited, user);
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
@@ -155,7 +155,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(signIn(limited, user), 'auth.session_issuance_limit');
       });
 
-      test('one over a limit that was lowered stays signed in, and only the next login is refused', async () => {
+      test('lowering a limit ends no session and refuses the next login', async () => {
         const [first, second] = [await signIn(auth, user), await signIn(auth, user)];
         const lowered = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
         await refusal(signIn(lowered, user), 'auth.session_limit');
@@ -163,13 +163,13 @@ for (const dialect of RULE_DATABASES) {
         await lowered.authenticatePanel(bearer(second));
       });
 
-      test('the active limit is told before the issuance limit', async () => {
+      test('the active limit is reported before the issuance limit', async () => {
         const limited = openAuth(store, { clock, config: { activeSessionLimit: 1, sessionIssuanceLimit: 1 } });
         await signIn(limited, user);
         await refusal(signIn(limited, user), 'auth.session_limit');
       });
 
-      test('an overlong or odd user agent is cut, not refused', async () => {
+      test('an overlong or malformed user agent is truncated, not refused', async () => {
         const { bundle } = await signIn(auth, user, originOf('x'.repeat(100), `\0${'ü'.repeat(400)}`));
         expect(bundle.session.ip).toHaveLength(64);
         expect(bundle.session.user_agent).toBe('ü'.repeat(256));
@@ -179,7 +179,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('refresh', () => {
-      test('the current token is rotated and gives a new access token', async () => {
+      test('the current token is rotated and returns a new access token', async () => {
         const signedIn = await signIn(auth, user);
         const sid = signedIn.bundle.session.sid;
         clock.advance(100);
@@ -222,7 +222,7 @@ for (const dialect of RULE_DATABASES) {
         await refreshWith(auth, refreshToken, bundle.session.sid);
       });
 
-      test('a mismatch is told before anything about the session', async () => {
+      test('a mismatch is reported before anything about the session', async () => {
         await refusal(refreshWith(auth, `${newUuid()}.${randomAlnum(64)}`, newUuid()), 'auth.session_mismatch');
       });
 
@@ -248,7 +248,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.authenticatePanel(bearer(last)), 'auth.session_revoked');
       });
 
-      test("the user's auth version moved: session revoked, and the row says why", async () => {
+      test("the user's auth version changed: session revoked, and the row says why", async () => {
         const { refreshToken, bundle } = await signIn(auth, user);
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
         await refusal(refreshWith(auth, refreshToken), 'auth.session_revoked');
@@ -271,7 +271,7 @@ for (const dialect of RULE_DATABASES) {
         await refreshWith(auth, first.refreshToken);
       });
 
-      test('a previous hash that an older column padded is still known', async () => {
+      test('a previous hash that an older column padded is still recognised', async () => {
         const pad = (value: string | null) => value && `${value}   `;
         const sessions = overriding(store.sessions, {
           bySid: async (sid) => {
@@ -298,7 +298,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.authenticatePanel(bearer(successor)), 'auth.session_revoked');
       });
 
-      test('denial of service: older generations and random secrets are refused and end nothing', async () => {
+      test('denial of service: older and random secrets are refused and end nothing', async () => {
         const { refreshToken, bundle } = await signIn(auth, user);
         const second = await refreshWith(auth, refreshToken);
         const third = await refreshWith(auth, second.refreshToken);
@@ -309,7 +309,7 @@ for (const dialect of RULE_DATABASES) {
         await refreshWith(auth, third.refreshToken);
       });
 
-      test('probing: who knows a session id alone learns nothing of its state', async () => {
+      test('probing: a session id alone reveals nothing of its state', async () => {
         const { bundle } = await signIn(auth, user);
         const probe = `${bundle.session.sid}.${randomAlnum(64)}`;
         await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
@@ -319,7 +319,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(refreshWith(auth, probe), 'auth.unauthorized');
       });
 
-      test('a hundred at once with one token: one rotation, a hundred equal successors, on two nodes', async () => {
+      test('a hundred concurrent refreshes with one token: one rotation, equal successors, on two nodes', async () => {
         const { refreshToken, bundle } = await signIn(auth, user);
         const otherNode = openAuth(store, { clock });
         const results = await Promise.all(
@@ -347,7 +347,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(bundle.session.sid)).revokedReason).toBe('test');
       });
 
-      test('a new password is saved between the two readings: its own session goes on', async () => {
+      test('a new password saved between the two reads: its own session continues', async () => {
         const signedIn = await signIn(auth, user);
         const principal = await auth.authenticatePanel(bearer(signedIn));
         let changed = false;
@@ -368,7 +368,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(signedIn.bundle.session.sid)).status).toBe('active');
       });
 
-      test('a rotated SESSION_SECRET keeps sessions alive while the old one is named, and no longer', async () => {
+      test('rotating SESSION_SECRET keeps sessions alive only while the former one is set', async () => {
         const { refreshToken } = await signIn(auth, user);
         const [old] = testConfig().sessionSecrets;
         const rotated = openAuth(store, { clock, config: { sessionSecrets: ['a new secret', old] } });
@@ -387,13 +387,13 @@ for (const dialect of RULE_DATABASES) {
       const MINUTE = 60;
       const idle = () => openAuth(store, { clock, config: { sessionIdleSeconds: 20 * MINUTE } });
 
-      test('off: a month without a request is no reason to end a session', async () => {
+      test('while off, a month without a request does not end a session', async () => {
         const { refreshToken } = await signIn(auth, user);
         clock.advance(29 * DAY);
         await refreshWith(auth, refreshToken);
       });
 
-      test('a refresh after so long without a use ends the session and says so', async () => {
+      test('a refresh after the idle time ends the session and says so', async () => {
         const node = idle();
         const { refreshToken, bundle } = await signIn(node, user);
         clock.advance(20 * MINUTE - 1);
@@ -403,7 +403,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await row(bundle.session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'idle' });
       });
 
-      test('using the access token counts: whoever works is not signed out', async () => {
+      test('using the access token counts as activity', async () => {
         const node = idle();
         const signedIn = await signIn(node, user);
         const { sid } = signedIn.bundle.session;
@@ -416,7 +416,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(sid)).status).toBe('active');
       });
 
-      test('a session id alone ends nothing that is idle', async () => {
+      test('a session id alone does not end an idle session', async () => {
         const node = idle();
         const { sid } = (await signIn(node, user)).bundle.session;
         clock.advance(DAY);
@@ -424,7 +424,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(sid)).status).toBe('active');
       });
 
-      test('a use that cannot be written down is no reason to refuse', async () => {
+      test('failing to store a use does not refuse the request', async () => {
         const sessions = overriding(store.sessions, { touch: () => Promise.reject(new Error('disk full')) });
         const node = openAuth(overriding(store, { sessions }), { clock, config: { sessionIdleSeconds: 1200 } });
         const signedIn = await signIn(node, user);
@@ -450,7 +450,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await logOut(signedIn)).toEqual({ revokedSid: null, clearCookies: true });
       });
 
-      test('bearer and cookie of one session: ended, named and cleared', async () => {
+      test('bearer and cookie of one session: the session ends, is named, and the cookie is cleared', async () => {
         const signedIn = await signIn(auth, user);
         const { sid } = signedIn.bundle.session;
         const request = { ...signedIn, authorization: bearer(signedIn), expectedSid: sid };
@@ -459,7 +459,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await logOut(request)).toEqual({ revokedSid: sid, clearCookies: true });
       });
 
-      test('a bearer with the cookie of another session: that cookie and session stay', async () => {
+      test("a bearer with another session's cookie: that cookie and session stay", async () => {
         const [a, b] = [await signIn(auth, user), await signIn(auth, user)];
         const result = await logOut({ refreshToken: b.refreshToken, authorization: bearer(a) });
         expect(result).toEqual({ revokedSid: a.bundle.session.sid, clearCookies: false });
@@ -488,7 +488,7 @@ for (const dialect of RULE_DATABASES) {
         for (const each of [a, b]) expect((await row(each.bundle.session.sid)).status).toBe('active');
       });
 
-      test('nothing or a malformed cookie: cleared, whatever session is named', async () => {
+      test('no cookie or a malformed one is cleared, whatever session is named', async () => {
         expect(await logOut({})).toEqual({ revokedSid: null, clearCookies: true });
         expect(await logOut({ refreshToken: 'garbage', expectedSid: newUuid() })).toEqual({
           revokedSid: null,
@@ -521,7 +521,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(sid)).status).toBe('active');
       });
 
-      test('an expired or foreign bearer falls through to the cookie', async () => {
+      test('with an expired or foreign bearer the cookie decides', async () => {
         for (const authorization of ['Bearer garbage', 'tgp_something', 'expired'] as const) {
           const signedIn = await signIn(auth, user);
           const expired = authorization === 'expired';
@@ -590,7 +590,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(sidA)).revokedReason).toBe('user_revoked');
       });
 
-      test("another user's session, an ended one and none look alike", async () => {
+      test("another user's session, an ended one and an unknown one answer alike", async () => {
         const a = await signIn(auth, user);
         const principal = await auth.authenticatePanel(bearer(a));
         const foreign = await signIn(auth, await addUser(store));
@@ -605,7 +605,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await isSignedIn(bearer(foreign))).toBe(true);
       });
 
-      test('a personal access token has no say over sessions', async () => {
+      test('a personal access token cannot manage sessions', async () => {
         const principal = { kind: 'pat', user } as const;
         await refusal(auth.sessions.list(principal), 'auth.session_required');
         await refusal(auth.sessions.revoke(principal, newUuid()), 'auth.session_required');

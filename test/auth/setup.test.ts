@@ -27,7 +27,7 @@ async function openLink(auth: Auth): Promise<string> {
 
 for (const dialect of RULE_DATABASES) {
   describe(`set-up on ${dialect}`, () => {
-    test('the link makes root with its quota as a ledger line, once, and no session', () =>
+    test('the link creates root with its quota as a ledger line, once, and no session', () =>
       withStore(dialect, async (store) => {
         const auth = openAuth(store);
         expect(await auth.setup.needed()).toBe(true);
@@ -69,7 +69,7 @@ for (const dialect of RULE_DATABASES) {
         await auth.setup.complete({ token: newer, ...root });
       }));
 
-    test('a refused name or password leaves the link open', () =>
+    test('a refused name or password keeps the link valid', () =>
       withStore(dialect, async (store) => {
         const auth = openAuth(store);
         const token = await openLink(auth);
@@ -92,7 +92,7 @@ for (const dialect of RULE_DATABASES) {
       }));
 
     test(
-      'fifty set-ups at once on two nodes and from the command line: one root',
+      'fifty concurrent set-ups on two nodes and the command line create one root',
       () =>
         withStore(dialect, async (store) => {
           const nodes = [openAuth(store), openAuth(store)];
@@ -115,7 +115,7 @@ for (const dialect of RULE_DATABASES) {
       120_000,
     );
 
-    test('a set-up that fails half-way leaves nothing behind', () =>
+    test('a set-up that fails half-way stores nothing', () =>
       withStore(dialect, async (store) => {
         const failing = overriding(store, {
           transaction: (work) =>

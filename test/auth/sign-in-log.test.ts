@@ -95,7 +95,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples).toEqual(['password success', 'password logout']);
   });
 
-  test('a failure names the account; a name without one has a digest alone, the same for each spelling', async () => {
+  test('a failure names the account; an unknown name is recorded as a digest, the same for each spelling', async () => {
     const user = await addUser(store);
     await guess(user.username.toUpperCase());
     await guess('A password typed as a name');
@@ -113,7 +113,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples).toEqual(Array(3).fill('password invalid_credentials'));
   });
 
-  test('a lock has one row, however often somebody goes on', async () => {
+  test('a block has one row, however many attempts follow', async () => {
     const user = await addUser(store);
     const origin = elsewhere();
     for (let i = 0; i < 12; i += 1) await guess(user.username, origin);
@@ -121,7 +121,7 @@ describe('sign-ins in the audit log', () => {
     expect(actions).toEqual([...Array(5).fill('auth.login_failed'), 'auth.locked']);
   });
 
-  test('a flood of failures: twenty rows for an account, then one for each doubling, with the number', async () => {
+  test('flood of failures: twenty rows per account, then one per doubling with the count', async () => {
     const user = await addUser(store);
     for (let i = 0; i < 90; i += 1) await guess(user.username);
     const found = await rows();
@@ -132,7 +132,7 @@ describe('sign-ins in the audit log', () => {
     expect((await rows()).at(-1)?.action).toBe('auth.login');
   });
 
-  test('locks at names without an account: one row for an address, and 500 an hour', async () => {
+  test('blocks of unknown names: one row per address, and 500 an hour', async () => {
     const user = await addUser(store);
     const signIns = recorder();
     const lock = (login: string, origin = elsewhere()) =>
@@ -150,7 +150,7 @@ describe('sign-ins in the audit log', () => {
     expect((await rows()).filter(({ userId }) => userId === user.id)).toHaveLength(2);
   });
 
-  test('a second factor: its wrong codes once each, the step before it not, and its success', async () => {
+  test('second factor: wrong codes once each and the success are recorded, the first step is not', async () => {
     const { user, app } = await addProtectedUser(auth, store, clock);
     const before = (await rows()).length;
     const flowToken = await firstStep(auth, user);
@@ -165,7 +165,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples.slice(-3)).toEqual(['password second_factor_due', '2fa code_invalid', '2fa success']);
   });
 
-  test('a wrong password that was to confirm something inside a session', async () => {
+  test('a wrong password in a confirmation inside a session', async () => {
     const user = await addUser(store);
     const signedIn = await signIn(auth, user);
     const principal = await auth.authenticatePanel(bearer(signedIn));
@@ -178,7 +178,7 @@ describe('sign-ins in the audit log', () => {
     });
   });
 
-  test('a stolen refresh token that comes back ends the session and is told', async () => {
+  test('a reused stolen refresh token ends the session and is recorded', async () => {
     const user = await addUser(store);
     const signedIn = await signIn(auth, user);
     await refreshWith(auth, signedIn.refreshToken);
@@ -189,7 +189,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples.at(-1)).toBe('password refresh_reuse');
   });
 
-  test('what is no try of anybody has no row', async () => {
+  test('requests that are no sign-in attempt have no row', async () => {
     const origin = elsewhere();
     await refusal(auth.passwords.logIn({ username: ' ', password: 'x', origin }), 'auth.validation_failed');
     await refusal(auth.twoFactor.finishLogin({ flowToken: 'old', code: '123456', origin }), 'auth.flow_invalid');
@@ -197,7 +197,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples).toEqual(['2fa flow_invalid']);
   });
 
-  test('an address that decides otherwise than it looks stands beside it', async () => {
+  test('the deciding address is recorded beside a different shown one', async () => {
     const user = await addUser(store);
     await signIn(auth, user, { ...originOf('8.8.8.8'), decidingIp: originOf('192.168.1.5').decidingIp });
     expect((await rows())[0]).toMatchObject({ ip: '8.8.8.8', detail: { limited_as: '192.168.1.5' } });

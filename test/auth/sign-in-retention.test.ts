@@ -6,7 +6,7 @@ import { openTestStore } from './harness.ts';
 
 const DAY = 86_400;
 
-test('the clean-up removes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and with 0 nothing', async () => {
+test('the clean-up deletes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and with 0 nothing', async () => {
   const { store, stop } = await openTestStore('sqlite');
   try {
     const clock = { ...systemClock, unix: () => 100 * DAY };

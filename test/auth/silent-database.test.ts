@@ -52,7 +52,7 @@ afterAll(async () => {
   await proxy.stop();
 });
 
-test('a database that takes requests and never answers: sign-ins and transactions fail as unavailable, and go on once it answers', async () => {
+test('a database that accepts requests and never answers: sign-ins and transactions fail as unavailable and recover', async () => {
   const auth = openAuth(store);
   const user = await addUser(store);
   const { refreshToken } = await signIn(auth, user);
@@ -74,7 +74,7 @@ test('a database that takes requests and never answers: sign-ins and transaction
   expect((await auth.sessions.refresh({ refreshToken, expectedSid: undefined, origin: ORIGIN })).kind).toBe('session');
 }, 60_000);
 
-test('a node that falls silent in the middle of a transaction does not keep its user from the other nodes', async () => {
+test('a node that goes silent within a transaction does not lock its user out of other nodes', async () => {
   const user = await addUser(direct);
   const node = await open(throughProxy, systemClock);
   const held = proxy.held();
@@ -94,7 +94,7 @@ test('a node that falls silent in the middle of a transaction does not keep its 
   proxy.mode = 'pass';
 }, 60_000);
 
-test('rows that somebody holds for long: a sign-in is unavailable, not a fault, and goes on when they are free', async () => {
+test('rows locked for long: a sign-in is unavailable, not an error, and works once they are free', async () => {
   const user = await addUser(direct);
   const admin = new SQL({ url: directUrl, max: 1 });
   const held = Promise.withResolvers<void>();

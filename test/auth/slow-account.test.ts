@@ -24,7 +24,7 @@ function createSleeper() {
   return { clock, slept, options, letGo: () => held.splice(0).map((resolve) => resolve()) };
 }
 
-describe('an account that many addresses guess at', () => {
+describe('guessing one account from many addresses', () => {
   let opened: Awaited<ReturnType<typeof openTestStore>>;
   let store: Store;
   let auth: Auth;
@@ -50,19 +50,19 @@ describe('an account that many addresses guess at', () => {
   const guess = (username: string, password = 'not the password') =>
     refusal(auth.passwords.logIn({ username, password, origin: elsewhere() }), 'auth.invalid_credentials');
 
-  test('a botnet: after 20 failures from anywhere answers wait a second, then two, up to eight', async () => {
+  test('a botnet: after 20 failures from all addresses answers wait one second, then two, up to eight', async () => {
     for (let i = 0; i < 30; i += 1) await guess(user.username);
     expect(slept).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 8, 8]);
   });
 
-  test('the owner is slowed down elsewhere, and never locked out', async () => {
+  test('the owner is delayed on other devices, and never locked out', async () => {
     for (let i = 0; i < 40; i += 1) await guess(user.username);
     slept.length = 0;
     await signIn(auth, user, elsewhere());
     expect(slept).toEqual([8]);
   });
 
-  test('enumeration: an account that does not exist is slowed down alike', async () => {
+  test('enumeration: an unknown account is delayed alike', async () => {
     for (let i = 0; i < 23; i += 1) await guess('nobody of this name');
     expect(slept).toEqual([1, 2, 3]);
   });
@@ -72,7 +72,7 @@ describe('an account that many addresses guess at', () => {
     expect(slept).toEqual([]);
   });
 
-  test('malicious slow-down: a browser with a live session of the account does not wait, even at a held address', async () => {
+  test('malicious slow-down: a browser with a live session of the account does not wait, even from a blocked address', async () => {
     const origin = elsewhere();
     const { refreshToken } = await signIn(auth, user, origin);
     for (let i = 0; i < 30; i += 1) await guess(user.username);
@@ -87,7 +87,7 @@ describe('an account that many addresses guess at', () => {
     expect((await refreshWith(auth, refreshToken)).kind).toBe('session');
   });
 
-  test('what a browser without the account’s own session carries spares it nothing', async () => {
+  test('cookies other than the account’s own session spare no delay', async () => {
     const other = await signIn(auth, await addUser(store), elsewhere());
     const own = await signIn(auth, user, elsewhere());
     const ended = await signIn(auth, user, elsewhere());
@@ -109,7 +109,7 @@ describe('an account that many addresses guess at', () => {
     }
   });
 
-  test('a browser with a session has five wrong passwords, like an address', async () => {
+  test('a browser with a session has five wrong passwords of its own, like an address', async () => {
     const origin = elsewhere();
     const { refreshToken } = await signIn(auth, user, origin);
     const wrong = () =>
@@ -124,8 +124,8 @@ describe('an account that many addresses guess at', () => {
   });
 });
 
-describe('answers that wait', () => {
-  test('are at most 64 on a node, and 4 of one address; the next is refused at once', async () => {
+describe('delayed answers', () => {
+  test('are limited to 64 on a node and 4 per address; the next is refused at once', async () => {
     const { clock, options, letGo } = createSleeper();
     options.hold = true;
     const { delay } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
@@ -140,7 +140,7 @@ describe('answers that wait', () => {
     await next;
   });
 
-  test('an attempt that meets trouble is no failure', async () => {
+  test('an attempt that ends with an error is no failure', async () => {
     const { clock } = createSleeper();
     const { count } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
     const broken = () => Promise.reject(new Error('the store is away'));

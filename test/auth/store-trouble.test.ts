@@ -38,7 +38,7 @@ type Trouble = {
   [R in 'users' | 'sessions' | 'apiKeys' | 'options']?: Partial<Record<keyof Repositories[R], typeof away>>;
 };
 
-describe('trouble with the database is 503 and never a verdict', () => {
+describe('database errors answer 503, never a refusal', () => {
   let store: Store;
   let stop: () => Promise<void>;
   let user: UserRecord;
@@ -68,7 +68,7 @@ describe('trouble with the database is 503 and never a verdict', () => {
     });
   }
 
-  test('refresh: a reuse that cannot be written down is not answered as one', async () => {
+  test('refresh: a reuse that cannot be stored is not answered as one', async () => {
     const auth = openAuth(store);
     const { refreshToken, bundle } = await signIn(auth, user);
     await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
@@ -95,7 +95,7 @@ describe('trouble with the database is 503 and never a verdict', () => {
     { sessions: { countIssued: away } },
     { sessions: { insert: away } },
   ] satisfies Trouble[]) {
-    test(`login, ${nameOf(trouble)}: no session is issued, and it counts as no guess`, async () => {
+    test(`login, ${nameOf(trouble)}: no session is issued, and it does not count as a guess`, async () => {
       const before = await store.sessions.countIssued(user.id, 0);
       const node = openAuth(withTrouble(store, trouble));
       for (let i = 0; i < 6; i += 1) await unavailable(signIn(node, user));
@@ -115,7 +115,7 @@ describe('trouble with the database is 503 and never a verdict', () => {
     await unavailable(node.authenticateApiKey(`sk-${randomAlnum(48)}`));
   });
 
-  test('password change: nothing of it stays', async () => {
+  test('password change: it is rolled back', async () => {
     const auth = openAuth(store);
     const signedIn = await signIn(auth, user);
     const principal = await auth.authenticatePanel(bearer(signedIn));
@@ -146,7 +146,7 @@ const nameOf = (trouble: Trouble): string =>
     .map(([room, methods]) => `${room}.${Object.keys(methods).join()}`)
     .join();
 
-describe('trouble with the database beside a cache that works', () => {
+describe('database errors with a working cache', () => {
   let nodes: TwoNodes;
   let user: UserRecord;
   beforeAll(async () => {
@@ -164,7 +164,7 @@ describe('trouble with the database beside a cache that works', () => {
     return signedIn;
   };
 
-  test('an end that cannot be written is none: the nodes ask the database, and the session lives', async () => {
+  test('an end that cannot be stored ends nothing: nodes read the database, and the session lives', async () => {
     const [own, other] = [await signInSeen(), await signInSeen()];
     const node = troubled({ sessions: { revoke: away, revokeAll: away } });
     const principal = await node.authenticatePanel(bearer(own));
@@ -185,14 +185,14 @@ describe('trouble with the database beside a cache that works', () => {
     await refreshWith(nodes.b.auth, refreshToken);
   });
 
-  test('what is remembered of a session replaces no look at its user', async () => {
+  test('a cached session does not replace reading its user', async () => {
     const signedIn = await signInSeen();
     const node = troubled({ users: { byId: away } });
     await refusal(node.authenticatePanel(bearer(signedIn)), 'auth.unavailable');
     await nodes.a.auth.authenticatePanel(bearer(signedIn));
   });
 
-  test('a session that is remembered is checked without its row', async () => {
+  test('a cached session is checked without its row', async () => {
     const signedIn = await signInSeen();
     await troubled({ sessions: { bySid: away } }).authenticatePanel(bearer(signedIn));
   });

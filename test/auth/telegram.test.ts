@@ -77,7 +77,7 @@ for (const dialect of RULE_DATABASES) {
         await expectSignInRow(store, user, 'telegram');
       });
 
-      test('asks for the second factor where there is one, and the assertion is used then', async () => {
+      test('asks for the second factor if there is one, and uses up the assertion', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const id = newId();
         await store.identities.claim({ provider: 'telegram', subject: id, userId: user.id, createdAt: 1 });
@@ -142,7 +142,7 @@ for (const dialect of RULE_DATABASES) {
         expect(refused.message).toBe('The Telegram login was not accepted. Begin again.');
       });
 
-      test.each([-300, 120])('an assertion of %d seconds is taken', async (shift) => {
+      test.each([-300, 120])('an assertion that is %d seconds old is accepted', async (shift) => {
         const { id } = await bound();
         expect((await logIn(widget(id, shift))).kind).toBe('session');
       });
@@ -161,7 +161,7 @@ for (const dialect of RULE_DATABASES) {
         await bind(token, widget(id, -1));
       });
 
-      test('assertion replay: of 50 presentations at once one signs in', async () => {
+      test('assertion replay: 50 concurrent presentations: one signs in', async () => {
         const { user, id } = await bound();
         const query = widget(id);
         const all = await Promise.allSettled(Array.from({ length: 50 }, () => logIn(query)));
@@ -171,7 +171,7 @@ for (const dialect of RULE_DATABASES) {
         expect([...codes]).toEqual(['auth.assertion_replayed']);
       });
 
-      test('a limit of sessions leaves the assertion unused', async () => {
+      test('a session limit keeps the assertion unused', async () => {
         const { user, id } = await bound();
         const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 1 } });
         const signedIn = await signIn(strict, user);
@@ -181,7 +181,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await strict.telegram.logIn({ query, origin: ORIGIN })).kind).toBe('session');
       });
 
-      test('a disabled user is refused, like one who is deleted; the assertion stays unused', async () => {
+      test('a disabled or deleted user is refused; the assertion stays unused', async () => {
         const { user, id } = await bound();
         const query = widget(id);
         await store.users.administer(user.id, { status: 2 }, user.authVersion);
@@ -194,7 +194,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('binding', () => {
-      test('gives the identity to the user of the flow, and tells who that was', async () => {
+      test('binds the identity to the user of the flow, and returns who that was', async () => {
         const { user, principal, signedIn } = await enter();
         const ticket = await auth.telegram.binding.begin(principal);
         expect(ticket.expires_at).toBe(clock.unix() + 300);
@@ -207,7 +207,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(widget(id, -1))).kind).toBe('session');
       });
 
-      test('a forged assertion is refused before the flow is looked at', async () => {
+      test('a forged assertion is refused before the flow is read', async () => {
         const { principal } = await enter();
         const token = await begin(principal);
         const forged = signWidget({ id: newId() }, clock.unix(), { botToken: '1:another' });
@@ -216,7 +216,7 @@ for (const dialect of RULE_DATABASES) {
         await bind(token, widget(newId()));
       });
 
-      test('flow replay: a flow binds once; of 50 returns at once one', async () => {
+      test('flow replay: a flow binds once, also for 50 concurrent returns', async () => {
         const { user, principal } = await enter();
         const token = await begin(principal);
         const ids = Array.from({ length: 50 }, newId);
@@ -226,7 +226,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(bind(token, widget(newId())), 'auth.flow_invalid');
       });
 
-      test('flow confusion: flows of other purposes, expired and made-up ones bind nothing', async () => {
+      test('flow confusion: flows of other purposes, expired and invented ones bind nothing', async () => {
         const { principal, user } = await enter();
         const passkey = await auth.passkeys.registration.begin(principal, undefined);
         const id = newId();
@@ -239,13 +239,13 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.identities.list(user.id)).toEqual([]);
       });
 
-      test('a flow of binding finishes no second factor', async () => {
+      test('a binding flow does not complete a second factor', async () => {
         const { principal } = await enter();
         const flowToken = await begin(principal);
         await refusal(auth.twoFactor.finishLogin({ flowToken, code: '123456', origin: ORIGIN }), 'auth.flow_invalid');
       });
 
-      test('identity theft: what belongs to somebody else stays his, and the flow can be used for another', async () => {
+      test("identity theft: another user's identity stays theirs, and the flow can bind another one", async () => {
         const theirs = await bound();
         const { principal } = await enter();
         const token = await begin(principal);
@@ -257,7 +257,7 @@ for (const dialect of RULE_DATABASES) {
         await bind(token, widget(newId()));
       });
 
-      test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
+      test('identity theft: 50 users bind one identity at once: one owns it', async () => {
         const tokens: string[] = [];
         for (let i = 0; i < 50; i += 1) tokens.push(await begin(await enterQuickly(store, clock)));
         const id = newId();
@@ -268,7 +268,7 @@ for (const dialect of RULE_DATABASES) {
         expect([...codes]).toEqual(['auth.identity_taken']);
       });
 
-      test('who has one already begins no other, and ends none that was begun before', async () => {
+      test('a user who has one can neither begin nor complete another binding', async () => {
         const { principal } = await enter();
         const [first, second] = [await begin(principal), await begin(principal)];
         const id = newId();
@@ -279,13 +279,13 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.identities.list(principal.user.id)).toMatchObject([{ subject: id }]);
       });
 
-      test('a personal access token begins nothing', async () => {
+      test('a personal access token cannot begin a binding', async () => {
         const { principal } = await enter();
         const pat = { kind: 'pat', user: principal.user } as const;
         await refusal(auth.telegram.binding.begin(pat), 'auth.session_required');
       });
 
-      describe('session fixation: the session in which it began is looked at again', () => {
+      describe('session fixation: the session that began it is checked again', () => {
         test.each<[string, string, (who: Awaited<ReturnType<typeof enter>>) => Promise<unknown>]>([
           [
             'ended',
@@ -330,7 +330,7 @@ for (const dialect of RULE_DATABASES) {
           await bind(token, widget(newId()));
         });
 
-        test('another session of the same user goes on and changes nothing', async () => {
+        test('another session of the same user does not matter', async () => {
           const { user, principal, signedIn } = await enter();
           await signIn(auth, user);
           const token = await begin(principal);
@@ -340,7 +340,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('off or not set up: nothing of it works, also what was begun before', async () => {
+    test('while off or not set up nothing works, not even flows begun before', async () => {
       const { id } = await bound();
       const { principal } = await enter();
       const token = await begin(principal);

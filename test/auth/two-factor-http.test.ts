@@ -70,7 +70,7 @@ describe('a gateway', () => {
     return rows.map(({ action }: { action: string }) => action);
   };
 
-  test('a dialog learns beforehand whether a scope needs a proof, and how it is made', async () => {
+  test('a dialog learns in advance whether a scope requires a proof, and which methods count', async () => {
     const ask = (scope: string, caller: Call) => call('GET', `/api/verify?scope=${scope}`, caller);
     expect((await ask('channel.key.read', { token })).json.data).toEqual({ needed: true, methods: ['password'] });
     expect((await ask('account.email', { token })).json.data).toEqual({ needed: true, methods: ['password'] });
@@ -117,7 +117,7 @@ describe('a gateway', () => {
     const keyOf = (id: number, call_: Call) => call('POST', `/api/channel/${id}/key`, call_);
     const move = (call_: Call) => call('PUT', `/api/channel/${channelId}`, call_);
 
-    test('is shown to root with a proof, and the trail says so', async () => {
+    test('is shown to root with a proof, and the audit log says so', async () => {
       const proof = (await passwordProof()).json.data.proof_token;
       expect(verdict(await keyOf(channelId, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
       expect(verdict(await keyOf(channelId, { token, proof: token }))).toEqual([403, 'SECURITY_PROOF_INVALID']);
@@ -145,7 +145,7 @@ describe('a gateway', () => {
       }
     });
 
-    test('key theft by address: only the key or root’s proof moves a channel', async () => {
+    test("key theft by address: only the key or root’s proof changes a channel's address", async () => {
       const proof = (await passwordProof()).json.data.proof_token;
       const body = { base_url: 'https://elsewhere.example' };
       const otherScope = (await passwordProof('passkey.delete')).json.data.proof_token;
@@ -257,7 +257,7 @@ describe('a gateway', () => {
   });
 });
 
-test('code guessing: the sixth try is told to wait, also with the right code', async () => {
+test('code guessing: the sixth attempt has to wait, even with the right code', async () => {
   const gateway = await startTaskgate();
   try {
     const call = callerOf(gateway);
@@ -281,7 +281,7 @@ test('code guessing: the sixth try is told to wait, also with the right code', a
   }
 }, 60_000);
 
-test('a channel’s key that no secret opens any more is refused by name', async () => {
+test('a channel’s key that no secret decrypts is refused with its own code', async () => {
   const dataDir = temporaryFolder();
   const first = await startTaskgate({ CRYPTO_SECRET: 'the first crypto secret of this test' }, dataDir);
   await setUp(first);

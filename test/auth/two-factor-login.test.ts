@@ -70,7 +70,7 @@ for (const dialect of RULE_DATABASES) {
     };
 
     describe('a right code', () => {
-      test('gives the unified result with the method 2fa, and a session that refreshes', async () => {
+      test('returns the common result with the method 2fa, and a session that can refresh', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const first = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
         if (first.kind !== 'require_2fa') throw new Error('no second factor was asked');
@@ -103,7 +103,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(signInWith(user, code), 'auth.code_invalid');
       });
 
-      test('of another user is wrong here', async () => {
+      test('of another user is wrong', async () => {
         const mine = await addProtectedUser(auth, store, clock);
         const other = await addProtectedUser(auth, store, clock);
         await refusal(signInWith(mine.user, other.backupCodes[0] ?? ''), 'auth.code_invalid');
@@ -112,7 +112,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('a wrong code', () => {
-      test('leaves the flow alone, until it expires', async () => {
+      test('keeps the flow valid until it expires', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const error = await refusal(finish(flow, wrongCode(app)), 'auth.code_invalid');
@@ -127,7 +127,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test.each(['', ' ', '12345', '1234567', 'ABCD-EFG', 'ABCD-EFGHI', 'ABCD-EFG!', '123456\0', 'ＡＢＣＤＥＦＧＨ'])(
-        'of the form %j is no guess',
+        'of the form %j does not count as a guess',
         async (code) => {
           const { user } = await addProtectedUser(auth, store, clock);
           const flow = await firstStep(auth, user);
@@ -138,7 +138,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('the flow', () => {
-      test('dies when it is used', async () => {
+      test('is invalid once used', async () => {
         const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         await finish(flow, app.code());
@@ -146,7 +146,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.twoFactor.countBackupCodes(user.id)).toBe(10);
       });
 
-      test('credential confusion: nothing else passes for its token, and nobody’s attempts are counted', async () => {
+      test('credential confusion: nothing else is accepted as its token, and no attempts are counted', async () => {
         const { user, app, signedIn } = await addProtectedUser(auth, store, clock);
         const { access_token } = signedIn.bundle;
         const others = [
@@ -164,7 +164,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await failuresOf(user)).toBe(0);
       });
 
-      test('a changed user: disabled, deleted or of another auth version, no code is looked at', async () => {
+      test('a disabled, deleted or changed user: no code is checked', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const changed = [{ ...user, status: 2 as const }, undefined, { ...user, authVersion: user.authVersion + 1 }];
@@ -177,7 +177,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(flow, app.code())).kind).toBe('session');
       });
 
-      test('a password that moves between code and session: no session, and both stay unused', async () => {
+      test('a password changed between code and session: no session, and both stay unused', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const racing = overriding(store, {
@@ -193,7 +193,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('a limit of issuance', () => {
+    describe('a session issuance limit', () => {
       test.each([
         ['active sessions', { activeSessionLimit: 1 }, 'auth.session_limit'],
         ['sessions in the window', { sessionIssuanceLimit: 1 }, 'auth.session_issuance_limit'],
@@ -211,7 +211,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('code replay', () => {
-      test('a code that signed in confirms nothing, disables nothing and signs nobody in again', async () => {
+      test('a code used to sign in cannot confirm, disable or sign in again', async () => {
         const { user, principal, app } = await addProtectedUser(auth, store, clock);
         const code = app.code();
         await signInWith(user, code);
@@ -223,7 +223,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.twoFactor.status(principal)).toMatchObject({ enabled: true, locked: false });
       });
 
-      test('a code that confirmed or enabled signs nobody in', async () => {
+      test('a code used to confirm or enable cannot sign in', async () => {
         const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         // Enabled with the code of the step before.
         await refusal(signInWith(user, app.code(-1)), 'auth.code_invalid');
@@ -233,7 +233,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('of an earlier step: once a later code was used, the ones before it are gone', async () => {
+      test('once a later code was used, earlier ones are refused', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         expect((await signInWith(user, app.code(1))).kind).toBe('session');
         await refusal(signInWith(user, app.code()), 'auth.code_invalid');
@@ -241,7 +241,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await signInWith(user, app.code())).kind).toBe('session');
       });
 
-      test('of 50 uses of one app code at once, over two nodes, one wins', async () => {
+      test('50 concurrent uses of one authenticator code on two nodes: one succeeds', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flows = await manyFlows(user, 50);
         const nodes = [openAuth(store, { clock }), openAuth(store, { clock })];
@@ -252,7 +252,7 @@ for (const dialect of RULE_DATABASES) {
         expect(Object.keys(counts).sort()).toEqual(['auth.code_invalid', 'auth.code_locked', 'session']);
       }, 60_000);
 
-      test('of 50 uses of one backup code at once, over two nodes, one wins', async () => {
+      test('50 concurrent uses of one backup code on two nodes: one succeeds', async () => {
         const { user, backupCodes } = await addProtectedUser(auth, store, clock);
         const flows = await manyFlows(user, 50);
         const nodes = [openAuth(store, { clock }), openAuth(store, { clock })];
@@ -263,7 +263,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.twoFactor.countBackupCodes(user.id)).toBe(9);
       }, 60_000);
 
-      test('of 50 uses of one flow at once, with different right codes, one wins and one code is used', async () => {
+      test('50 concurrent uses of one flow with different right codes: one succeeds and one code is used', async () => {
         const { user, backupCodes } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const from = origins();
@@ -277,7 +277,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('code guessing', () => {
-      test('the fifth failure locks for 300 seconds, from every address, right codes too', async () => {
+      test('the fifth failure blocks codes for 300 seconds from every address, right ones too', async () => {
         const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const from = origins();
@@ -295,7 +295,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.twoFactor.byUser(user.id)).toMatchObject({ failures: 0, lockedUntil: 0 });
       });
 
-      test('after a lock every single failure locks again, until a right code', async () => {
+      test('after a block every single failure blocks again, until a right code', async () => {
         const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const from = origins();
         const flow = await firstStep(auth, user);
@@ -313,7 +313,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(free, app.code(), from())).kind).toBe('session');
       });
 
-      test('one count for login, confirmation, disabling and new backup codes', async () => {
+      test('login, confirmation, disabling and new backup codes share one count', async () => {
         const { user, principal, app } = await addProtectedUser(auth, store, clock);
         const from = origins();
         const wrong = (nth: number) => ({ code: wrongCode(app, nth), origin: from() });
@@ -330,7 +330,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.twoFactor.replaceBackupCodes(principal, wrong(3)), 'auth.code_locked');
       });
 
-      test('an address that has used up its guesses waits longer than the lock; others do not', async () => {
+      test('an address that has used up its guesses waits longer than the block; others do not', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         for (let i = 0; i < 5; i += 1) await refusal(finish(flow, wrongCode(app, i)), 'auth.code_invalid');
@@ -341,7 +341,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(later, app.code(), originOf('198.51.100.9'))).kind).toBe('session');
       });
 
-      test('of 50 wrong codes at once, from 50 addresses and over two nodes, five are looked at', async () => {
+      test('50 concurrent wrong codes from 50 addresses on two nodes: five are checked', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const nodes = [openAuth(store, { clock }), openAuth(store, { clock })];
         const flow = await firstStep(auth, user);
@@ -353,7 +353,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(finish(flow, app.code(), from()), 'auth.code_locked');
       });
 
-      test('where two-factor is off nothing can be guessed', async () => {
+      test('with two-factor off there is nothing to guess', async () => {
         const user = await addUser(store);
         const login = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
         if (login.kind !== 'session') throw new Error('no session');
@@ -366,7 +366,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('nothing of a login’s second step is written down in clear', async () => {
+    test('nothing of a login’s second step is stored in clear text', async () => {
       const lines: string[] = [];
       const write = (fields: object, message: string) => void lines.push(JSON.stringify(fields) + message);
       const logger = { debug: write, info: write, warn: write, error: write, child: () => logger };

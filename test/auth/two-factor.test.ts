@@ -17,7 +17,7 @@ import { addUser, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from '.
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-test('the codes of the test’s own app are those of RFC 6238', () => {
+test('the test’s authenticator generates the codes of RFC 6238', () => {
   // Appendix B, SHA-1, the last six digits.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
   expect([59, 1_111_111_109, 20_000_000_000].map((time) => codeOf(secret, Math.floor(time / 30)))).toEqual([
@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       auth.twoFactor.finishLogin({ flowToken, code, origin });
 
     describe('set-up', () => {
-      test('gives a secret of 160 bits, its address for the app, and ten backup codes', async () => {
+      test('returns a secret of 160 bits, its otpauth URL, and ten backup codes', async () => {
         const { user, principal } = await signedInUser();
         const setup = await auth.twoFactor.setUp(principal);
         expect(setup.secret).toMatch(/^[A-Z2-7]{32}$/);
@@ -83,7 +83,7 @@ for (const dialect of RULE_DATABASES) {
         );
       });
 
-      test('a new one takes the place of one that was not confirmed, backup codes too', async () => {
+      test('a new set-up replaces an unconfirmed one, backup codes too', async () => {
         const { principal, user } = await signedInUser();
         const first = await auth.twoFactor.setUp(principal);
         const second = await auth.twoFactor.setUp(principal);
@@ -94,7 +94,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(flow, second.backup_codes[0] ?? '')).kind).toBe('session');
       });
 
-      test('is refused while enabled, and leaves the secret and the codes alone', async () => {
+      test('is refused while enabled, and keeps secret and codes', async () => {
         const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const error = await refusal(auth.twoFactor.setUp(principal), 'auth.two_factor_enabled');
         expect(error.kind).toBe('conflict');
@@ -103,7 +103,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(await firstStep(auth, user), backupCodes[9] ?? '')).kind).toBe('session');
       });
 
-      test('nothing of it is readable in the database', async () => {
+      test('its secrets are not readable in the database', async () => {
         const { user, principal } = await signedInUser();
         const setup = await auth.twoFactor.setUp(principal);
         const factor = await store.twoFactor.byUser(user.id);
@@ -113,7 +113,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('enabling', () => {
-      test('ends every other session, carries this one over with its refresh token, and is told in the account', async () => {
+      test('ends every other session, keeps this one with its refresh token, and is visible in the account', async () => {
         const user = await addUser(store);
         const other = await signIn(auth, user);
         const mine = await signIn(auth, user);
@@ -133,7 +133,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refreshWith(auth, mine.refreshToken)).bundle.session.sid).toBe(mine.bundle.session.sid);
       });
 
-      test.each([-1, 0, 1])('takes the code of the step %d from now', async (ahead) => {
+      test.each([-1, 0, 1])('accepts the code of step %d from now', async (ahead) => {
         const { principal } = await signedInUser();
         const { secret } = await auth.twoFactor.setUp(principal);
         expect((await auth.twoFactor.enable(principal, createApp(secret, clock).code(ahead))).token_type).toBe(
@@ -141,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
         );
       });
 
-      test('refuses what is further off, malformed, or a backup code, and counts none of it', async () => {
+      test('refuses codes further off, malformed ones and backup codes, and counts none of them', async () => {
         const { user, principal } = await signedInUser();
         const { secret, backup_codes } = await auth.twoFactor.setUp(principal);
         const app = createApp(secret, clock);
@@ -154,12 +154,12 @@ for (const dialect of RULE_DATABASES) {
         await auth.twoFactor.enable(principal, ` ${app.code().slice(0, 3)} ${app.code().slice(3)} `);
       });
 
-      test('without a set-up there is nothing to enable', async () => {
+      test('without a set-up it is refused', async () => {
         const { principal } = await signedInUser();
         await refusal(auth.twoFactor.enable(principal, '123456'), 'auth.two_factor_not_begun');
       });
 
-      test('of 20 confirmations at once one is the change', async () => {
+      test('20 concurrent confirmations: one makes the change', async () => {
         const { user, principal } = await signedInUser();
         const { secret } = await auth.twoFactor.setUp(principal);
         const code = createApp(secret, clock).code();
@@ -170,23 +170,20 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('disabling', () => {
-      test.each(['app', 'backup'])(
-        'with a code of the %s takes everything away and ends other sessions',
-        async (kind) => {
-          const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
-          const other = await finish(await firstStep(auth, user), backupCodes[5] ?? '');
-          const code = kind === 'app' ? app.code() : (backupCodes[0] ?? '');
-          const bundle = await auth.twoFactor.disable(principal, { code, origin: ORIGIN });
-          const now = await withToken(auth, bundle.access_token);
-          expect(await auth.twoFactor.status(now)).toEqual({ enabled: false, locked: false });
-          expect(await store.twoFactor.countBackupCodes(user.id)).toBe(0);
-          expect((await signIn(auth, now.user)).kind).toBe('session');
-          if (other.kind !== 'session') throw new Error('no session');
-          expect((await store.sessions.bySid(other.bundle.session.sid))?.revokedReason).toBe('twofa_disabled');
-        },
-      );
+      test.each(['app', 'backup'])('with a code of the %s removes everything and ends other sessions', async (kind) => {
+        const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
+        const other = await finish(await firstStep(auth, user), backupCodes[5] ?? '');
+        const code = kind === 'app' ? app.code() : (backupCodes[0] ?? '');
+        const bundle = await auth.twoFactor.disable(principal, { code, origin: ORIGIN });
+        const now = await withToken(auth, bundle.access_token);
+        expect(await auth.twoFactor.status(now)).toEqual({ enabled: false, locked: false });
+        expect(await store.twoFactor.countBackupCodes(user.id)).toBe(0);
+        expect((await signIn(auth, now.user)).kind).toBe('session');
+        if (other.kind !== 'session') throw new Error('no session');
+        expect((await store.sessions.bySid(other.bundle.session.sid))?.revokedReason).toBe('twofa_disabled');
+      });
 
-      test('with a wrong code nothing happens', async () => {
+      test('with a wrong code is refused', async () => {
         const { principal, app } = await addProtectedUser(auth, store, clock);
         for (const code of [wrongCode(app), 'AAAA-AAAA']) {
           await refusal(auth.twoFactor.disable(principal, { code, origin: ORIGIN }), 'auth.code_invalid');
@@ -194,7 +191,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.twoFactor.status(principal)).toMatchObject({ enabled: true });
       });
 
-      test('by two at once is one change', async () => {
+      test('by two requests at once is one change', async () => {
         const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const both = await Promise.allSettled([
           auth.twoFactor.disable(principal, { code: app.code(), origin: ORIGIN }),
@@ -222,7 +219,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await finish(flow, bundle.backup_codes[2] ?? '')).kind).toBe('session');
       });
 
-      test('a found backup code does not make new ones, and is not used up by trying', async () => {
+      test('a stolen backup code creates no new ones, and trying does not use it up', async () => {
         const { user, principal, backupCodes } = await addProtectedUser(auth, store, clock);
         const code = backupCodes[0] ?? '';
         await refusal(auth.twoFactor.replaceBackupCodes(principal, { code, origin: ORIGIN }), 'auth.code_invalid');
@@ -232,7 +229,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('a personal access token', () => {
-      test('may see the status and change nothing; no code is looked at', async () => {
+      test('can see the status and change nothing; no code is checked', async () => {
         const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const token = pat(principal);
         expect(await auth.twoFactor.status(token)).toMatchObject({ enabled: true });
@@ -252,7 +249,7 @@ for (const dialect of RULE_DATABASES) {
       const OLD = 'the first crypto secret of this test';
       const NEW = 'the second crypto secret of this test';
 
-      test('rotated with the former one named: apps and backup codes go on', async () => {
+      test('rotated with the former one set: authenticator and backup codes keep working', async () => {
         const before = withSecrets(OLD);
         const { user, app, backupCodes } = await addProtectedUser(before, store, clock);
         const after = withSecrets(NEW, 'one in between, long forgotten', OLD);
@@ -262,7 +259,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await after.twoFactor.finishLogin(byBackup)).kind).toBe('session');
       });
 
-      test('changed without: codes of the app are refused by name and lock nobody out, newer backup codes work', async () => {
+      test('replaced without it: authenticator codes are refused with their own error and lock nobody out, newer backup codes work', async () => {
         const before = withSecrets(OLD);
         const { user, principal, app } = await addProtectedUser(before, store, clock);
         // New codes made while both secrets were known: they belong to the newer one.
@@ -290,7 +287,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await signIn(after, user)).kind).toBe('session');
       });
 
-      test('changed without: a pending set-up is refused by name and can be begun anew', async () => {
+      test('replaced without it: a pending set-up is refused with its own error and can be restarted', async () => {
         const { user, principal } = await signedInUser();
         const { secret } = await auth.twoFactor.setUp(principal);
         const after = withSecrets(NEW);
@@ -301,7 +298,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('status shows a lock and what is left', async () => {
+    test('the status shows a block and the remaining codes', async () => {
       const { user, principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
       await finish(await firstStep(auth, user), backupCodes[0] ?? '');
       const from = origins();

@@ -89,7 +89,7 @@ for (const dialect of RULE_DATABASES) {
         return auth.wechat.qrCode();
       };
 
-      test('is fetched by the gateway, once in ten minutes, and is what its bytes are', async () => {
+      test('is fetched by the gateway once in ten minutes, with the type of its bytes', async () => {
         const before = server.pictures;
         const shown = await Promise.all([show('qr.png'), show('qr.png'), show('qr.png')]);
         expect(shown.map(({ mimeType }) => mimeType)).toEqual(['image/png', 'image/png', 'image/png']);
@@ -103,7 +103,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test.each(['page', 'vector.svg', 'moved', 'endless', 'missing'])(
-        'stored cross-site scripting and server-side request forgery: %s is no picture, and is not asked for again at once',
+        'stored cross-site scripting and server-side request forgery: %s is refused, and not fetched again at once',
         async (path) => {
           const before = server.pictures;
           await refusal(show(path), 'auth.provider_failed');
@@ -115,7 +115,7 @@ for (const dialect of RULE_DATABASES) {
         },
       );
 
-      test('there is none without an address, or while WeChat is off', async () => {
+      test('is absent without an address, or while WeChat is off', async () => {
         await refusal(auth.wechat.qrCode(), 'auth.method_disabled');
         settings.providers.wechat = undefined;
         await refusal(auth.wechat.qrCode(), 'auth.method_disabled');
@@ -134,14 +134,14 @@ for (const dialect of RULE_DATABASES) {
         await expectSignInRow(store, user, 'wechat');
       });
 
-      test('asks for the second factor where there is one', async () => {
+      test('asks for the second factor if there is one', async () => {
         const { user } = await addProtectedUser(auth, store, clock);
         const subject = newPerson();
         await store.identities.claim({ provider: 'wechat', subject, userId: user.id, createdAt: 1 });
         expect((await logIn(codeOf(subject))).kind).toBe('require_2fa');
       });
 
-      test('makes no account while registration is closed, and leaves the flow for another code', async () => {
+      test('creates no account while registration is closed, and keeps the flow for another code', async () => {
         const subject = newPerson();
         const flow = await beginLogin();
         await refusal(logIn(codeOf(subject), flow), 'auth.registration_disabled');
@@ -150,7 +150,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(codeOf(known.subject), flow)).kind).toBe('session');
       });
 
-      test('makes an account with what registration grants while it is open', async () => {
+      test('creates an account with the registration grant while registration is open', async () => {
         settings.registration.enabled = true;
         settings.registration.quotaForNewUser = 1234;
         const subject = newPerson();
@@ -167,7 +167,7 @@ for (const dialect of RULE_DATABASES) {
         expect(again.kind === 'session' && again.bundle.user.id).toBe(login.bundle.user.id);
       });
 
-      test('double registration: 20 first sign-ins of one person at once make one account', async () => {
+      test('double registration: 20 concurrent first sign-ins of one person create one account', async () => {
         settings.registration.enabled = true;
         const subject = newPerson();
         const code = codeOf(subject);
@@ -182,7 +182,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(logIn(codeOf(subject)), 'auth.user_disabled');
       });
 
-      test('login CSRF and flow confusion: without a flow of a login nothing is asked and nobody comes in', async () => {
+      test('login CSRF and flow confusion: without a login flow the server is not called and nobody signs in', async () => {
         const { subject } = await bound();
         const principal = await enter();
         const used = await beginLogin();
@@ -198,7 +198,7 @@ for (const dialect of RULE_DATABASES) {
         expect(server.asked).toEqual([]);
       });
 
-      test('flow replay: of 20 sign-ins with one flow one gets a session', async () => {
+      test('flow replay: 20 concurrent sign-ins with one flow: one gets a session', async () => {
         const { user, subject } = await bound();
         const [flow, code] = [await beginLogin(), codeOf(subject)];
         const all = await Promise.allSettled(Array.from({ length: 20 }, () => logIn(code, flow)));
@@ -206,7 +206,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await store.sessions.countActive(user.id, clock.unix())).toBe(1);
       });
 
-      test('a limit of sessions leaves the flow unused', async () => {
+      test('a session limit keeps the flow unused', async () => {
         const { user, subject } = await bound();
         const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 0 } });
         const flowToken = await beginLogin();
@@ -218,7 +218,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('codes', () => {
-      test('a wrong one, an empty answer, and what cannot be one are refused alike; the last is not sent on', async () => {
+      test('wrong codes, empty answers and malformed codes are refused alike; malformed ones are not forwarded', async () => {
         const flow = await beginLogin();
         server.codes.set('77', '');
         await refusal(logIn('000000', flow), 'auth.code_invalid');
@@ -230,7 +230,7 @@ for (const dialect of RULE_DATABASES) {
         expect(server.asked).toEqual([]);
       });
 
-      test('code guessing over many addresses: a flow dies of five wrong codes, and sixty a minute are all', async () => {
+      test('code guessing from many addresses: a flow ends after five wrong codes, and all together after sixty a minute', async () => {
         // A node of its own, whose minute begins here and does not end.
         const counters = createMemoryCounters();
         const windows = new Map<string, number>();
@@ -273,7 +273,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(code)).kind).toBe('session');
       });
 
-      test('code guessing: five wrong ones a flow, fifty an address, whatever the flow', async () => {
+      test('code guessing: five wrong codes per flow, fifty per address over all flows', async () => {
         const origin = originOf(dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2');
         const flow = await beginLogin();
         for (let i = 0; i < 5; i += 1) await refusal(logIn('999999', flow, origin), 'auth.code_invalid');
@@ -288,8 +288,8 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('a WeChat server in trouble', () => {
-      test.each(TROUBLE)('%s: the provider failed, and flow and code can be used later', async (mood) => {
+    describe('a failing WeChat server', () => {
+      test.each(TROUBLE)('%s: answers as a provider failure, and flow and code stay usable', async (mood) => {
         const { subject } = await bound();
         const [flow, code] = [await beginLogin(), codeOf(subject)];
         server.mood = mood;
@@ -302,7 +302,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(code, flow)).kind).toBe('session');
       });
 
-      test('one that hangs is given up after five seconds, and holds up no password', async () => {
+      test('one that hangs times out after five seconds and delays no password sign-in', async () => {
         const { subject } = await bound();
         const user = await addUser(store);
         const [flow, code] = [await beginLogin(), codeOf(subject)];
@@ -324,12 +324,12 @@ for (const dialect of RULE_DATABASES) {
         expect((await logIn(code, flow)).kind).toBe('session');
       });
 
-      test('one that is not there', async () => {
+      test('one that is unreachable', async () => {
         settings.providers.wechat = { serverAddress: 'http://127.0.0.1:9', serverToken: WECHAT_TOKEN, qrCodeUrl: '' };
         await refusal(logIn('123456'), 'auth.provider_failed');
       });
 
-      test('one that does not take the token', async () => {
+      test('one that refuses the token', async () => {
         settings.providers.wechat = { serverAddress: server.url, serverToken: 'another', qrCodeUrl: '' };
         await refusal(logIn('123456'), 'auth.provider_failed');
         expect(server.complaints).toEqual(['authorization']);
@@ -338,7 +338,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('binding', () => {
-      test('gives the identity to the user in whose session it began', async () => {
+      test('binds the identity to the user whose session began it', async () => {
         const principal = await enter();
         const subject = newPerson();
         const done = await bind(principal, await beginBinding(principal), codeOf(subject));
@@ -348,7 +348,7 @@ for (const dialect of RULE_DATABASES) {
         expect(login.kind === 'session' && login.bundle.user.id).toBe(principal.user.id);
       });
 
-      test('flow confusion: only the session that began it can use it, once, and no flow of a login', async () => {
+      test('flow confusion: only the session that began it can use it, once, and no login flow', async () => {
         const [mine, theirs] = [await enter(), await enter()];
         const flow = await beginBinding(mine);
         const code = codeOf(newPerson());
@@ -361,7 +361,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(bind(mine, flow, codeOf(newPerson())), 'auth.flow_invalid');
       });
 
-      test('identity theft: what belongs to somebody else stays his; the flow can be used for another', async () => {
+      test("identity theft: another user's identity stays theirs, and the flow can bind another one", async () => {
         const theirs = await bound();
         const principal = await enter();
         const flow = await beginBinding(principal);
@@ -371,7 +371,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.wechat.beginBinding(principal), 'auth.identity_taken');
       });
 
-      test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
+      test('identity theft: 50 users bind one identity at once: one owns it', async () => {
         const code = codeOf(newPerson());
         const flows = await Promise.all(
           Array.from({ length: 50 }, async () => {
@@ -385,7 +385,7 @@ for (const dialect of RULE_DATABASES) {
         expect([...codes]).toEqual(['auth.identity_taken']);
       });
 
-      test('session fixation: a session that ended while the server was asked binds nothing', async () => {
+      test('session fixation: a session that ended during the call binds nothing', async () => {
         const principal = await enter();
         const flow = await beginBinding(principal);
         await store.sessions.revoke(principal.sid, 'logout', clock.unix());
@@ -395,7 +395,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('off or not set up: nothing of it works, also what was begun before', async () => {
+    test('while off or not set up nothing works, not even flows begun before', async () => {
       const { subject } = await bound();
       const principal = await enter();
       const [login, binding] = [await beginLogin(), await beginBinding(principal)];
