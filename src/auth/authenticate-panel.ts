@@ -24,7 +24,8 @@ export async function authenticatePanel(ctx: AuthContext, authorization: string 
 
 /**
  * Authenticates where credentials are optional. A string that claims to be one of our JWTs must be
- * valid, and so must a known personal access token; anything else counts as anonymous (`undefined`).
+ * valid, and a known personal access token must belong to an enabled user. Anything else counts as
+ * anonymous (`undefined`).
  */
 export async function authenticateOptional(
   ctx: AuthContext,

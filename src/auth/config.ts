@@ -1,11 +1,11 @@
 import type { Result } from '../kernel/index.ts';
 import type { Repositories } from '../store/ports/index.ts';
 
-/** What an administrator sets while the gateway runs; asked anew at every use. */
+/** What administrators set while the gateway runs; read anew at every use. */
 export type AuthSettings = {
   /** Names the gateway in authenticator apps and passkey dialogs. */
   systemName: string;
-  /** Where people reach the panel, without a trailing slash; never taken from a request. */
+  /** The panel's public address without a trailing slash; never taken from a request. */
   serverAddress: string;
   passkeys: {
     enabled: boolean;
@@ -21,27 +21,25 @@ export type AuthSettings = {
     /** Empty: any authenticator. */
     attachment: '' | 'platform' | 'cross-platform';
   };
-  /** Whether people sign in with a password. */
+  /** Whether people can sign in with a password. */
   passwordLogin: boolean;
   registration: {
     /**
-     * Whether anybody can make an account, by whatever method. False as well while a mail check or
-     * a challenge is asked for that cannot take place as things are set.
+     * Whether people can create accounts, by any method. Also false while a mail check or a captcha
+     * is required that cannot work under the present settings.
      */
     enabled: boolean;
-    /** Whether one can be made with a password. */
+    /** Whether people can create one with a password. */
     byPassword: boolean;
-    /** Whether one needs an address that was confirmed by a mailed code. */
+    /** Whether a new account needs an address confirmed by a mailed code. */
     verifyEmail: boolean;
-    /**
-     * Quota of a new account, of the owner of its affiliate code, and of it for having come with
-     * one.
-     */
     quotaForNewUser: number;
+    /** For the owner of the affiliate code that a new account used. */
     quotaForInviter: number;
+    /** For a new account that used an affiliate code, in addition. */
     quotaForInvitee: number;
   };
-  /** Which addresses people may give. */
+  /** The rules for new mail addresses. */
   emails: {
     /** Domains in lower case; undefined: any. */
     domains: readonly string[] | undefined;
@@ -51,13 +49,12 @@ export type AuthSettings = {
   /** How mails are sent; undefined: not set up. */
   mail: MailSettings | undefined;
   /**
-   * Turnstile; undefined: nobody is asked; `unusable`: people shall be asked and cannot be, so that
-   * nobody passes.
+   * The Turnstile captcha. undefined: off; `unusable`: switched on, but its secret key cannot be
+   * read, so that nobody passes.
    */
   challenge: { siteKey: string; secretKey: string; verifyUrl: string } | 'unusable' | undefined;
   /**
-   * Each undefined unless it is switched on and everything that it needs is set. Addresses end
-   * without a slash.
+   * Each is undefined unless it is switched on and complete. Addresses have no trailing slash.
    */
   providers: {
     github: (ProviderClient & { baseUrl: string; apiUrl: string }) | undefined;
@@ -79,11 +76,11 @@ export type AuthSettings = {
 type ProviderClient = { clientId: string; clientSecret: string };
 
 type OidcSettings = ProviderClient & {
-  /** On the button. */
+  /** Shown on the button. */
   displayName: string;
   /** Address of the discovery document. */
   wellKnown: string;
-  /** Instead of what the discovery document says; empty: as it says. */
+  /** Replace those of the discovery document; empty: as in the document. */
   authorizationEndpoint: string;
   tokenEndpoint: string;
   userInfoEndpoint: string;
@@ -98,45 +95,40 @@ type MailSettings = {
   /** `gate@example.org` or `Our gate <gate@example.org>`. */
   from: string;
   /**
-   * `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without;
-   * `opportunistic`: taken where offered.
+   * `implicit`: TLS from the first byte; `starttls`: required; `opportunistic`: STARTTLS if the
+   * server offers it.
    */
   tls: 'implicit' | 'starttls' | 'opportunistic';
-  /** Takes any certificate. */
+  /** Accepts any certificate. */
   skipVerify: boolean;
-  /** AUTH LOGIN even where the server does not offer it. */
+  /** Uses AUTH LOGIN even if the server does not offer it. */
   forceAuthLogin: boolean;
 };
 
 /** Per user and window. */
 type ModelRequestNumbers = {
-  /** Requests, failures included; 0: any number. */
+  /** Requests, failures included; 0: unlimited. */
   total: number;
   /** Requests that succeeded; at least 1. */
   success: number;
 };
 
-/**
- * The same as it is stored at this moment: for a verdict that a copy from a moment ago could spoil.
- */
+/** The settings as stored, read in a transaction, for decisions that a stale copy could spoil. */
 export type SettingsIn = (tx: Repositories) => Promise<AuthSettings>;
 
-/**
- * What the auth room is told by the configuration. Durations are seconds unless a name says
- * otherwise.
- */
+/** The auth room's part of the configuration. Durations are seconds unless a name says otherwise. */
 export type AuthConfig = {
   /**
-   * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each gives its own keys per
-   * purpose; the first signs and digests, the others are only recognised.
+   * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each yields its own keys per
+   * purpose. The first signs and digests; the others only recognise.
    */
   sessionSecrets: readonly [string, ...string[]];
   /**
    * `CRYPTO_SECRET`, then the values of `CRYPTO_SECRET_PREVIOUS`: backup codes are digested under
-   * keys of theirs.
+   * keys derived from them.
    */
   cryptoSecrets: readonly [string, ...string[]];
-  /** Absolute life of a session in days (at most 30, as in new-api); no refresh extends it. */
+  /** Absolute lifetime of a session in days (at most 30, as in new-api); no refresh extends it. */
   refreshDays: number;
   /** `USER_SESSION_ACTIVE_LIMIT` */
   activeSessionLimit: number;
@@ -144,7 +136,7 @@ export type AuthConfig = {
   sessionIssuanceLimit: number;
   /** `USER_SESSION_ISSUANCE_WINDOW_SECONDS`, already clamped to the retention of revoked rows. */
   sessionIssuanceWindowSeconds: number;
-  /** `USER_SESSION_IDLE_TIMEOUT_MINUTES` in seconds; 0: sessions never end for want of use. */
+  /** `USER_SESSION_IDLE_TIMEOUT_MINUTES` in seconds; 0: no idle timeout. */
   sessionIdleSeconds: number;
   /** `CRITICAL_RATE_LIMIT` requests per `CRITICAL_RATE_LIMIT_DURATION` seconds and address. */
   criticalLimit: number;
@@ -156,8 +148,8 @@ export type AuthConfig = {
   apiLimit: number;
   apiLimitSeconds: number;
   /**
-   * Whether a receiver of notices may be called; otherwise the rule that its URL breaks, as a
-   * sentence. The tasks room's own judgement.
+   * Whether a webhook URL may be called. The error is the broken rule, as a sentence. The tasks
+   * room provides this check.
    */
   checkWebhookUrl: (url: string) => Result<URL, string>;
 };

@@ -1,8 +1,6 @@
 import { AppError, defineErrors, type Logger } from '../kernel/index.ts';
 
-/**
- * Everything the auth room may answer. Messages go to callers: they name no account and no secret.
- */
+/** The errors of the auth room. Messages go to callers, so they name no account and no secret. */
 export const authErrors = defineErrors('auth', {
   validation_failed: ['invalid', 'A field has a value that is not allowed.'],
 
@@ -90,7 +88,7 @@ export const authErrors = defineErrors('auth', {
   unavailable: ['unavailable', 'The service cannot check this right now. Try again shortly.'],
 });
 
-/** What is wrong with a Security Proof. */
+/** The errors of Security Proofs. */
 export const proofErrors = defineErrors('security_proof', {
   required: ['forbidden', 'Confirm that it is you: this needs a security proof in X-Security-Proof.'],
   expired: ['forbidden', 'The security proof has expired. Confirm again that it is you.'],
@@ -99,24 +97,24 @@ export const proofErrors = defineErrors('security_proof', {
   scope_mismatch: ['forbidden', 'The security proof was made for something else.'],
 });
 
-/** A field of the request is wrong. `rule` says in words what is allowed. */
+/** The error for an invalid field of the request. `rule` says in words what is allowed. */
 export const invalidField = (param: string, rule: string): AppError =>
   authErrors.validation_failed({ param, message: `${param}: ${rule}`, details: { field: param, rule } });
 
-/** Seconds until a client should try again after trouble with the store. */
+/** Clients should retry after this time when the store is unavailable. */
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Runs an operation and turns trouble with the store into `auth.unavailable`, which clears nothing:
- * nobody is ever logged out because a database was away. Where the database was lost while it was
- * saving, the message says that nobody knows what was saved. Every other rejection passes.
+ * Runs an operation and maps an unavailable store to `auth.unavailable`. That error clears no
+ * cookies: nobody is logged out because a database was down. If the connection was lost during a
+ * commit, the message says that the outcome is unknown. All other errors pass through.
  */
 export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();
   } catch (error) {
     if (!(error instanceof AppError) || error.kind !== 'unavailable') throw error;
-    logger.error({ err: error }, 'authentication could not reach its store');
+    logger.error({ err: error }, 'the store is unavailable; the request was answered with auth.unavailable');
     const unknown = error.code === 'store.outcome_unknown' ? { message: error.message } : {};
     throw authErrors.unavailable({ ...unknown, cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }

@@ -71,7 +71,7 @@ describe('the challenge', () => {
       settings = { ...settings, challenge: 'unusable' };
       for (const token of [server.solve(), undefined]) await refusal(attempt(token), 'auth.challenge_failed');
       expect(server.asked).toEqual([]);
-      expect(JSON.stringify(lines)).toContain('enter its secret key again');
+      expect(JSON.stringify(lines)).toContain('enter the key again');
     });
 
     test(`${what} is refused without, with an invented one, and with a replayed one`, async () => {

@@ -21,7 +21,7 @@ export type QuotaChanged = { user: AccountView; before: number; after: number; r
 /** One billion USD; sums stay far below the largest safe integer. */
 const BALANCE_MAX = 500_000 * 1_000_000_000;
 
-/** @throws `auth.validation_failed` for anything but a whole number from 0 to the largest balance. */
+/** @throws `auth.validation_failed` for anything but a whole number from 0 to `BALANCE_MAX`. */
 export function requireBalance(value: number, param: string): number {
   if (!Number.isSafeInteger(value) || value < 0 || value > BALANCE_MAX) {
     throw invalidField(param, `a whole number from 0 to ${BALANCE_MAX} is required.`);

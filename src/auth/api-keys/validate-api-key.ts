@@ -37,8 +37,8 @@ const QUOTA_MAX = 500_000 * 1_000_000_000;
 const TIME_MAX = 253_402_300_799;
 
 /**
- * Gives the fields as the store takes them. `formerName` is the stored name, which always passes the
- * check for hidden characters.
+ * Gives the fields as the store takes them. `formerName` is the stored name, which always passes
+ * the check for hidden characters.
  *
  * @throws `auth.validation_failed`, or `auth.api_key_group_not_allowed` when a user who is not an
  * administrator names a group other than their own: a group decides what a task costs.

@@ -5,7 +5,7 @@ import type { MailContent, MailText } from './types.ts';
 /** A mail without sender and recipient. */
 export type ComposedMail = { subject: string; text: string; html: string };
 
-/** The mail in one language, as text and as simple HTML without images, scripts or remote content. */
+/** The mail in one language, as text and as HTML without images, scripts or remote content. */
 export function composeMail(
   content: MailContent,
   language: MailLanguage,

@@ -8,9 +8,9 @@ export const createCodeRequestLimit = (counters: Counters): RequestLimit =>
   createRequestLimit(counters, { name: 'mail-code', limit: 2, windowSeconds: 30 });
 
 /**
- * Whether one more mail of this kind may go to an address, whoever asks: nobody can flood a mailbox.
- * Above the limit callers get the same answer, and the last code stays valid: it is not older than
- * the window.
+ * Whether one more mail of this kind may go to an address. The count is per mailbox, whatever the
+ * client, so that nobody can flood it. Above the limit callers get the same answer, and the last
+ * code stays valid: it is not older than the window.
  */
 export type MailLimit = (kind: string, address: string) => Promise<boolean>;
 

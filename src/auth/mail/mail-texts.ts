@@ -12,8 +12,8 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
           subject: `Confirm your mail address for ${system}`,
           lines: [
             content.kind === 'verify'
-              ? `Somebody wants to make an account at ${system} with this address. If it is you, enter this code:`
-              : `Somebody wants to use this address for an account at ${system}. If it is you, enter this code:`,
+              ? `This address was given to create an account at ${system}. If it was you, enter this code:`
+              : `This address was given for an account at ${system}. If it was you, enter this code:`,
           ],
           code: content.code,
           after: [
@@ -25,7 +25,7 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
         return {
           subject: `You have an account at ${system}`,
           lines: [
-            `Somebody wanted to make an account at ${system} with this address. There is one already, so no code was made.`,
+            `This address was given to create an account at ${system}. There is one already, so no code was made.`,
             `If it was you, sign in: ${content.loginUrl}`,
           ],
           link: { label: 'Choose a new password', url: content.resetUrl },
@@ -34,7 +34,7 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
       case 'reset':
         return {
           subject: `Choose a new password for ${system}`,
-          lines: [`Somebody asked for a new password for your account ${content.username} at ${system}.`],
+          lines: [`A new password was requested for your account ${content.username} at ${system}.`],
           link: { label: 'Choose a new password', url: content.link },
           after: [
             `The link is valid for ${content.minutes} minutes and works once. A new password ends all sessions of the account.`,

@@ -77,7 +77,7 @@ export const NOTICE_TEXTS: Record<MailLanguage, (notice: Notice, system: string)
 type Sentences = Record<NoticeSubject, (account: string, system: string, provider: string) => [string, string]>;
 
 const ENGLISH: Sentences = {
-  new_device: (account, system) => [`New sign-in at ${system}`, `Somebody signed in to ${account} on a new device.`],
+  new_device: (account, system) => [`New sign-in at ${system}`, `There was a sign-in to ${account} on a new device.`],
   password_changed: (account, system) => [
     `Your password for ${system} was changed`,
     `The password of ${account} was changed, and its other sessions have ended.`,
@@ -121,7 +121,7 @@ const ENGLISH: Sentences = {
   ],
   personal_token_made: (account, system) => [
     `A personal access token was made at ${system}`,
-    `A personal access token was made for ${account}. Whoever has it can act for the account.`,
+    `A personal access token was made for ${account}. Anyone who has it can act for the account.`,
   ],
   personal_token_removed: (account, system) => [
     `A personal access token was removed at ${system}`,

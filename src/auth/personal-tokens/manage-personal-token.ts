@@ -11,7 +11,7 @@ import type { PanelPrincipal } from '../types.ts';
  * ends with the account.
  */
 
-/** A personal access token as its owner sees it. Both are empty for a token of an earlier format. */
+/** A personal access token as its owner sees it. A token of an earlier format has neither. */
 export type PersonalTokenView = { prefix: string /** Unix seconds */; created_at: number };
 
 /** `token` is the clear text, shown only in this answer. */

@@ -14,8 +14,8 @@ export interface SecurityProofs {
    */
   issue(principal: SessionPrincipal, method: ProofMethod, scope: ProofScope): Promise<ProofBundle>;
   /**
-   * Passes when `proof` (the `X-Security-Proof` header) was issued in this very session for `scope`,
-   * by a method that the account allows now.
+   * Passes when `proof` (the `X-Security-Proof` header) was issued in this very session for
+   * `scope`, by a method that the account allows now.
    *
    * @throws `auth.session_required` for a caller without a session, else `security_proof.required`,
    * `.expired`, `.invalid`, `.method_mismatch`, `.scope_mismatch`, in this order.

@@ -88,7 +88,7 @@ async function tryRotation(
   };
 }
 
-/** The next token and the session as stored with it; `undefined` when another rotation was first. */
+/** The next token and the session as stored now; `undefined` when another rotation was first. */
 async function rotate(
   { store, clock, refreshTokens }: AuthContext,
   session: SessionRecord,

@@ -13,41 +13,38 @@ type Action =
   | 'auth.logout';
 
 /**
- * A try to sign in, or to confirm something inside a session. What is learned about it while it
- * runs is put into it.
+ * An attempt to sign in, or to confirm something inside a session. The code that runs it fills in
+ * what it learns.
  */
 export type SignInAttempt = {
   /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `telegram`, `wechat`. */
   method: string;
   origin: RequestOrigin;
-  /** The account, where one is known. */
+  /** The account, if known. */
   userId?: number;
-  /** The name or mail address that was typed. */
+  /** The name or mail address as typed. */
   login?: string;
-  /** What else says who it is: an identity at a provider, a passkey. */
+  /** Another identification: an identity at a provider, a passkey. */
   identity?: string;
-  /** A code or a password that confirms something, rather than a sign-in. */
+  /** Set for a code or password that confirms something, instead of a sign-in. */
   confirms?: true;
 };
 
-/**
- * For the metrics: both come from closed sets, but for the slugs of providers, which stand as
- * `oauth`.
- */
+/** For the metrics. Both come from closed sets; all OAuth providers count as `oauth`. */
 export type SignInSample = { method: string; outcome: string };
 
 /**
- * Enters sign-ins into the audit log and counts them. Trouble with the log is logged and changes no
- * answer.
+ * Writes sign-ins to the audit log and counts them for the metrics. A failed write is logged and
+ * changes no answer.
  */
 export interface SignIns {
-  /** Runs an attempt and records how it failed; gives and rejects what it does. */
+  /** Runs an attempt and records its failure; settles as the attempt does. */
   watch<T>(attempt: SignInAttempt, work: (attempt: SignInAttempt) => Promise<T>): Promise<T>;
-  /** A session was opened. */
+  /** Records that a session was opened. */
   succeeded(login: { method: string; origin: RequestOrigin; user: UserRecord; sid: string }): Promise<void>;
-  /** The first step was right and a second factor is due: counted alone. */
+  /** Counts a first step that was right, with a second factor due; writes no row. */
   secondFactorDue(method: string): void;
-  /** A session has ended: by its user, or because a refresh token was used again. */
+  /** Records the end of a session: by its user, or because a refresh token was reused. */
   ended(
     action: 'auth.logout' | 'auth.refresh_reuse',
     session: { userId: number; sid: string; loginMethod: string; origin: RequestOrigin },
@@ -56,27 +53,30 @@ export interface SignIns {
 
 const WINDOW_SECONDS = 60 * 60;
 /**
- * Failures an hour that have a row each: of one account, and of all. Above, each doubling of their
- * number has one, which says it. Those at names without an account count apart: whoever makes names
- * up takes no row from an account.
+ * Up to this many failures per hour, of one account and of all, get one row each. Beyond that only
+ * each doubling of the count gets a row, which states the count. Failures at names without an
+ * account are counted separately, so that made-up names cannot displace the rows of accounts.
  */
-const EACH_OF_ACCOUNT = 20;
-const EACH_OF_ALL = 500;
-/**
- * Seconds in which a lock has one row for an account and address; without an account, for the
- * address.
- */
-const LOCK_SECONDS = 15 * 60;
+const FULL_ROWS_PER_ACCOUNT = 20;
+const FULL_ROWS_OVERALL = 500;
+/** A lock gets one row per account and address in this time; without an account, per address. */
+const LOCK_ROW_SECONDS = 15 * 60;
 
 const LOCKS = ['auth.too_many_attempts', 'auth.code_locked'];
 const WRONG_CONFIRMATIONS = ['auth.code_invalid', 'auth.password_invalid', 'auth.passkey_invalid'];
 /**
- * What says nothing about whoever tries: a form that is wrong or old, a method that is off, trouble
- * of ours or of a provider.
+ * Errors that do not speak against the person: an invalid or expired form, a disabled method, a
+ * fault of ours or of a provider.
  */
 const NO_FAILURES = [
-  ...['auth.validation_failed', 'auth.method_disabled', 'auth.flow_invalid', 'auth.unavailable', 'auth.rate_limited'],
-  ...['auth.provider_failed', 'auth.changed_meanwhile', 'auth.provider_not_found'],
+  'auth.validation_failed',
+  'auth.method_disabled',
+  'auth.flow_invalid',
+  'auth.unavailable',
+  'auth.rate_limited',
+  'auth.provider_failed',
+  'auth.changed_meanwhile',
+  'auth.provider_not_found',
 ];
 
 export function createSignIns(deps: {
@@ -88,16 +88,15 @@ export function createSignIns(deps: {
   onSignIn?: (sample: SignInSample) => void;
 }): SignIns {
   const { store, counters, clock, logger, config } = deps;
-  // Of the lasting secret: a name has one digest, however often sessions are ended by a new
-  // SESSION_SECRET.
+  // From CRYPTO_SECRET, which lasts: a new SESSION_SECRET must not change the digest of a name.
   const nameKey = deriveKey(config.cryptoSecrets[0], 'sign-in-name.v1');
-  /** One failure passes several watches, from the code's check to the sign-in's end. */
+  /** Errors already recorded: one failure passes several nested calls of `watch`. */
   const recorded = new WeakSet<object>();
 
   const count = (method: string, outcome: string) =>
     deps.onSignIn?.({ method: method.startsWith('oauth:') ? 'oauth' : method, outcome });
 
-  async function add(
+  async function writeRow(
     action: Action,
     who: { userId: number | null; username: string; target: string },
     { method, origin, detail }: { method: string; origin: RequestOrigin; detail: JsonObject },
@@ -114,7 +113,7 @@ export function createSignIns(deps: {
     try {
       await store.logs.addAudit(row);
     } catch (error) {
-      logger.error({ err: error, audit: row }, 'an audit row could not be stored');
+      logger.error({ err: error, audit: row }, 'could not store an audit row; the sign-in continues');
     }
   }
 
@@ -127,26 +126,30 @@ export function createSignIns(deps: {
     return login === undefined ? undefined : store.users.byLogin(login);
   }
 
-  /** What a failure's row says about how many there were; `undefined`: it has none. */
-  async function admit(action: Action, attempt: SignInAttempt, isAccount: boolean): Promise<JsonObject | undefined> {
+  /** The counts to state in a failure's row; `undefined`: the failure gets no row. */
+  async function countFailure(
+    action: Action,
+    attempt: SignInAttempt,
+    isAccount: boolean,
+  ): Promise<JsonObject | undefined> {
     const name = nameOf(attempt);
     const own = action === 'auth.locked' ? undefined : await counters.add(`audit-failed:${name}`, 1, WINDOW_SECONDS);
     if (own) {
-      if (!isTold(own.count, EACH_OF_ACCOUNT)) return undefined;
+      if (!getsRow(own.count, FULL_ROWS_PER_ACCOUNT)) return undefined;
     } else {
       const key = `audit-locked:${isAccount ? name : 'no account'}:${addressKey(attempt.origin.decidingIp)}`;
-      if ((await counters.add(key, 1, LOCK_SECONDS)).count > 1) return undefined;
+      if ((await counters.add(key, 1, LOCK_ROW_SECONDS)).count > 1) return undefined;
     }
     const all = await counters.add(isAccount ? 'audit-failed' : 'audit-failed-no-account', 1, WINDOW_SECONDS);
-    if (!isTold(all.count, EACH_OF_ALL)) return undefined;
+    if (!getsRow(all.count, FULL_ROWS_OVERALL)) return undefined;
     return {
-      ...(own && own.count > EACH_OF_ACCOUNT ? { failures_this_hour: own.count } : {}),
-      ...(all.count > EACH_OF_ALL ? { all_failures_this_hour: all.count } : {}),
+      ...(own && own.count > FULL_ROWS_PER_ACCOUNT ? { failures_this_hour: own.count } : {}),
+      ...(all.count > FULL_ROWS_OVERALL ? { all_failures_this_hour: all.count } : {}),
     };
   }
 
   async function failed(attempt: SignInAttempt, error: AppError): Promise<void> {
-    const action = judge(attempt, error.code);
+    const action = actionOf(attempt, error.code);
     if (action === undefined) return;
     recorded.add(error);
     const reason = error.code.replace(/^auth\./, '');
@@ -154,16 +157,20 @@ export function createSignIns(deps: {
     if (action === 'none') return;
     try {
       const user = await find(attempt);
-      const numbers = await admit(action, attempt, user !== undefined || attempt.userId !== undefined);
+      const numbers = await countFailure(action, attempt, user !== undefined || attempt.userId !== undefined);
       if (!numbers) return;
       const who = user
         ? { userId: user.id, username: user.username, target: `user:${user.id}` }
         : { userId: null, username: '', target: `name:${nameOf(attempt)}` };
       const detail = { reason, user_agent: clip(attempt.origin.userAgent), ...numbers };
-      // The answer does not wait: whether there is a row depends on whether there is an account.
-      void add(action, who, { ...attempt, detail });
+      // Not awaited: whether a row is written depends on whether the account exists, so the timing
+      // would reveal it.
+      void writeRow(action, who, { ...attempt, detail });
     } catch (trouble) {
-      logger.error({ err: trouble, action, method: attempt.method }, 'an audit row could not be stored');
+      logger.error(
+        { err: trouble, action, method: attempt.method },
+        'could not store an audit row; the sign-in continues',
+      );
     }
   }
 
@@ -180,7 +187,11 @@ export function createSignIns(deps: {
     async succeeded({ method, origin, user, sid }) {
       count(method, 'success');
       const who = { userId: user.id, username: user.username, target: `user:${user.id}` };
-      await add('auth.login', who, { method, origin, detail: { session: sid, user_agent: clip(origin.userAgent) } });
+      await writeRow('auth.login', who, {
+        method,
+        origin,
+        detail: { session: sid, user_agent: clip(origin.userAgent) },
+      });
     },
 
     secondFactorDue: (method) => count(method, 'second_factor_due'),
@@ -189,24 +200,24 @@ export function createSignIns(deps: {
       count(loginMethod, action === 'auth.logout' ? 'logout' : 'refresh_reuse');
       const user = await store.users.byId(userId).catch(() => undefined);
       const who = { userId, username: user?.username ?? '', target: `user:${userId}` };
-      await add(action, who, { method: loginMethod, origin, detail: { session: sid } });
+      await writeRow(action, who, { method: loginMethod, origin, detail: { session: sid } });
     },
   };
 }
 
-/** `none`: counted alone. `undefined`: left to whoever watches further out. */
-function judge({ confirms }: SignInAttempt, code: string): Action | 'none' | undefined {
+/** `none`: counted, without a row. `undefined`: an outer `watch` records it. */
+function actionOf({ confirms }: SignInAttempt, code: string): Action | 'none' | undefined {
   if (LOCKS.includes(code)) return 'auth.locked';
   if (confirms) return WRONG_CONFIRMATIONS.includes(code) ? 'auth.factor_failed' : undefined;
   return NO_FAILURES.includes(code) || !code.startsWith('auth.') ? 'none' : 'auth.login_failed';
 }
 
-/** The first `each`, then 2, 4, 8, … times as many. */
-function isTold(count: number, each: number): boolean {
-  if (count <= each) return true;
-  const times = count / each;
+/** The first `fullRows`, then each 2, 4, 8, … times as many. */
+function getsRow(count: number, fullRows: number): boolean {
+  if (count <= fullRows) return true;
+  const times = count / fullRows;
   return Number.isInteger(Math.log2(times));
 }
 
-/** As much of a browser's own name as people read. */
+/** The length that people read. */
 const clip = (text: string): string => text.slice(0, 200);

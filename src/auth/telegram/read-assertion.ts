@@ -4,7 +4,7 @@ import { constantTimeEqual, err, hmacSha256Hex, ok, type Result, sha256Hex } fro
 export type TelegramAssertion = {
   /** Telegram's user id, in decimal digits. */
   subject: string;
-  /** The signed text. It is the same for every spelling of the query, so it identifies the assertion. */
+  /** The signed text: the same for every spelling of the query, so it identifies the assertion. */
   text: string;
   /** Unix seconds. */
   expiresAt: number;

@@ -36,8 +36,8 @@ export interface PanelJwt {
 }
 
 /**
- * True for a JWT that claims to be one of ours, valid or not. Such a string is checked as a JWT only
- * and never looked up as a personal access token or an API key.
+ * True for a JWT that claims to be one of ours, valid or not. Such a string is checked as a JWT
+ * only and never looked up as a personal access token or an API key.
  */
 export function claimsToBeOurs(credential: string): boolean {
   try {

@@ -12,7 +12,7 @@ export type CodeAttempt = {
   accept: readonly TypedCode['kind'][];
 };
 
-/** Uses the code up in the caller's transaction. When it throws, that transaction must roll back. */
+/** Uses the code up in the caller's transaction, which must roll back when this throws. */
 export type UseCode = (tx: Repositories) => Promise<void>;
 
 /** As in new-api: the fifth failure locks, and so does every later one until a right code. */

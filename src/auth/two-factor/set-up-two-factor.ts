@@ -13,8 +13,8 @@ export type TwoFactorSetup = {
 };
 
 /**
- * Begins a set-up and replaces an unconfirmed one. Until it is enabled, sign-in asks for no code and
- * the backup codes do not work.
+ * Begins a set-up and replaces an unconfirmed one. Until it is enabled, sign-in asks for no code
+ * and the backup codes do not work.
  *
  * @throws `auth.session_required` or `auth.two_factor_enabled`.
  */

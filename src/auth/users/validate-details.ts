@@ -15,11 +15,15 @@ const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;
  * @throws `auth.validation_failed`
  */
 export function validateDisplayName(value: string, former?: string): string {
-  return rejectHiddenCharacters('display_name', validateLine('display_name', value, 0, DISPLAY_NAME_MAX), former);
+  return rejectHiddenCharacters(
+    'display_name',
+    validateLine('display_name', value, { min: 0, max: DISPLAY_NAME_MAX }),
+    former,
+  );
 }
 
 export function validateGroup(value: string, former?: string): string {
-  return rejectHiddenCharacters('group', validateLine('group', value, 1, GROUP_MAX), former);
+  return rejectHiddenCharacters('group', validateLine('group', value, { min: 1, max: GROUP_MAX }), former);
 }
 
 /** An administrator's note; it may have several lines. */
@@ -36,7 +40,7 @@ export function validateLanguage(value: string): string {
   return value;
 }
 
-function validateLine(param: string, value: string, min: number, max: number): string {
+function validateLine(param: string, value: string, { min, max }: { min: number; max: number }): string {
   const line = value.trim();
   const length = [...line].length;
   if (length < min || length > max || /\p{Cc}/u.test(line) || !line.isWellFormed()) {
