@@ -1,53 +1,54 @@
-/** A thing that only so many may do at once, by a name that stands for whoever shares the limit. */
-export type ConcurrencySlot = { name: string; most: number };
+/** One slot of a named limit. `name` stands for those who share the limit, `max` is its size. */
+export type ConcurrencySlot = { name: string; max: number };
 
-/** Counts on this node who is at something at the same time. */
-export type ConcurrencyLimit<P extends ConcurrencySlot> = {
+/** Counts what runs at the same time on this node, by the name of each limit. */
+export type ConcurrencyLimit<S extends ConcurrencySlot> = {
   /**
-   * Takes all of `places` and gives a function that gives them back, once; or names the first that
-   * is full, and takes none.
+   * Takes all `slots` and returns `release`, which gives them back and may be called twice. When a
+   * limit is reached, nothing is taken and `full` is the first slot that was not free.
    */
-  take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
+  acquire(slots: readonly S[]): { full: S } | { full?: undefined; release: () => void };
+  /** Names that have at least one slot taken. */
   size(): number;
 };
 
 /**
- * What `open` gives, while a place is held: until the body has ended where that is a stream, whose
- * end `open` must tell by its argument, else until it is there.
+ * Holds the slot until `open` settles or, where its body is a stream, until that stream ends: then
+ * `open` must call its argument.
  */
 export async function holdSlotUntilSent<T extends { body: unknown }>(
-  leave: () => void,
+  release: () => void,
   open: (onStreamEnd: () => void) => Promise<T>,
 ): Promise<T> {
   let streams = false;
   try {
-    const opened = await open(leave);
+    const opened = await open(release);
     streams = opened.body instanceof ReadableStream;
     return opened;
   } finally {
-    if (!streams) leave();
+    if (!streams) release();
   }
 }
 
-export function createConcurrencyLimit<P extends ConcurrencySlot = ConcurrencySlot>(): ConcurrencyLimit<P> {
+export function createConcurrencyLimit<S extends ConcurrencySlot = ConcurrencySlot>(): ConcurrencyLimit<S> {
   const counts = new Map<string, number>();
   const countOf = (name: string): number => counts.get(name) ?? 0;
 
   return {
-    take(places) {
-      const full = places.find(({ name, most }) => countOf(name) >= most);
+    acquire(slots) {
+      const full = slots.find(({ name, max }) => countOf(name) >= max);
       if (full) return { full };
-      for (const { name } of places) counts.set(name, countOf(name) + 1);
-      let left = false;
-      const leave = () => {
-        if (left) return;
-        left = true;
-        for (const { name } of places) {
+      for (const { name } of slots) counts.set(name, countOf(name) + 1);
+      let isReleased = false;
+      const release = () => {
+        if (isReleased) return;
+        isReleased = true;
+        for (const { name } of slots) {
           if (countOf(name) > 1) counts.set(name, countOf(name) - 1);
           else counts.delete(name);
         }
       };
-      return { leave };
+      return { release };
     },
     size: () => counts.size,
   };

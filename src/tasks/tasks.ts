@@ -11,12 +11,13 @@ import type {
 } from '../store/ports/index.ts';
 import { createDownloadLimit } from './artifacts/limit-downloads.ts';
 import { createLinkLimit } from './artifacts/limit-links.ts';
-import { type Content, type ContentRequest, openArtifact } from './artifacts/open-artifact.ts';
+import { openArtifact } from './artifacts/open-artifact.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
 import { type ArtifactList, describeArtifacts } from './artifacts/read-artifacts.ts';
+import type { Content, ContentRequest } from './artifacts/types.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
-import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+import type { SubmittedTask } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
@@ -41,10 +42,10 @@ import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /**
- * Submissions that are prepared or recorded at once: the fewer, the less somebody waits who has
- * just come. SQLite has one writer (measured: more than four are made no faster), PostgreSQL takes
- * as many as the pool has connections. What takes longer than a database does (a slow plugin) goes
- * on without its slot.
+ * Submissions that are prepared concurrently. Fewer slots mean a shorter wait for a new one. SQLite
+ * has one writer (measured: more than four slots are no faster), PostgreSQL as many as the pool has
+ * connections. Work that takes longer than a database does, such as a slow plugin, continues without
+ * its slot.
  */
 const SUBMISSION_SLOTS = { sqlite: 4, postgres: 16 } as const;
 const SUBMISSION_HOLD_MS = 100;
@@ -54,85 +55,83 @@ export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: 
 
 export type Tasks = {
   /**
-   * Takes back what an earlier process of the same SQLite database held, ends what died half-way,
-   * and polls running tasks unless `poll` is false.
+   * Expires the leases of an earlier process of the same SQLite database, ends interrupted
+   * submissions, and polls running tasks unless `poll` is false.
    */
   start(options?: { poll?: boolean }): Promise<void>;
-  /** Stops polling and gives the leases back. */
+  /** Stops polling and releases the leases. */
   stop(graceMs: number): Promise<void>;
   stats(): ReturnType<PollEngine['stats']>;
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
-  submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<SubmittedTask>;
-  /** The same for a JSON body that was read already, of somebody who needs no API key. */
+  submitGeneric(
+    caller: Caller,
+    input: { requestId: string; pluginKey: string; request: ClientRequest },
+  ): Promise<SubmittedTask>;
+  /** The same for JSON that has already been read, such as the panel's; needs no API key. */
   submitBody(
     caller: Caller,
-    requestId: string,
-    pluginKey: string,
-    body: JsonObject,
-    manner: RequestOptions,
+    input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
   ): Promise<SubmittedTask>;
   /**
-   * The caller's own ended task once more, as a new one. Throws `tasks.task_running`,
-   * `tasks.request_not_kept`.
+   * Submits the caller's own ended task again, as a new task.
+   * @throws tasks.task_running, tasks.request_not_kept
    */
-  retry(caller: Caller, requestId: string, taskId: string, manner: RequestOptions): Promise<SubmittedTask>;
-  /** Every model that the caller may ask a plugin for. */
+  retry(caller: Caller, input: { requestId: string; taskId: string; options: RequestOptions }): Promise<SubmittedTask>;
+  /** All models that the caller may request of plugins. */
   models(caller: Caller): CallableModel[];
-  /** What a request would be reserved for. Nothing is sent, written or charged. */
+  /** What a request would reserve. Nothing is sent, written or charged. */
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
-  /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
+  /** `POST /v1/videos`. @throws tasks.model_not_found when no plugin claims the model */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
   /**
-   * The plugin's own route at a percent-encoded path; a `route` is to be released. Undefined: no
-   * plugin's path.
+   * The plugin's own route at a percent-encoded path; release it after use. Undefined: no plugin
+   * has this path.
    */
   openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
-  /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
+  /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /**
-   * `GET /v1/tasks/:id/events`, until the client has `left`; of whichever task, where `anyTask`
-   * says so. Throws `tasks.task_not_found`, and `tasks.rate_limit_exceeded` where too many are
-   * observed already.
+   * `GET /v1/tasks/:id/events`, until the client has `left`. `anyTask`: other users' tasks too.
+   * @throws tasks.task_not_found, tasks.rate_limit_exceeded when too many are being observed
    */
   follow(
     caller: Omit<Caller, 'group'> & { anyTask?: boolean },
-    taskId: string,
-    left: AbortSignal,
-    requestId: string,
+    input: { taskId: string; left: AbortSignal; requestId: string },
   ): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
   /**
-   * The caller's own task, ended. Throws `tasks.task_not_found`, `tasks.task_finished`,
-   * `tasks.cancel_unsupported`.
+   * Cancels the caller's own task and returns it ended.
+   * @throws tasks.task_not_found, tasks.task_finished, tasks.cancel_unsupported
    */
   cancel(userId: number, taskId: string): Promise<TaskRecord>;
-  /** Ends everything that clients wait for here, now and from now on: the gateway stops. */
+  /** Ends all waiting clients, now and from now on: the gateway is stopping. */
   endObservations(): void;
-  /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
+  /** `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
-  /** `POST /v1/responses`. Throws `tasks.model_not_found` when no plugin claims the model. */
+  /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
-  /** `GET /v1/responses/:id`. Throws `tasks.not_found`, also for a response of somebody else. */
+  /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<ArtifactList>;
-  /** Throws `tasks.artifact_*`, also where too many download at once. */
+  /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
   content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
   /**
-   * The same for whoever has a link. Any trouble is `tasks.artifact_not_found`, too much of it
-   * `tasks.artifact_access_limited`.
+   * The same for anyone who has a link.
+   * @throws tasks.artifact_not_found for any failure, tasks.artifact_access_limited for too many
    */
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
+  /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
-  /** What the last days came to; a few seconds old. */
+  /** Statistics of the last days; a few seconds old. */
   readonly figures: FigureReader;
-  /** Whether a channel's vendor can be reached and takes its key, step by step and at no cost. */
+  /** Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key? */
   tryChannel(channel: ChannelRecord, userId: number, signal: AbortSignal): Promise<ChannelTrial>;
-  /** How each channel has done lately, by its id; a few seconds old. */
+  /** Recent health of each channel, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;
-  /** Notices to clients; they start and stop apart from polling. */
+  /** Webhook notices. They start and stop separately from polling. */
   readonly webhooks: Webhooks;
-  /** What no plugin serves. */
+  /** Requests for models that no plugin serves. */
   readonly relay: Relay;
   /** The rows of this room that the hourly clean-up deletes. */
   readonly cleanUpSteps: readonly CleanUpStep[];
@@ -167,7 +166,7 @@ export function createTasks(services: TaskServices): Tasks {
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();
-        if (freed > 0) deps.logger.info({ tasks: freed }, 'leases of an earlier process were ended');
+        if (freed > 0) deps.logger.info({ tasks: freed }, 'expired the leases of an earlier process');
       }
       await relay.start();
       engine.start({ poll });
@@ -177,23 +176,19 @@ export function createTasks(services: TaskServices): Tasks {
     },
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
-    submitGeneric: (caller, requestId, pluginKey, request) =>
-      submitOnce(deps, caller, request, (idempotency) =>
-        submitGeneric(deps, caller, requestId, pluginKey, request, idempotency),
-      ),
-    submitBody(caller, requestId, pluginKey, body, manner) {
-      return this.submitGeneric(caller, requestId, pluginKey, jsonRequest(`/v1/tasks/${pluginKey}`, body, manner));
+    submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
+    submitBody: (caller, { requestId, pluginKey, body, options }) => {
+      const request = jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
+      return submitGeneric(deps, { caller, requestId, pluginKey, request });
     },
-    retry: async (caller, requestId, taskId, manner) => {
-      const [task] = (await ownTasks(deps, caller.user.id, [taskId])) ?? [];
-      if (!task) throw taskErrors.task_not_found();
-      return retryTask(deps, caller, requestId, task, manner);
+    async retry(caller, { requestId, taskId, options }) {
+      const task = await this.own(caller.user.id, taskId);
+      return retryTask(deps, { caller, requestId, task, options });
     },
     models: (caller) => listModels(deps, caller),
     tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),
-    quote: (caller, requestId, request) => quoteRequest(deps, caller, requestId, request),
-    submitVideo: (caller, requestId, request) =>
-      submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
+    quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
+    submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
 
     openNativeRoute: (method, path) => openNativeRoute(deps, method, path),
 
@@ -203,9 +198,11 @@ export function createTasks(services: TaskServices): Tasks {
       return task;
     },
 
-    async follow({ user, key, anyTask = false }, taskId, left, requestId) {
+    async follow({ user, key, anyTask = false }, { taskId, left, requestId }) {
       const task = anyTask ? (await this.detail(taskId, null)).task : await this.own(user.id, taskId);
-      return followTask(deps, { ...task, userId: user.id }, key?.id ?? null, left, requestId);
+      // The observation counts for the observer, not for the task's owner.
+      const observed = { ...task, userId: user.id };
+      return followTask(deps, { task: observed, keyId: key?.id ?? null, left, requestId });
     },
     async cancel(userId, taskId) {
       return cancelTask(deps, await this.own(userId, taskId));
@@ -218,17 +215,14 @@ export function createTasks(services: TaskServices): Tasks {
         const plugin = pin.generation.plugins.get(task.platform);
         if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
         const model = task.properties.originModelName;
-        const context = protocolContext(plugin.manifest, 'proto_video', request, { operation: 'retrieve', model });
-        const rendered = await renderVideo(
-          plugin,
-          { ctx: context, task: taskView(task) },
-          { owner: userOwner(task.userId) },
-        );
+        const { manifest } = plugin;
+        const ctx = protocolContext(request, { manifest, protocol: 'proto_video', operation: 'retrieve', model });
+        const rendered = await renderVideo(plugin, { ctx, task: taskView(task) }, { owner: userOwner(task.userId) });
         if (rendered.ok) return renderedVideo(task, rendered.value);
-        // Retrieval always works: a plugin that renders badly costs its additions, not the answer.
+        // Retrieval always works: without a rendering, only the plugin's additions are missing.
         deps.logger.warn(
           { task_id: task.taskId, reason: describeHookFailure(rendered.error) },
-          'a video could not be rendered by its plugin',
+          'plugin could not render a video',
         );
         return videoObject(task);
       } finally {
@@ -236,16 +230,15 @@ export function createTasks(services: TaskServices): Tasks {
       }
     },
 
-    createResponse: (caller, requestId, request) => createResponse(deps, caller, requestId, request),
-    retrieveResponse: (userId, id, request) => retrieveResponse(deps, userId, id, request),
+    createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
+    retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, artifactKey, request) =>
-      holdSlotUntilSent(deps.downloads.enter(task.userId, 'download'), (onStreamEnd) =>
-        openArtifact(deps, task, artifactKey, { ...request, onStreamEnd }),
+      holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
+        openArtifact(deps, { task, artifactKey, client: { ...request, onStreamEnd } }),
       ),
-
-    contentByLink: (link, request) => openLinkedArtifact(deps, links, link, request),
+    contentByLink: (link, request) => openLinkedArtifact({ ...deps, links }, link, request),
 
     list: (filter, page) => store.tasks.list(filter, page),
 

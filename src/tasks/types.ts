@@ -4,63 +4,58 @@ import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '.
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
-import type { DownloadLimit } from './artifacts/limit-downloads.ts';
-import type { LinkLimits } from './artifacts/limit-links.ts';
-import type { RepeatLimit } from './idempotency/limit-repeats.ts';
-import type { ObservationLimit, ObservationLimits } from './observation/limit-observations.ts';
-import type { TaskWatchers } from './observation/watch-task.ts';
-import type { WebhookServices } from './webhooks/webhooks.ts';
+import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
+import type { RepeatLimit } from './idempotency/types.ts';
+import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
+import type { WebhookServices } from './webhooks/types.ts';
 
 export type TaskLimits = {
-  /** TASK_POLL_INTERVAL_SECONDS: the longest time between two polls of a task. */
+  /** TASK_POLL_INTERVAL_SECONDS: longest time between two polls of a task. */
   pollIntervalMs: number;
-  /** TASK_POLL_CHANNEL_CONCURRENCY: requests at once to one channel. */
+  /** TASK_POLL_CHANNEL_CONCURRENCY: concurrent polls of one channel. */
   pollChannelConcurrency: number;
   /** TASK_POLL_MAX_FAILURES: consecutive failures that end a task; 0 or less: never. */
   pollMaxFailures: number;
-  /** TASK_TIMEOUT_MINUTES: age at which the sweep ends a task; 0 or less: never. */
+  /** TASK_TIMEOUT_MINUTES: age at which a task is ended as timed out; 0 or less: never. */
   taskTimeoutMinutes: number;
   /**
-   * How long a claim of tasks to poll holds; it is renewed while a poll lives, so that only a dead
-   * or stalled process loses one.
+   * Lease of a task that was claimed for a poll. It is renewed while the poll runs, so only a dead
+   * or stalled process loses it.
    */
   pollLeaseMs: number;
-  /** TASK_QUERY_LIMIT: most tasks taken with one claim. */
+  /** TASK_QUERY_LIMIT: most tasks in one claim. */
   claimLimit: number;
-  /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */
+  /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: timeout of one submission. */
   submitTimeoutMs: number;
-  /**
-   * TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: time between two looks at the tasks that clients wait
-   * for.
-   */
+  /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: interval at which watched tasks are read again. */
   tickMs: number;
-  /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: most that is added to it. */
+  /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: largest random addition to `tickMs`. */
   tickJitterMs: number;
-  /** TASK_PLUGIN_PROTOCOL_*_CONCURRENCY: clients that watch tasks at once. */
+  /** TASK_PLUGIN_PROTOCOL_*_CONCURRENCY: clients that may watch tasks concurrently. */
   observations: ObservationLimits;
   links: LinkLimits;
-  /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
+  /** MAX_FILE_DOWNLOAD_MB in bytes: limits each file, and the sum of a request's inlined files. */
   maxFileBytes: number;
 };
 
-/** What the engine works with. */
+/** Dependencies inside the room: the services, and state that `createTasks` holds. */
 export type TaskDeps = TaskServices & {
-  /** Who waits for a task on this node; told of every transition made here, after its commit. */
+  /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
   watchers: TaskWatchers;
-  /** Admits who waits for a task or streams it. */
+  /** Limits clients that wait for a task or stream it. */
   observations: ObservationLimit;
-  /** Admits who downloads with an API key. */
+  /** Limits downloads with an API key. */
   downloads: DownloadLimit;
   /**
-   * Shares local work on submissions and quotes fairly among users; held by nobody while a vendor
-   * is asked.
+   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
+   * vendor's request.
    */
   submissions: FairLimiter;
-  /** Admits repeats of an Idempotency-Key that wait for their first request. */
+  /** Limits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatLimit;
 };
 
-/** What the engine is given. */
+/** Dependencies that `app` passes to `createTasks`. */
 export type TaskServices = {
   store: Store;
   clock: Clock;
@@ -70,66 +65,61 @@ export type TaskServices = {
   channels: Channels;
   billing: Billing;
   webhooks: WebhookServices;
-  /** Pins the serving generation; every pin is released. */
+  /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
-  /** This process's name in leases; unique a start. */
+  /** This process's name in leases, different at each start. */
   nodeId: string;
   limits: TaskLimits;
-  /** False while what a vendor answers could not be stored: then none is asked. */
+  /** False while a vendor's answer could not be stored. No vendor is asked then. */
   canStore: () => boolean;
-  /** Hears how far behind its due time each poll was sent, in ms. */
+  /** Reports how late each poll was sent, in ms after its due time. */
   onPoll: (latenessMs: number) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
-  /**
-   * TaskPublicAddress, else ServerAddress; without a trailing slash. Undefined: no link can be
-   * made.
-   */
+  /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
   publicAddress: () => string | undefined;
-  /** Every address that is known to lead to this gateway. */
+  /** All known addresses of this gateway. */
   ownAddresses: () => readonly string[];
-  /** Shared by the nodes where there is something to share them. */
+  /** Shared by all nodes when Redis is configured. */
   counters: Counters;
   watchCache?: WatchCache;
 };
 
-/** On whose account a task runs. `group` is the key's own, else the user's. */
+/** Who pays for a task. `group` is the key's own, else the user's. */
 export type Caller = { user: UserRecord; key: ApiKeyRecord | null; group: string };
 
-/** A file of the client's multipart body. Its bytes never enter plugin code. */
+/** A file of the client's multipart body. Plugin code never sees its bytes. */
 export type RequestFile = {
-  /**
-   * `request_file:<field>`, for a repeated field `request_file:<field>#<index>` from the second on.
-   */
+  /** `request_file:<field>`; from a field's second file on `request_file:<field>#<index>`. */
   ref: string;
   field: string;
   filename: string;
-  /** The part's own Content-Type, as sent; may be empty. */
+  /** The part's own Content-Type as sent; may be empty. */
   mimeType: string;
   size: number;
   /**
-   * All of its bytes, from the beginning each time, until the request is released. A chunk is good
-   * until the next is asked for.
+   * Reads the whole file from its beginning; works until the request is released. A chunk is valid
+   * until you ask for the next.
    */
   stream: () => AsyncIterable<Uint8Array>;
 };
 
 /**
- * Long Base64 texts of a JSON body, which stay out of memory and out of plugins. In the place of
- * each stands a token (`fileToken`), which begins with `prefix`, and which nobody can guess.
+ * Long Base64 strings of a JSON body, kept out of memory and out of plugins. Each is replaced by a
+ * token (`fileToken`), which begins with the unguessable `prefix`.
  */
 export type ExtractedFiles = { prefix: string; files: readonly ExtractedFile[] };
 
 export type ExtractedFile = {
-  /** Of what stood between the quotes of the JSON text. */
+  /** Bytes of the Base64, as it stood between the quotes of the JSON text. */
   size: number;
-  /** Of the file that it stands for. */
+  /** Bytes of the file after decoding. */
   decodedSize: number;
-  /** Ends of lines stand in it, escaped as in JSON. */
+  /** The Base64 contains line breaks, escaped as in JSON. */
   hasLineEnds: boolean;
   /**
-   * What stood between the quotes, from the beginning each time, until the request is released. A
-   * chunk is good until the next is asked for.
+   * Reads what stood between the quotes from its beginning; works until the request is released. A
+   * chunk is valid until you ask for the next.
    */
   stream: () => AsyncIterable<Uint8Array>;
 };
@@ -140,7 +130,7 @@ export type RequestBody =
   | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
   | { kind: 'none' };
 
-/** A client's request as decoders see it. */
+/** A client's request, parsed, before a plugin decodes it. */
 export type ClientRequest = {
   method: string;
   path: string;
@@ -153,23 +143,18 @@ export type ClientRequest = {
   callbackUrl?: string | null;
   /** The Idempotency-Key header as sent; null or absent without one. */
   idempotencyKey?: string | null;
-  /** Aborted when the client has left: ends what it waits for, never what it has submitted. */
+  /** Aborted when the client disconnects. It ends waiting, never a submission. */
   signal?: AbortSignal;
-  /** SHA-256 of the body as it came, in hex; of no bytes where none was taken. */
+  /** SHA-256 of the raw body in hex; without a body, of zero bytes. */
   bodySha256: string;
-  /**
-   * Lets go of the body's files; called once the submission has ended, however it did. Never
-   * throws.
-   */
+  /** Frees the body's files. Call it once the submission has ended in any way. Never throws. */
   release: () => Promise<void>;
 };
 
-/** What the client wants, after decoding: the same for every surface. */
+/** The decoded request, in the same shape for every surface. */
 export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
-/**
- * A client's own key for a submission, and the SHA-256 in hex of the request that it stands for.
- */
+/** The client's Idempotency-Key, and the SHA-256 in hex of the request that it was sent with. */
 export type Idempotency = { key: string; requestHash: string };
 
 export type Submission = {
@@ -181,14 +166,14 @@ export type Submission = {
   request: ClientRequest;
   intent: Intent;
   idempotency?: Idempotency | undefined;
-  /** A response that its client does not wait for. */
+  /** A background response: its client does not wait for it. */
   background?: boolean;
   originTasks?: OriginTasks | undefined;
 };
 
 /**
- * Earlier tasks that a submission builds on, in the order in which the decoder named them, and the
- * one channel that made them.
+ * Earlier tasks that a submission builds on, in the decoder's order, and the one channel that made
+ * them.
  */
 export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
 

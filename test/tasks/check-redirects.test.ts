@@ -45,7 +45,7 @@ describe('server-side request forgery: where content may be led', () => {
       url: new URL(`${from}/file`),
       vendor: new URL(`${VENDOR}/v1`),
       credentialless,
-      isOpen: ({ hostname }) => hostname !== 'closed.example',
+      isAllowed: ({ hostname }) => hostname !== 'closed.example',
     });
     expect(privateHosts).toEqual(opens ? ['10.0.0.5:8080'] : []);
     expect(hops.map((hop) => allowRedirect(new URL(hop)))).toEqual(led);

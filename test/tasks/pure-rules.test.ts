@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
-import { isLinkOver } from '../../src/tasks/artifacts/issue-artifact-links.ts';
-import { pointsToSelf } from '../../src/tasks/artifacts/own-addresses.ts';
+import { isLinkExpired } from '../../src/tasks/artifacts/issue-artifact-links.ts';
+import { pointsToSelf } from '../../src/tasks/artifacts/points-to-self.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import type { TaskLimits } from '../../src/tasks/types.ts';
@@ -171,7 +171,7 @@ describe('artifact capabilities', () => {
   const day = 86_400;
   const isOver = (days: number, expiresAt: number, at: number) => {
     const deps = { clock: { unix: () => at } as Clock, limits: { links: { days } } as unknown as TaskLimits };
-    return isLinkOver(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
+    return isLinkExpired(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
   };
   test('a link ends when it says, whatever the setting is by then', () => {
     for (const days of [0, 7]) expect([isOver(days, 5000, 4999), isOver(days, 5000, 5000)]).toEqual([false, true]);

@@ -3,7 +3,7 @@ import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemCloc
 import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
 import { refusalAnswer, withoutKey } from '../../src/tasks/relay/relay-answers.ts';
-import { createVendorIdFinder } from '../../src/tasks/relay/remember-names.ts';
+import { createVendorIdFinder } from '../../src/tasks/relay/vendor-ids.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';

@@ -1,8 +1,8 @@
 import { constantTimeEqual, hmacSha256Base64Url } from '../../kernel/index.ts';
 
-/** What a link says of itself, under its signature. */
+/** The signed terms of a link. */
 export type LinkTerms = {
-  /** Unix seconds from which it opens nothing; 0: it names no end. */
+  /** Expiry in Unix seconds; 0: the link itself names none. */
   expiresAt: number;
   /** The `linkVersion` of the task's owner when the link was made. */
   version: number;
@@ -13,9 +13,9 @@ const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})\.([\w-]{43})$/;
 
 /**
  * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id
- * NUL artifact key)), 43 characters (as in new-api). Where the terms say more than a link for ever
- * it is `expiresAt.version.` and the same over "v2" with both of them. A rotated secret ends it
- * unless the old one is kept as previous.
+ * NUL artifact key)), 43 characters (as in new-api). With an expiry or a version it is
+ * `expiresAt.version.` and the same over "v2" with both of them. Rotating the secret invalidates it,
+ * unless the old secret is kept as a previous one.
  */
 export function artifactCapability(
   secret: string,
@@ -34,10 +34,10 @@ export function verifyCapability(
   artifact: { taskId: string; artifactKey: string },
   presented: string,
 ): LinkTerms | undefined {
-  const told = WITH_TERMS.exec(presented);
-  const terms = told ? { expiresAt: Number(told[1]), version: Number(told[2]) } : UNLIMITED;
+  const match = WITH_TERMS.exec(presented);
+  const terms = match ? { expiresAt: Number(match[1]), version: Number(match[2]) } : UNLIMITED;
   let valid = false;
-  // All secrets are tried whatever the first says, so that time tells nothing.
+  // Constant time: all secrets are tried, also after a match.
   for (const secret of secrets)
     valid = constantTimeEqual(artifactCapability(secret, artifact, terms), presented) || valid;
   return valid ? terms : undefined;

@@ -1,29 +1,30 @@
 import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
 
-/** `isOpen`: whether a request of this kind may be sent to an address at all. */
-type Asked = { url: URL; vendor: URL; credentialless: boolean; isOpen: (hop: URL) => boolean };
+/** `isAllowed`: whether this kind of request may be sent to an address at all. */
+type Origin = { url: URL; vendor: URL; credentialless: boolean; isAllowed: (hop: URL) => boolean };
 
 /**
- * Where a request for content may be led. One without credential may go to anybody, so those whom
- * it went to must not lead it into the network that only the channel opens: at a private address it
- * may begin and stay there, but not come back or come in from elsewhere.
+ * The redirect rules of a request for content. A request without credential may go to any host, and
+ * such a host must not redirect it into the private network that only the channel may reach. So it
+ * may start at the vendor's private address and stay there, but never come back or come from
+ * elsewhere.
  */
 export function checkRedirects({
   url,
   vendor,
   credentialless,
-  isOpen,
-}: Asked): Required<Pick<UpstreamRequest, 'privateHosts' | 'allowRedirect'>> {
+  isAllowed,
+}: Origin): Required<Pick<UpstreamRequest, 'privateHosts' | 'allowRedirect'>> {
   const vendorHost = canonicalHost(vendor);
   const isVendor = (target: URL) => canonicalHost(target) === vendorHost;
-  const beginsThere = isVendor(url);
-  let wasElsewhere = !beginsThere;
+  const startsAtVendor = isVendor(url);
+  let wasElsewhere = !startsAtVendor;
   return {
-    privateHosts: credentialless && !beginsThere ? [] : [vendorHost],
+    privateHosts: credentialless && !startsAtVendor ? [] : [vendorHost],
     allowRedirect(hop) {
-      const comesBack = wasElsewhere && beginsThere && isVendor(hop);
+      const comesBack = wasElsewhere && startsAtVendor && isVendor(hop);
       wasElsewhere ||= !isVendor(hop);
-      return isOpen(hop) && !(credentialless && comesBack);
+      return isAllowed(hop) && !(credentialless && comesBack);
     },
   };
 }

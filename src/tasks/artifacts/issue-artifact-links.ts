@@ -5,13 +5,10 @@ import { artifactCapability, type LinkTerms } from './artifact-links.ts';
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-/** An absolute link that works without a key. `expiresAt`: Unix seconds; 0: without end. */
+/** An absolute link that works without an API key. `expiresAt`: Unix seconds; 0: never. */
 export type IssuedLink = { url: string; expiresAt: number };
 
-/**
- * Makes the links of one task. Expiries fall on full hours, so that reading twice gives the same
- * link.
- */
+/** Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same. */
 export async function issueArtifactLinks(
   { store, clock, limits, cryptoSecrets: [secret] }: TaskDeps,
   { taskId, userId }: TaskRecord,
@@ -28,10 +25,10 @@ export async function issueArtifactLinks(
 }
 
 /**
- * Whether the time of a link is over. One that names no end was made while links had none: it lasts
- * as long from its task's end.
+ * Whether a link has expired. A link without an expiry was made while links had none; it expires
+ * `days` after its task's end.
  */
-export function isLinkOver(
+export function isLinkExpired(
   { clock, limits }: Pick<TaskDeps, 'clock' | 'limits'>,
   { expiresAt }: LinkTerms,
   { finishTime }: TaskRecord,

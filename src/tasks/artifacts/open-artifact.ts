@@ -15,14 +15,15 @@ import { artifactContext } from '../vendor/build-contexts.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
-import { asksForRanges } from './asks-for-ranges.ts';
 import { checkRedirects } from './check-redirects.ts';
-import { pointsToSelf } from './own-addresses.ts';
+import { isMultiRange } from './multi-range.ts';
+import { pointsToSelf } from './points-to-self.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
+import type { Content, ContentRequest } from './types.ts';
 
-/** The headers of a client that reach the vendor: those that ask for a part or for news. */
+/** Client headers that are sent to the vendor: ranges and conditions. */
 const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
-/** The vendor's headers that reach the client (as in new-api). */
+/** Vendor headers that are sent to the client (as in new-api). */
 const VENDOR_HEADERS = [
   'content-type',
   'content-length',
@@ -32,43 +33,23 @@ const VENDOR_HEADERS = [
   'last-modified',
   'content-disposition',
 ] as const;
-/**
- * Until the vendor's headers; the body has no deadline of its own, only between chunks (as in
- * new-api).
- */
+/** Timeout for the vendor's headers. The body has no deadline, only an idle timeout (as in new-api). */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
- * Up to here a body of announced length is read before it is answered: the listener sends streams
- * chunked, without their length.
+ * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
+ * sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
 
-export type ContentRequest = {
-  method: 'GET' | 'HEAD';
-  /** Lower-case names; only the safe ones are used. */
-  headers: Record<string, string>;
-  signal: AbortSignal;
-  /** Called when a body that is a stream has ended, was cut, or is wanted no longer. */
-  onStreamEnd?: () => void;
-  requestId: string;
-};
-export type Content = {
-  status: number;
-  headers: Record<string, string>;
-  body: ReadableStream<Uint8Array> | Uint8Array | null;
-};
+/** `artifactKey` null: the first artifact of type video. */
+type Download = { task: TaskRecord; artifactKey: string | null; client: ContentRequest };
 
 /**
- * Fetches one artifact from the vendor for a client. `artifactKey` null: the first artifact of type
- * video.
+ * Fetches one artifact from the vendor for a client.
+ * @throws tasks.artifact_*
  */
-export async function openArtifact(
-  deps: TaskDeps,
-  task: TaskRecord,
-  artifactKey: string | null,
-  client: ContentRequest,
-): Promise<Content> {
+export async function openArtifact(deps: TaskDeps, { task, artifactKey, client }: Download): Promise<Content> {
   if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
   const pin = deps.pin();
   try {
@@ -77,38 +58,55 @@ export async function openArtifact(
     const artifacts = await projectArtifacts(plugin, task);
     const artifact = artifacts.find(({ key, type }) => (artifactKey === null ? type === 'video' : key === artifactKey));
     if (!artifact) throw taskErrors.artifact_not_found();
-    const told = { task_id: task.taskId, plugin: plugin.key, artifact: artifact.key, method: client.method };
-    traceEvent(deps.logger, 'artifact_request', client.requestId, told);
+    traceEvent(deps.logger, 'artifact_request', {
+      request_id: client.requestId,
+      task_id: task.taskId,
+      plugin: plugin.key,
+      artifact: artifact.key,
+      method: client.method,
+    });
     const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
     if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
     const safeHeaders = pickHeaders(client.headers);
     const credential = await resolveCredential(deps, plugin.manifest, channel);
-    const described = await describe(plugin, channel, credential, task, artifact.key, client.method, safeHeaders);
+    const clientRequest = { method: client.method, headers: safeHeaders };
+    const described = await describeContent(plugin, {
+      channel,
+      credential,
+      task,
+      artifactKey: artifact.key,
+      clientRequest,
+    });
     if (described.kind === 'data') return dataContent(described, client.method);
-    const sent = await deps.upstream.request(contentRequest(deps, plugin, channel, described, client, safeHeaders));
+    const request = contentRequest(deps, { plugin, channel, described, safeHeaders, signal: client.signal });
+    const sent = await deps.upstream.request(request);
     if (!sent.ok) throw contentFailure(sent.error);
-    if (sent.value.status === 401) credential.refused();
-    return passThrough(deps, sent.value, client);
+    if (sent.value.status === 401) credential.onUnauthorized();
+    return forwardContent(deps, sent.value, client);
   } finally {
     pin.release();
   }
 }
 
-async function describe(
+type ArtifactSource = {
+  channel: ChannelRecord;
+  credential: Credential;
+  task: TaskRecord;
+  artifactKey: string;
+  clientRequest: Pick<ContentRequest, 'method' | 'headers'>;
+};
+
+/** Asks the plugin where the artifact is. */
+async function describeContent(
   plugin: LoadedPlugin,
-  channel: ChannelRecord,
-  credential: Credential,
-  task: TaskRecord,
-  artifactKey: string,
-  method: 'GET' | 'HEAD',
-  headers: Record<string, string>,
+  { channel, credential, task, artifactKey, clientRequest }: ArtifactSource,
 ): Promise<DescribedContent> {
   const context = {
     ...artifactContext(task),
     upstreamTaskId: task.upstreamTaskId,
     artifactKey,
     baseUrl: channel.baseUrl,
-    clientRequest: { method, headers },
+    clientRequest,
     ...credential.context,
   };
   const built = await buildContentRequest(plugin, context, {
@@ -125,13 +123,17 @@ async function describe(
   throw artifactHookError(built.error);
 }
 
+type HttpContent = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  described: Extract<DescribedContent, { kind: 'http' }>;
+  safeHeaders: Record<string, string>;
+  signal: AbortSignal;
+};
+
 function contentRequest(
   deps: TaskDeps,
-  plugin: LoadedPlugin,
-  channel: ChannelRecord,
-  described: Extract<DescribedContent, { kind: 'http' }>,
-  client: ContentRequest,
-  safeHeaders: Record<string, string>,
+  { plugin, channel, described, safeHeaders, signal }: HttpContent,
 ): UpstreamRequest {
   const { url, method, headers, body, credentialless } = described;
   const own = deps.ownAddresses();
@@ -142,14 +144,15 @@ function contentRequest(
   return {
     url,
     method,
-    // The client's range and conditions stand above what the plugin wrote.
+    // The client's range and conditions override the plugin's headers.
     headers: { ...lowered, ...safeHeaders },
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
     ...checkRedirects({
       url: new URL(url),
       vendor: new URL(channel.baseUrl),
       credentialless,
-      isOpen: (hop) => !pointsToSelf(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+      isAllowed: (hop) =>
+        !pointsToSelf(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
     }),
     maxRedirects: MAX_REDIRECTS,
     headersForEveryOrigin: CLIENT_HEADERS,
@@ -157,11 +160,11 @@ function contentRequest(
     headersTimeoutMs: HEADERS_TIMEOUT_MS,
     idleTimeoutMs: IDLE_TIMEOUT_MS,
     maxResponseBytes: Number.POSITIVE_INFINITY,
-    signal: client.signal,
+    signal,
   };
 }
 
-async function passThrough(deps: TaskDeps, response: UpstreamResponse, client: ContentRequest): Promise<Content> {
+async function forwardContent(deps: TaskDeps, response: UpstreamResponse, client: ContentRequest): Promise<Content> {
   const { status } = response;
   if (![200, 206, 304, 416].includes(status)) {
     response.discard();
@@ -176,7 +179,7 @@ async function passThrough(deps: TaskDeps, response: UpstreamResponse, client: C
   const headers: Record<string, string> = {};
   for (const name of VENDOR_HEADERS) {
     const values = response.headers[name] ?? [];
-    // A type that is told twice is none, and must show as such.
+    // Two content types are invalid; both are shown, so that the client sees this.
     const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
     if (value !== undefined) headers[name] = value;
   }
@@ -213,7 +216,7 @@ function pickHeaders(headers: Record<string, string>): Record<string, string> {
   const out: Record<string, string> = {};
   for (const name of CLIENT_HEADERS) {
     const value = headers[name];
-    if (value !== undefined && !asksForRanges(name, value)) out[name] = value;
+    if (value !== undefined && !isMultiRange(name, value)) out[name] = value;
   }
   return out;
 }

@@ -3,15 +3,15 @@ import { STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
-import { isLinkOver } from './issue-artifact-links.ts';
-import type { LinkLimit } from './limit-links.ts';
-import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
+import { isLinkExpired } from './issue-artifact-links.ts';
+import { openArtifact } from './open-artifact.ts';
+import type { Content, ContentRequest, LinkLimit } from './types.ts';
 
-/** An artifact and what its link says to be allowed to. */
+/** An artifact and the capability in its link. */
 export type ArtifactLink = {
   taskId: string;
   artifactKey: string;
-  /** Every value of `access` in the link: exactly one is valid. */
+  /** All values of `access` in the link; a valid link has exactly one. */
   access: readonly string[];
   /** The client's address, as limits count it. */
   address: string;
@@ -21,37 +21,37 @@ const MAX_TASK_ID = 191;
 const MAX_ARTIFACT_KEY = 128;
 
 /**
- * Content for whoever has the link. The link is verified before anything is read. Any trouble after
- * that, with the task, its owner, its plugin or its vendor, is the same `tasks.artifact_not_found`:
- * a link tells strangers nothing but its own content. Throws `tasks.artifact_access_limited` as
- * well.
+ * Opens content for anyone who has the link. The link is verified before anything is read. After
+ * that every failure, of the task, its owner, its plugin or its vendor, is the same
+ * `tasks.artifact_not_found`: a link reveals nothing but its own content.
+ * @throws tasks.artifact_not_found, tasks.artifact_access_limited
  */
 export async function openLinkedArtifact(
-  deps: TaskDeps,
-  gate: LinkLimit,
+  deps: TaskDeps & { links: LinkLimit },
   link: ArtifactLink,
   client: ContentRequest,
 ): Promise<Content> {
   const { taskId, artifactKey, address } = link;
   const terms = readTerms(deps.cryptoSecrets, link);
   if (!terms) {
-    await gate.countInvalid(address);
+    await deps.links.countInvalid(address);
     throw taskErrors.artifact_not_found();
   }
-  const leave = gate.enter({ address, artifact: `${taskId}/${artifactKey}` });
+  const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
-    return await holdSlotUntilSent(leave, async (onStreamEnd) => {
+    return await holdSlotUntilSent(release, async (onStreamEnd) => {
       const task = await deps.store.tasks.byTaskId(taskId);
       const owner = task && (await deps.store.users.byId(task.userId));
       if (!task || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
-      if (owner.linkVersion !== terms.version || isLinkOver(deps, terms, task)) throw taskErrors.artifact_not_found();
-      return openArtifact(deps, task, artifactKey, { ...client, onStreamEnd });
+      if (owner.linkVersion !== terms.version || isLinkExpired(deps, terms, task))
+        throw taskErrors.artifact_not_found();
+      return openArtifact(deps, { task, artifactKey, client: { ...client, onStreamEnd } });
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // What the client is not told the operator is.
-    const told = { task_id: taskId, artifact: artifactKey, code: error.code, request_id: client.requestId };
-    deps.logger.info(told, 'a download by link failed');
+    // Clients get no reason, so the log has it.
+    const logFields = { task_id: taskId, artifact: artifactKey, code: error.code, request_id: client.requestId };
+    deps.logger.info(logFields, 'download by link failed');
     throw taskErrors.artifact_not_found({ cause: error });
   }
 }

@@ -14,8 +14,8 @@ import { artifactContext } from '../vendor/build-contexts.ts';
 import { issueArtifactLinks } from './issue-artifact-links.ts';
 
 /**
- * Artifacts are projected from the stored answer at each read, never stored: the plugin that serves
- * now decides.
+ * Reads a task's artifacts out of its stored answer. They are never stored: the plugin version that
+ * serves now decides.
  */
 export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
   if (task.status !== 'SUCCESS') return [];
@@ -26,10 +26,7 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   throw artifactHookError(listed.error);
 }
 
-/**
- * What the plugin itself says reaches the client. A hook that could not be called at the moment is
- * no fault of the plugin.
- */
+/** A plugin's own error reaches the client. When its hook could not be called, that is not its fault. */
 export function artifactHookError(failure: HookFailure): Error {
   if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
   const cause = hookCause(failure);
@@ -43,7 +40,7 @@ export type ArtifactList = {
   artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string; expires_at?: number }[];
 };
 
-/** Each link works without a key, until `expires_at` where it has one. */
+/** Lists a task's artifacts. Their links work without an API key, until `expires_at` if present. */
 export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
   const pin = deps.pin();
   try {

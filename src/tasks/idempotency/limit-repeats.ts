@@ -1,29 +1,21 @@
 import { createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
+import type { RepeatLimit } from './types.ts';
 
-/** Repeats that wait at once on this node; a client that knows what it does has one. */
-const MOST = { node: 256, user: 32 };
+/** Repeats that may wait at once on this node. A well-behaved client has one. */
+const MAX_WAITING = { node: 256, user: 32 };
 const RETRY_AFTER_SECONDS = 5;
 
-/** Counts the repeats of an Idempotency-Key that wait for their first request. */
-export type RepeatLimit = {
-  /**
-   * Gives the place back when called, once. @throws tasks.idempotency_in_progress where too many
-   * wait already
-   */
-  enter(userId: number): () => void;
-};
-
 export function createRepeatLimit(): RepeatLimit {
-  const places = createConcurrencyLimit();
+  const limit = createConcurrencyLimit();
   return {
-    enter(userId) {
-      const taken = places.take([
-        { name: 'node', most: MOST.node },
-        { name: `user ${userId}`, most: MOST.user },
+    acquire(userId) {
+      const slots = limit.acquire([
+        { name: 'node', max: MAX_WAITING.node },
+        { name: `user ${userId}`, max: MAX_WAITING.user },
       ]);
-      if (taken.full) throw stillInProgress();
-      return taken.leave;
+      if (slots.full) throw stillInProgress();
+      return slots.release;
     },
   };
 }

@@ -2,37 +2,33 @@ import { AppError, sha256Hex } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 
-/**
- * Keys are meant to be random; 1 to 255 printable ASCII characters are more than any client needs.
- */
+/** Keys should be random: 1 to 255 printable ASCII characters are more than any client needs. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** What a request that may be repeated does. */
-export type Once<T> = {
+/** A repeatable operation. */
+export type IdempotentOperation<T> = {
   /**
-   * Does it. Hands the key on to the transaction that opens what it stands for, where of many at
-   * once one takes it.
+   * Does the work. It passes the key to the transaction that inserts the row, where one of several
+   * concurrent requests takes it.
    */
   first: (idempotency: Idempotency | undefined) => Promise<T>;
   /**
-   * Gives what the request that opened `openedId` came to, for as long as it takes to know.
-   * Undefined: it came to nothing and has left the key free, so that the repeat is the first.
+   * Waits for the outcome of the first request, which inserted the row `openedId`. Undefined: the
+   * first request came to nothing and released the key, so this repeat becomes the first.
    */
   repeat: (openedId: string) => Promise<T | undefined>;
 };
 
 /**
- * The one way in for everything that may be asked for with an Idempotency-Key. Without one it is
- * `first` alone. With one, of a user's requests with this key within 24 hours the first does it and
- * the others repeat.
+ * Runs every operation that accepts an Idempotency-Key. Without a key it only calls `first`. Of one
+ * user's requests with the same key within 24 hours, the first runs `first`, all others `repeat`.
  * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused,
  * tasks.idempotency_in_progress, and what `first` and `repeat` throw
  */
 export async function runIdempotently<T>(
   deps: Pick<TaskDeps, 'store' | 'clock'>,
-  caller: Caller,
-  request: ClientRequest,
-  { first, repeat }: Once<T>,
+  { caller, request }: { caller: Caller; request: ClientRequest },
+  { first, repeat }: IdempotentOperation<T>,
 ): Promise<T> {
   const idempotency = readIdempotency(request);
   if (!idempotency) return first(undefined);
@@ -44,7 +40,7 @@ export async function runIdempotently<T>(
       try {
         return await first(idempotency);
       } catch (error) {
-        earlier = isTaken(error) ? await find() : undefined;
+        earlier = isKeyTaken(error) ? await find() : undefined;
         if (!earlier) throw error;
       }
     }
@@ -54,7 +50,7 @@ export async function runIdempotently<T>(
   }
 }
 
-/** The key of a request, where it has one. @throws tasks.invalid_idempotency_key */
+/** The request's Idempotency-Key, if it has one. @throws tasks.invalid_idempotency_key */
 function readIdempotency(request: ClientRequest): Idempotency | undefined {
   const key = request.idempotencyKey ?? undefined;
   if (key === undefined) return undefined;
@@ -62,9 +58,9 @@ function readIdempotency(request: ClientRequest): Idempotency | undefined {
   return { key, requestHash: hashOf(request) };
 }
 
-/** Over the method, the address and the body's own bytes: what makes two requests the same. */
+/** Two requests are the same when method, address and the raw bytes of the body are equal. */
 const hashOf = ({ method, path, query, bodySha256 }: ClientRequest): string =>
   sha256Hex(JSON.stringify([method, path, query, bodySha256]));
 
-const isTaken = (error: unknown): boolean => error instanceof AppError && error.code === TAKEN;
-const TAKEN = taskErrors.idempotency_in_progress().code;
+const isKeyTaken = (error: unknown): boolean => error instanceof AppError && error.code === KEY_TAKEN;
+const KEY_TAKEN = taskErrors.idempotency_in_progress().code;

@@ -6,44 +6,45 @@ import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { stillInProgress } from './limit-repeats.ts';
 import { runIdempotently } from './run-idempotently.ts';
 
-/** `replayed`: the task of an earlier request with the same key; nothing was submitted now. */
+/** `replayed`: an earlier request with the same key submitted this task; this one did not. */
 export type SubmittedTask = TaskRecord & { replayed: boolean };
 
 /**
- * The one way into every submit surface. A repeat gets the task of the first request with its
- * Idempotency-Key, or the failure that ended that task before the vendor took it. What is refused
- * before a task exists leaves the key free. `submit` decodes and submits.
+ * Every surface submits through this function; `submit` decodes the request and submits. A repeat
+ * returns the task of the first request with its Idempotency-Key, or throws the failure that ended
+ * that task before the vendor took it. A request refused before its task exists leaves the key free.
  * @throws the stored failure, what `submit` and `runIdempotently` throw
  */
 export const submitOnce = (
   deps: TaskDeps,
-  caller: Caller,
-  request: ClientRequest,
+  { caller, request }: { caller: Caller; request: ClientRequest },
   submit: (idempotency: Idempotency | undefined) => Promise<TaskRecord>,
 ): Promise<SubmittedTask> =>
-  runIdempotently<SubmittedTask>(deps, caller, request, {
-    first: async (idempotency) => ({ ...(await submit(idempotency)), replayed: false }),
-    repeat: async (taskId) => ({ ...(await outcomeOf(deps, caller, taskId, request.signal)), replayed: true }),
-  });
+  runIdempotently<SubmittedTask>(
+    deps,
+    { caller, request },
+    {
+      first: async (idempotency) => ({ ...(await submit(idempotency)), replayed: false }),
+      repeat: async (taskId) => ({ ...(await outcomeOf(deps, { caller, request, taskId })), replayed: true }),
+    },
+  );
 
-/** Waits until the first request's submission is through, at most as long as one may take. */
+/** Waits until the first request is submitted, at most as long as a submission may take. */
 async function outcomeOf(
   deps: TaskDeps,
-  { user }: Caller,
-  taskId: string,
-  left: AbortSignal | undefined,
+  { caller, request, taskId }: { caller: Caller; request: ClientRequest; taskId: string },
 ): Promise<TaskRecord> {
-  const leave = deps.repeats.enter(user.id);
-  const patience = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
+  const release = deps.repeats.acquire(caller.user.id);
+  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
   try {
-    for await (const task of watchTask(deps, taskId, patience)) {
+    for await (const task of watchTask(deps, taskId, deadline)) {
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure);
       return task;
     }
   } finally {
-    patience.end();
-    leave();
+    deadline.end();
+    release();
   }
   throw stillInProgress();
 }

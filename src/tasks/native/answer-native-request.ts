@@ -25,51 +25,65 @@ export type NativeCall = {
   caller: Caller;
   requestId: string;
   request: ClientRequest;
-  /** Called before a submission with the model that it is for; throws to refuse it. */
+  /** Called with the model before a submission. Throw in it to refuse. */
   admit: (model: string) => Promise<void>;
 };
 
-/** `replayed`: of an earlier request with the same Idempotency-Key. */
+/** `replayed`: the answer to an earlier request with the same Idempotency-Key. */
 export type NativeAnswer = { body: Json; replayed: boolean };
 
 const optionsOf = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
 type View = Parameters<typeof renderNative>[1]['task'];
-type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
+type MatchedRoute = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
 
 /**
- * One request to a plugin's own route, from decoding to what the presenter makes of it. Tasks are
- * the caller's own of this plugin.
+ * Answers a request to a plugin's own route: decodes it, submits or looks up tasks, and presents
+ * them. Only the caller's own tasks of this plugin are found.
  * @throws tasks.task_not_found, .model_required, .model_not_served, .plugin_presenter_failed, and
  * what submissions throw
  */
-export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: NativeCall): Promise<NativeAnswer> {
-  const { plugin, route } = owned;
+export async function answerNativeRequest(
+  deps: TaskDeps,
+  matched: MatchedRoute,
+  call: NativeCall,
+): Promise<NativeAnswer> {
+  const { plugin, route } = matched;
   const { request } = call;
-  const told = { plugin: plugin.key, version: plugin.version, generation: owned.generation };
-  traceEvent(deps.logger, 'route_match', call.requestId, { ...told, route: route.path, type: route.type });
+  traceEvent(deps.logger, 'route_match', {
+    request_id: call.requestId,
+    plugin: plugin.key,
+    version: plugin.version,
+    generation: matched.generation,
+    route: route.path,
+    type: route.type,
+  });
   if (route.type === 'query') {
-    const [task] = await lookUp(deps, owned, call, [request.params[route.taskIdParam] ?? '']);
-    return { body: task ? await present(owned, call, taskView(task)) : null, replayed: false };
+    const ids = [request.params[route.taskIdParam] ?? ''];
+    const [task] = await lookUp(deps, { plugin, call, ids });
+    return { body: task ? await present(matched, call, taskView(task)) : null, replayed: false };
   }
   if (route.models) checkRouteModel(route.models, request.body);
   const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, optionsOf(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
-    const tasks = await lookUp(deps, owned, call, decoded.value.taskIds);
-    return { body: await present(owned, call, tasks.map(taskView)), replayed: false };
+    const tasks = await lookUp(deps, { plugin, call, ids: decoded.value.taskIds });
+    return { body: await present(matched, call, tasks.map(taskView)), replayed: false };
   }
-  return submit(deps, owned, call, decoded.value);
+  return submit(deps, { matched, call, decoded: decoded.value });
 }
 
-async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: DecodedSubmit): Promise<NativeAnswer> {
-  const { plugin, route, generation } = owned;
+async function submit(
+  deps: TaskDeps,
+  { matched, call, decoded }: { matched: MatchedRoute; call: NativeCall; decoded: DecodedSubmit },
+): Promise<NativeAnswer> {
+  const { plugin, route, generation } = matched;
   const { caller, requestId, request } = call;
   const { model, action = '', requestBody } = decoded;
   const unserved = findUnservedModel(plugin.manifest, route, model);
   if (unserved !== undefined) throw taskErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
-  const { replayed, ...task } = await submitOnce(deps, caller, request, async (idempotency) =>
+  const { replayed, ...task } = await submitOnce(deps, { caller, request }, async (idempotency) =>
     submitTask(deps, {
       surface: 'native',
       caller,
@@ -79,7 +93,7 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
       request,
       intent: { model, action, requestBody },
       idempotency,
-      originTasks: await resolveOriginTasks(deps, caller, plugin, decoded.originTaskIds),
+      originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),
   );
   const presented = await renderNative(
@@ -88,20 +102,22 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
     optionsOf(call),
   );
   if (presented.ok) return { body: presented.value, replayed };
-  // The task is stored and billed: whoever submitted it must get its id, in whatever words.
+  // The task is stored and billed: the client must get its id, even in another form.
   const reason = describeHookFailure(presented.error);
-  deps.logger.warn({ task_id: task.taskId, reason }, 'a submitted task could not be presented by its plugin');
+  deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not present a submitted task');
   return { body: submittedObject(task), replayed };
 }
 
-/** The caller's tasks of this plugin, in the order of the ids: all of them or none. */
-async function lookUp(deps: TaskDeps, { plugin }: Owned, { caller }: NativeCall, ids: readonly string[]) {
-  const tasks = await ownTasks(deps, caller.user.id, ids);
+type Lookup = { plugin: LoadedPlugin; call: NativeCall; ids: readonly string[] };
+
+/** The caller's tasks of this plugin in the order of the ids. @throws tasks.task_not_found */
+async function lookUp(deps: TaskDeps, { plugin, call, ids }: Lookup) {
+  const tasks = await ownTasks(deps, call.caller.user.id, ids);
   if (!tasks?.every(({ platform }) => platform === plugin.key)) throw taskErrors.task_not_found();
   return tasks;
 }
 
-async function present({ plugin, route }: Owned, call: NativeCall, view: View): Promise<Json> {
+async function present({ plugin, route }: MatchedRoute, call: NativeCall, view: View): Promise<Json> {
   const presented = await renderNative(
     plugin,
     { route, ctx: decodeContext(call.request), task: view },
@@ -112,7 +128,7 @@ async function present({ plugin, route }: Owned, call: NativeCall, view: View): 
 }
 
 function presenterError(failure: HookFailure, view: View) {
-  // A hundred tasks of a megabyte each are more than a hook takes: fewer can be had.
+  // A hundred tasks of a megabyte each are too much for a hook. The client can ask for fewer.
   if (failure.kind === 'too_large' && Array.isArray(view) && view.length > 1) return taskErrors.tasks_too_large();
   if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
   const cause = hookCause(failure);
@@ -120,7 +136,7 @@ function presenterError(failure: HookFailure, view: View) {
   return taskErrors.plugin_presenter_failed({ cause });
 }
 
-/** Before any plugin code runs: the body's `model` must be one of the route's. */
+/** Runs before any plugin code: the body's `model` must be one of the route's. */
 function checkRouteModel(models: readonly string[], body: ClientRequest['body']): void {
   const model = bodyModel(body);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
@@ -131,7 +147,7 @@ function checkRouteModel(models: readonly string[], body: ClientRequest['body'])
   });
 }
 
-/** Undefined where it is missing, no text, or given more than once. */
+/** Undefined when the model is missing, not a text, or given more than once. A blank one counts. */
 function bodyModel(body: ClientRequest['body']): string | undefined {
   if (body.kind === 'none') return undefined;
   if (body.kind === 'json') {

@@ -4,20 +4,17 @@ import type { TaskDeps } from '../types.ts';
 import { decodeContext } from '../vendor/build-contexts.ts';
 import { answerNativeRequest, type NativeAnswer, type NativeCall } from './answer-native-request.ts';
 
-/**
- * A plugin's own route at an address. What it does is done by the generation that served when it
- * was opened.
- */
+/** A plugin's own route. All its calls use the plugin generation that served when it was opened. */
 export type NativeRoute = {
   kind: 'route';
   type: 'submit' | 'query' | 'dynamic';
-  /** As the plugin declares it, with `:name` segments. */
+  /** The path as the plugin declares it, with `:name` segments. */
   pattern: string;
   params: Record<string, string>;
-  /** Decodes, submits or looks up, presents. Throws what is refused. */
+  /** Decodes the request, submits or looks up tasks, and presents them. Throws refusals. */
   answer(call: NativeCall): Promise<NativeAnswer>;
   /**
-   * A failure in the vendor's own words; undefined where the plugin has none or fails at it. Never
+   * An error in the format of the vendor's API; undefined when the plugin cannot present it. Never
    * rejects.
    */
   presentError(
@@ -25,16 +22,16 @@ export type NativeRoute = {
     error: NativeError,
     options: Pick<HookOptions, 'owner'>,
   ): Promise<Json | undefined>;
-  /** Lets go of the generation; called once the request is answered. */
+  /** Releases the generation. Call it once the request is answered. */
   release(): void;
 };
 
-/** `allow`: the methods that the path takes, HEAD where it is as good as GET. */
+/** `allow`: the methods of the path, with HEAD where it can stand for GET. */
 export type OpenedNativeRoute = NativeRoute | { kind: 'method_not_allowed'; allow: string[] };
 
 /**
- * The route of a serving plugin at `path`, which is percent-encoded as in the URL. HEAD stands for
- * GET on query routes alone: on the others a GET may submit. Undefined: no plugin's path.
+ * Finds the plugin route at `path`, which is percent-encoded as in the URL. HEAD stands for GET on
+ * query routes only: on other routes a GET may submit. Undefined: no plugin has this path.
  */
 export function openNativeRoute(deps: TaskDeps, method: string, path: string): OpenedNativeRoute | undefined {
   const pin = deps.pin();
@@ -56,7 +53,7 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
           if (presented.ok) return presented.value ?? undefined;
           deps.logger.warn(
             { plugin: plugin.key, reason: describeHookFailure(presented.error) },
-            'a plugin could not present an error',
+            'plugin could not present an error',
           );
           return undefined;
         },
@@ -64,7 +61,7 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
       };
     }
     if (!found) return undefined;
-    // No route takes OPTIONS, so this tells the path's methods whatever was asked for.
+    // No route takes OPTIONS, so this always returns the methods of the path.
     const known = generation.matchRoute('OPTIONS', path);
     const get = generation.matchRoute('GET', path);
     const head = get?.kind === 'route' && get.route.type === 'query' ? ['HEAD'] : [];

@@ -4,60 +4,59 @@ import { hasEnded, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import { deadlineSignal } from './deadline-signal.ts';
-import type { Observer } from './limit-observations.ts';
+import type { Observer } from './types.ts';
 import { watchTask } from './watch-task.ts';
 
-/** `data` is what `GET /v1/tasks/:id` gives at that moment. */
+/** `data` is what `GET /v1/tasks/:id` returns at that moment. */
 export type TaskEvent = { id: string; event: 'task.updated' | 'task.finished'; data: JsonObject };
 
+type Following = { task: TaskRecord; keyId: Observer['keyId']; left: AbortSignal; requestId: string };
+
 /**
- * The task as it is now and after each change of its status or progress, last as it ended. Ends
- * early when the client has `left`, when the protocol timeout has passed or when the gateway stops.
- * Counts as an observation until it has ended or was returned.
+ * Yields the task as it is now, then after each change of its status or progress; the ended task
+ * comes last. Ends early when the client has `left`, at the protocol timeout, or when the gateway
+ * stops. Counts as an observation until it has ended or was returned.
  * @throws tasks.rate_limit_exceeded
  */
 export function followTask(
   deps: TaskDeps,
-  { taskId, platform, userId }: TaskRecord,
-  keyId: Observer['keyId'],
-  left: AbortSignal,
-  requestId: string,
+  { task: { taskId, platform, userId }, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
-  const exit = deps.observations.enter({ pluginKey: platform, userId, keyId });
-  const told = { task_id: taskId, plugin: platform, stream: true };
-  traceEvent(deps.logger, 'observation_start', requestId, told);
+  const release = deps.observations.acquire({ pluginKey: platform, userId, keyId });
+  const logFields = { request_id: requestId, task_id: taskId, plugin: platform, stream: true };
+  traceEvent(deps.logger, 'observation_start', logFields);
   const leave = () => {
-    exit();
-    traceEvent(deps.logger, 'observation_end', requestId, told);
+    release();
+    traceEvent(deps.logger, 'observation_end', logFields);
   };
-  const patience = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
-  patience.signal.addEventListener('abort', leave, { once: true });
-  if (patience.signal.aborted) leave();
-  const watched = watchTask(deps, taskId, patience);
-  let shown = '';
+  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
+  deadline.signal.addEventListener('abort', leave, { once: true });
+  if (deadline.signal.aborted) leave();
+  const watched = watchTask(deps, taskId, deadline);
+  let lastSent = '';
 
-  // No generator: returning one that waits would wait with it.
+  // Not a generator: `return` on a waiting generator would wait as well.
   return {
     async next() {
       for (;;) {
         const step = await watched.next().catch((error: unknown) => {
-          patience.end();
+          deadline.end();
           throw error;
         });
         if (step.done) {
-          patience.end();
+          deadline.end();
           return { done: true, value: undefined };
         }
         const task = step.value;
-        const looks = `${task.status} ${task.progress}`;
-        if (looks === shown) continue;
-        shown = looks;
+        const state = `${task.status} ${task.progress}`;
+        if (state === lastSent) continue;
+        lastSent = state;
         const event = hasEnded(task) ? 'task.finished' : 'task.updated';
         return { done: false, value: { id: `${task.polls}-${task.status}`, event, data: taskObject(task) } };
       }
     },
     async return() {
-      patience.end();
+      deadline.end();
       await watched.return?.();
       return { done: true, value: undefined };
     },

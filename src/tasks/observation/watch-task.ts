@@ -2,43 +2,25 @@ import { type Clock, type Logger, randomBelow } from '../../kernel/index.ts';
 import type { SeenTask, Store, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { hasEnded } from '../state/describe-task.ts';
-
-/** Everybody on this node who waits for tasks. */
-export type TaskWatchers = {
-  /**
-   * Shows the task as it is stored now, and again after each change; the function returned ends
-   * that.
-   */
-  add(taskId: string, watcher: TaskWatcher): () => void;
-  /** This process has written the task: whoever watches it here sees it at once. */
-  changed(taskId: string): void;
-  stats(): { watchers: number; tasks: number };
-  /** Ends every observation, and at once every one that begins later: the gateway stops. */
-  close(): void;
-};
-
-/**
- * None may throw. `missing`: there is no such task. After `missing` and `close` nothing follows.
- */
-type TaskWatcher = { see(task: TaskRecord): void; missing(): void; close(): void };
+import type { TaskWatcher, TaskWatchers } from './types.ts';
 
 export type TaskWatchersDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
-  /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: time between two looks at all watched tasks. */
+  /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: interval at which all watched tasks are read. */
   tickMs: number;
-  /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: most that is added to it. */
+  /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: largest random addition to `tickMs`. */
   tickJitterMs: number;
 };
 
-/** `newcomers` have not been shown the task yet, `served` have been shown it as `seen`. */
-type Watched = { seen: SeenTask; newcomers: Set<TaskWatcher>; served: Set<TaskWatcher> };
+/** `joining` watchers have not seen the task yet; `current` ones have seen it as `seen`. */
+type Watched = { seen: SeenTask; joining: Set<TaskWatcher>; current: Set<TaskWatcher> };
 
 /**
- * One timer and one query a tick, however many watch. What this node writes itself and what
- * newcomers ask for is looked up at once, together with all that came up while the last look took.
- * A look that fails is left out: the next tick sees what it would have seen.
+ * One timer and one query per tick for any number of watchers. Tasks that this node has written and
+ * tasks with new watchers are read at once, in one batch with all that came up during the previous
+ * read. A failed read is skipped: the next tick reads the same tasks.
  */
 export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs }: TaskWatchersDeps): TaskWatchers {
   const watched = new Map<string, Watched>();
@@ -49,7 +31,7 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
 
   const nextTick = (): number => clock.monotonicMs() + tickMs + randomBelow(tickJitterMs + 1);
 
-  function hurry(taskId: string): void {
+  function readNow(taskId: string): void {
     urgent.add(taskId);
     wake.abort();
     if (!looping) void loop();
@@ -61,47 +43,51 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
     while (watched.size > 0) {
       wake = new AbortController();
       if (urgent.size === 0) await clock.sleep(Math.max(0, tickAt - clock.monotonicMs()), wake.signal);
-      const ticks = clock.monotonicMs() >= tickAt;
-      const taskIds = [...(ticks ? watched.keys() : urgent)];
+      const isTick = clock.monotonicMs() >= tickAt;
+      const taskIds = [...(isTick ? watched.keys() : urgent)];
       urgent.clear();
-      await look(taskIds);
-      if (ticks) tickAt = nextTick();
+      await read(taskIds);
+      if (isTick) tickAt = nextTick();
     }
     looping = false;
   }
 
-  async function look(taskIds: readonly string[]): Promise<void> {
-    const asked = taskIds
+  async function read(taskIds: readonly string[]): Promise<void> {
+    const requested = taskIds
       .flatMap((taskId) => watched.get(taskId) ?? [])
-      .map((entry) => ({ entry, newcomers: [...entry.newcomers] }));
-    if (asked.length === 0) return;
+      .map((entry) => ({ entry, joining: [...entry.joining] }));
+    if (requested.length === 0) return;
     let tasks: Map<string, TaskRecord>;
     try {
       const found = await store.tasks.byTaskIds(
-        asked.map(({ entry, newcomers }) => (newcomers.length > 0 ? { ...entry.seen, status: '' } : entry.seen)),
+        // The store leaves out unchanged tasks; an empty status matches none, so the task comes.
+        requested.map(({ entry, joining }) => (joining.length > 0 ? { ...entry.seen, status: '' } : entry.seen)),
       );
       tasks = new Map(found.map((task) => [task.taskId, task]));
     } catch (error) {
-      logger.warn({ err: error, tasks: asked.length }, 'watched tasks could not be read; the next tick tries again');
+      logger.warn(
+        { err: error, tasks: requested.length },
+        'watched tasks could not be read; retrying at the next tick',
+      );
       return;
     }
-    // Who came while the database answered waits for the next look: this answer may be older than
-    // what he has seen elsewhere.
-    for (const { entry, newcomers } of asked) show(entry, newcomers, tasks.get(entry.seen.taskId));
+    // Watchers that joined during the query wait for the next read: this result may be older than
+    // what their client has already seen elsewhere.
+    for (const { entry, joining } of requested) show(entry, joining, tasks.get(entry.seen.taskId));
   }
 
-  function show(entry: Watched, newcomers: readonly TaskWatcher[], task: TaskRecord | undefined): void {
-    const arrived = newcomers.filter((watcher) => entry.newcomers.delete(watcher));
+  function show(entry: Watched, joining: readonly TaskWatcher[], task: TaskRecord | undefined): void {
+    const joined = joining.filter((watcher) => entry.joining.delete(watcher));
     if (!task) {
-      for (const watcher of arrived) watcher.missing();
+      for (const watcher of joined) watcher.missing();
       return;
     }
     const { taskId, status, polls } = task;
     const changed = status !== entry.seen.status || polls !== entry.seen.polls;
-    const audience = changed ? [...entry.served, ...arrived] : arrived;
+    const recipients = changed ? [...entry.current, ...joined] : joined;
     entry.seen = { taskId, status, polls };
-    for (const watcher of arrived) entry.served.add(watcher);
-    for (const watcher of audience) watcher.see(task);
+    for (const watcher of joined) entry.current.add(watcher);
+    for (const watcher of recipients) watcher.see(task);
   }
 
   return {
@@ -112,40 +98,40 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
       }
       let entry = watched.get(taskId);
       if (!entry) {
-        entry = { seen: { taskId, status: '', polls: 0 }, newcomers: new Set(), served: new Set() };
+        entry = { seen: { taskId, status: '', polls: 0 }, joining: new Set(), current: new Set() };
         watched.set(taskId, entry);
       }
-      const { newcomers, served } = entry;
-      newcomers.add(watcher);
-      hurry(taskId);
+      const { joining, current } = entry;
+      joining.add(watcher);
+      readNow(taskId);
       return () => {
-        newcomers.delete(watcher);
-        served.delete(watcher);
-        if (newcomers.size + served.size > 0 || watched.get(taskId)?.served !== served) return;
+        joining.delete(watcher);
+        current.delete(watcher);
+        if (joining.size + current.size > 0 || watched.get(taskId)?.current !== current) return;
         watched.delete(taskId);
         if (watched.size === 0) wake.abort();
       };
     },
     changed(taskId) {
-      if (watched.has(taskId)) hurry(taskId);
+      if (watched.has(taskId)) readNow(taskId);
     },
     stats() {
       const entries = [...watched.values()];
-      const watchers = entries.reduce((sum, { newcomers, served }) => sum + newcomers.size + served.size, 0);
+      const watchers = entries.reduce((sum, { joining, current }) => sum + joining.size + current.size, 0);
       return { watchers, tasks: entries.length };
     },
     close() {
       closed = true;
-      const everybody = [...watched.values()].flatMap(({ newcomers, served }) => [...newcomers, ...served]);
-      for (const watcher of everybody) watcher.close();
+      const watchers = [...watched.values()].flatMap(({ joining, current }) => [...joining, ...current]);
+      for (const watcher of watchers) watcher.close();
     },
   };
 }
 
 /**
- * The task as it is stored now, then as it is after each change, the last time when it has ended.
- * Who is slow misses the states in between, never the last one. Ends early, without an error, when
- * `signal` is aborted or the gateway stops.
+ * Yields the task as it is stored now, then after each change; the ended task comes last. A slow
+ * reader misses states in between, never the last one. Ends early, without an error, when `signal`
+ * is aborted or the gateway stops.
  * @throws tasks.task_not_found
  */
 export function watchTask(

@@ -1,111 +1,102 @@
 import type { Pin } from '../../plugins/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { Claimed, PollStage } from './types.ts';
 
-/**
- * Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of
- * claims.
- */
+/** Claimed tasks that may wait in a channel's queue. A longer queue is left out of claims. */
 const WAITING_PER_CHANNEL = 64;
 /**
- * Groups of a channel whose answers are being written: no more is asked for while the database
- * cannot keep up.
+ * Groups of one channel whose verdicts may be in the writing stage at once. Above that, no vendor is
+ * asked: the database cannot keep up.
  */
 const WRITING_PER_CHANNEL = 128;
 /** Tasks in one batch query. */
 const BATCH_SIZE = 100;
-/** Failed batches after which its tasks are asked in smaller groups. */
+/** A batch's tasks are polled in smaller groups after this many failures. */
 const SUSPECT_AFTER = 3;
 
-/** `final`: the task is past its age limit. */
-export type Claimed = { task: TaskRecord; claimedAtMs: number; final: boolean };
-
-/**
- * What a group is at: its request is built and sent; the plugin reads the answer; what it says is
- * written.
- */
-export type PollStage = 'asking' | 'reading' | 'writing';
-
-/** `full`: left out of claims until half of what waits has been asked. */
-type Lane = { waiting: Claimed[]; full: boolean } & Record<PollStage, number>;
+/** `full`: left out of claims until half of the queue has been polled. */
+type Queue = { waiting: Claimed[]; full: boolean } & Record<PollStage, number>;
 
 export type ChannelQueues = {
-  /** Takes claimed tasks, and starts as many requests as there are free slots. */
+  /** Enqueues claimed tasks, and starts as many requests as there are free slots. */
   add(claimed: readonly Claimed[]): void;
-  /** Channels that take no more for now. */
+  /** Channels whose queue is full. */
   full(): number[];
-  /**
-   * Groups that were begun and have not ended, tasks that wait, and tasks that were begun since the
-   * start.
-   */
+  /** Groups being polled, tasks waiting, and tasks polled since the start. */
   stats(): { running: number; waiting: number; polls: number };
 };
 
-type PollLanesOptions = {
-  /** Requests at once to one channel. */
+/** One group to poll. It never throws, and calls `enter` when it gets to the next stage. */
+export type PollGroup = (poll: {
+  pin: Pin;
+  channelId: number;
+  group: Claimed[];
+  enter: (stage: PollStage) => void;
+}) => Promise<void>;
+
+type ChannelQueuesOptions = {
+  /** Concurrent requests to one channel. */
   concurrency: number;
   pin: () => Pin;
-  /** Asks for a group; says when it gets to the next stage. Never throws. */
-  poll(pin: Pin, channelId: number, group: Claimed[], enter: (stage: PollStage) => void): Promise<void>;
-  /** A full lane has room again. */
-  onRoom(): void;
+  poll: PollGroup;
+  /** Called when a full queue accepts tasks again. */
+  onCapacity(): void;
   stopping: AbortSignal;
 };
 
 /**
- * Each channel's tasks in a lane of their own, so that a slow vendor holds up nobody else. A slot
- * is held for a request alone: while the answer is read and written the vendor is asked for the
- * next.
+ * Gives each channel a queue of its own, so that a slow vendor delays no other. A slot is held for
+ * the request only: while an answer is parsed and written, the next request is on its way.
  */
 export function createChannelQueues({
   concurrency,
   pin: takePin,
   poll,
-  onRoom,
+  onCapacity,
   stopping,
-}: PollLanesOptions): ChannelQueues {
-  const lanes = new Map<number, Lane>();
+}: ChannelQueuesOptions): ChannelQueues {
+  const queues = new Map<number, Queue>();
   let polls = 0;
   let running = 0;
 
-  const laneOf = (channelId: number): Lane => {
-    let lane = lanes.get(channelId);
-    if (!lane) {
-      lane = { waiting: [], full: false, asking: 0, reading: 0, writing: 0 };
-      lanes.set(channelId, lane);
+  const queueOf = (channelId: number): Queue => {
+    let queue = queues.get(channelId);
+    if (!queue) {
+      queue = { waiting: [], full: false, requesting: 0, parsing: 0, writing: 0 };
+      queues.set(channelId, queue);
     }
-    return lane;
+    return queue;
   };
 
-  const hasRoom = ({ asking, reading, writing }: Lane): boolean =>
-    asking < concurrency && reading < concurrency && writing < WRITING_PER_CHANNEL;
+  const hasCapacity = ({ requesting, parsing, writing }: Queue): boolean =>
+    requesting < concurrency && parsing < concurrency && writing < WRITING_PER_CHANNEL;
 
-  function drain(channelId: number, lane: Lane): void {
-    while (hasRoom(lane) && lane.waiting.length > 0 && !stopping.aborted) void run(channelId, lane);
-    if (lane.full && lane.waiting.length < WAITING_PER_CHANNEL / 2) {
-      lane.full = false;
-      onRoom();
+  function drain(channelId: number, queue: Queue): void {
+    while (hasCapacity(queue) && queue.waiting.length > 0 && !stopping.aborted) void run(channelId, queue);
+    if (queue.full && queue.waiting.length < WAITING_PER_CHANNEL / 2) {
+      queue.full = false;
+      onCapacity();
     }
   }
 
-  async function run(channelId: number, lane: Lane): Promise<void> {
+  async function run(channelId: number, queue: Queue): Promise<void> {
     const pin = takePin();
-    const group = takeGroup(lane, pin);
-    let stage: PollStage = 'asking';
-    lane.asking += 1;
+    const group = takeGroup(queue, pin);
+    let stage: PollStage = 'requesting';
+    queue.requesting += 1;
     running += 1;
     polls += group.length;
     const enter = (next: PollStage): void => {
-      lane[stage] -= 1;
-      lane[next] += 1;
+      queue[stage] -= 1;
+      queue[next] += 1;
       stage = next;
-      drain(channelId, lane);
+      drain(channelId, queue);
     };
-    await poll(pin, channelId, group, enter);
+    await poll({ pin, channelId, group, enter });
     pin.release();
-    lane[stage] -= 1;
+    queue[stage] -= 1;
     running -= 1;
-    drain(channelId, lane);
-    if (lane.waiting.length + lane.asking + lane.reading + lane.writing === 0) lanes.delete(channelId);
+    drain(channelId, queue);
+    if (queue.waiting.length + queue.requesting + queue.parsing + queue.writing === 0) queues.delete(channelId);
   }
 
   return {
@@ -113,39 +104,39 @@ export function createChannelQueues({
       const touched = new Set<number>();
       for (const entry of claimed) {
         const { channelId } = entry.task;
-        laneOf(channelId).waiting.push(entry);
+        queueOf(channelId).waiting.push(entry);
         touched.add(channelId);
       }
       for (const channelId of touched) {
-        const lane = laneOf(channelId);
-        drain(channelId, lane);
-        lane.full = lane.waiting.length >= WAITING_PER_CHANNEL;
+        const queue = queueOf(channelId);
+        drain(channelId, queue);
+        queue.full = queue.waiting.length >= WAITING_PER_CHANNEL;
       }
     },
-    full: () => [...lanes].filter(([, lane]) => lane.full).map(([id]) => id),
+    full: () => [...queues].filter(([, queue]) => queue.full).map(([id]) => id),
     stats: () => ({
       running,
-      waiting: [...lanes.values()].reduce((sum, { waiting }) => sum + waiting.length, 0),
+      waiting: [...queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0),
       polls,
     }),
   };
 }
 
-/** One task, or for batch plugins as many of the same plugin as fit into one request. */
-function takeGroup(lane: Lane, pin: Pin): Claimed[] {
-  const first = lane.waiting.shift() as Claimed;
+/** One task, or, for batch plugins, as many tasks of the same plugin as fit into one request. */
+function takeGroup(queue: Queue, pin: Pin): Claimed[] {
+  const first = queue.waiting.shift() as Claimed;
   const platform = first.task.platform;
   if (pin.generation.plugins.get(platform)?.manifest.fetchMode !== 'batch') return [first];
   const isSuspect = ({ task }: Claimed) => task.pollFailures >= SUSPECT_AFTER;
-  const alike = lane.waiting.filter(
+  const alike = queue.waiting.filter(
     (entry) => entry.task.platform === platform && isSuspect(entry) === isSuspect(first),
   );
-  // Smaller with every further failure, until the id that spoils its batch stands alone.
+  // The group shrinks with every further failure, until the id that breaks its batch is alone.
   const size = isSuspect(first)
     ? Math.min(BATCH_SIZE / 2 ** (first.task.pollFailures - SUSPECT_AFTER + 1), Math.ceil((alike.length + 1) / 2))
     : BATCH_SIZE;
   const group = [first, ...alike.slice(0, Math.max(Math.floor(size), 1) - 1)];
   const taken = new Set(group);
-  lane.waiting = lane.waiting.filter((entry) => !taken.has(entry));
+  queue.waiting = queue.waiting.filter((entry) => !taken.has(entry));
   return group;
 }

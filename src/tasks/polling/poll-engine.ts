@@ -1,4 +1,3 @@
-import type { Pin } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
@@ -8,39 +7,34 @@ import type { TaskDeps } from '../types.ts';
 import { longestPollDelayMs } from '../vendor/poll-schedule.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.ts';
-import { type Claimed, createChannelQueues, type PollStage } from './channel-queues.ts';
-import { pollVendor, pollVendorBatch, type Verdict } from './poll-vendor.ts';
+import { createChannelQueues, type PollGroup } from './channel-queues.ts';
+import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
+import type { Claimed, Verdict } from './types.ts';
 
-/**
- * A claim is renewed when this part of it has passed, before its task is asked for and while that
- * takes.
- */
+/** The part of a lease after which it is renewed: before its task is polled and during the poll. */
 const RENEW_AFTER = 1 / 3;
-/** Pause between two looks at the queue when nothing is due. */
+/** Interval of claims while nothing is due. */
 const TICK_MS = 100;
-/**
- * Tasks taken with one claim, whatever the configuration allows: more would only wait under their
- * leases.
- */
+/** Largest claim, whatever the configuration allows: more tasks would only wait under their leases. */
 const MAX_CLAIM = 256;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;
 const INTERRUPTED_EVERY_MS = 5_000;
 /**
- * What a vendor has answered is written again while the database is away, 14 s in all; then the
- * task is asked anew when its claim runs out.
+ * Pauses between the attempts to write a vendor's answer while the database is unavailable, 14 s in
+ * all. After that the task is polled again when its lease expires.
  */
 const WRITE_PAUSES_MS = [500, 1000, 2500, 5000, 5000];
 
 export type PollEngine = {
   /** Without `poll` it only ends and refunds interrupted submissions. */
   start(options: { poll: boolean }): void;
-  /** Stops claiming, waits for what is under way up to `graceMs`, and gives every claim back. */
+  /** Stops claiming, waits up to `graceMs` for running polls, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   stats(): { running: number; waiting: number; polls: number };
 };
 
-/** Claims what is due, has the vendors asked and writes what they say. */
+/** Claims due tasks, polls their vendors and writes the results. */
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
@@ -51,48 +45,39 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const loops: Promise<void>[] = [];
   let wake = () => {};
   const write = createPollWriteBatcher(deps, stopping.signal);
-  const lanes = createChannelQueues({
+  const queues = createChannelQueues({
     concurrency: limits.pollChannelConcurrency,
     pin: deps.pin,
     poll: pollGroup,
-    onRoom: () => wake(),
+    onCapacity: () => wake(),
     stopping: stopping.signal,
   });
 
   function enqueue(tasks: readonly TaskRecord[], final: boolean): void {
     const claimedAtMs = clock.monotonicMs();
     for (const { taskId, platform, channelId, polls } of tasks) {
-      const told = { task_id: taskId, plugin: platform, channel_id: channelId };
-      traceEvent(logger, 'poll_claim', undefined, { ...told, poll: polls + 1, last: final });
+      const logFields = { task_id: taskId, plugin: platform, channel_id: channelId };
+      traceEvent(logger, 'poll_claim', { ...logFields, poll: polls + 1, last: final });
     }
-    lanes.add(tasks.map((task) => ({ task, claimedAtMs, final })));
+    queues.add(tasks.map((task) => ({ task, claimedAtMs, final })));
   }
 
-  async function pollGroup(
-    pin: Pin,
-    channelId: number,
-    claimed: Claimed[],
-    enter: (stage: PollStage) => void,
-  ): Promise<void> {
+  async function pollGroup(claimed: Parameters<PollGroup>[0]): Promise<void> {
+    const { channelId } = claimed;
     try {
-      const group = await failWithoutVendorId(await keepOwned(claimed));
+      const group = await failWithoutVendorId(await keepOwned(claimed.group));
       for (const entry of group) underway.add(entry);
-      await pollOwned(pin, channelId, group, enter);
+      await pollOwned({ ...claimed, group });
     } catch (error) {
-      logger.error({ err: error, channel_id: channelId }, 'a poll broke; its claim runs out and it is tried again');
+      logger.error({ err: error, channel_id: channelId }, 'poll failed unexpectedly; retrying when its lease expires');
     } finally {
-      for (const entry of claimed) underway.delete(entry);
+      for (const entry of claimed.group) underway.delete(entry);
     }
   }
 
-  async function pollOwned(
-    pin: Pin,
-    channelId: number,
-    group: Claimed[],
-    enter: (stage: PollStage) => void,
-  ): Promise<void> {
+  async function pollOwned({ pin, channelId, group, enter }: Parameters<PollGroup>[0]): Promise<void> {
     const [first] = group;
-    // The claim runs out; until the answer could be stored nobody is asked.
+    // While answers cannot be stored no vendor is asked; the leases expire.
     if (!first || !deps.canStore()) return;
     const now = clock.nowMs();
     for (const { task } of group) deps.onPoll(Math.max(0, now - task.nextPollAtMs));
@@ -102,69 +87,64 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       return;
     }
     const plugin = pin.generation.plugins.get(first.task.platform);
-    const answered = () => enter('reading');
-    const uncounted = (why: string): Verdict[] => group.map(() => ({ kind: 'uncounted', why }));
+    const onAnswer = () => enter('parsing');
+    const postponeAll = (why: string): Verdict[] => group.map(() => ({ kind: 'postponed', why }));
     let verdicts: Verdict[];
-    if (!plugin) verdicts = uncounted('the plugin is not loaded');
+    if (!plugin) verdicts = postponeAll('the plugin is not loaded');
     else {
+      const tasks = group.map(({ task }) => task);
       try {
         verdicts =
           plugin.manifest.fetchMode === 'batch'
-            ? await pollVendorBatch(
-                deps,
-                plugin,
-                channel,
-                group.map(({ task }) => task),
-                answered,
-              )
-            : [await pollVendor(deps, plugin, channel, first.task, answered)];
+            ? await pollVendorBatch(deps, { plugin, channel, tasks, onAnswer })
+            : [await pollVendor(deps, { plugin, channel, task: first.task, onAnswer })];
       } catch (error) {
-        logger.error({ err: error, channel_id: channelId }, 'a vendor could not be asked');
-        verdicts = uncounted('the gateway could not ask');
+        logger.error({ err: error, channel_id: channelId }, 'vendor could not be polled; retrying later');
+        verdicts = postponeAll('the gateway could not ask');
       }
     }
     enter('writing');
     await Promise.all(
       group.map((entry, index) =>
-        record(entry, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' }).catch((error: unknown) =>
-          logger.error({ err: error, task_id: entry.task.taskId }, 'what a vendor answered could not be stored'),
+        record(entry, verdicts[index] ?? { kind: 'postponed', why: 'no answer' }).catch((error: unknown) =>
+          logger.error({ err: error, task_id: entry.task.taskId }, 'poll result could not be stored'),
         ),
       ),
     );
   }
 
   /**
-   * The claim's number decides whether a write counts, so that one whose commit was not answered
-   * may be made again.
+   * Repeating a write is safe after a lost commit acknowledgement: the lease's sequence number in
+   * its condition decides whether it takes effect.
    */
   async function record({ task, final }: Claimed, verdict: Verdict): Promise<void> {
     for (const pauseMs of WRITE_PAUSES_MS) {
       try {
-        return await applyVerdict(deps, write, task, verdict, final);
+        return await applyVerdict(deps, { write, task, verdict, final });
       } catch (error) {
         if (!isStoreUnavailable(error) || stopping.signal.aborted) throw error;
-        logger.warn({ err: error, task_id: task.taskId }, 'an answer of a vendor could not be stored; trying again');
+        logger.warn({ err: error, task_id: task.taskId }, 'poll result could not be stored; retrying');
         await clock.sleep(pauseMs, stopping.signal);
       }
     }
-    await applyVerdict(deps, write, task, verdict, final);
+    await applyVerdict(deps, { write, task, verdict, final });
   }
 
-  /** Without the vendor's id there is nothing to ask for. */
+  /** Ends tasks without the vendor's id, which cannot be polled, and returns the others. */
   async function failWithoutVendorId(group: Claimed[]): Promise<Claimed[]> {
-    const isNameless = ({ task }: Claimed) => task.upstreamTaskId.trim() === '';
-    for (const { task } of group.filter(isNameless)) await endTask(task, "the vendor's id of the task is not known");
-    return group.filter((entry) => !isNameless(entry));
+    const lacksVendorId = ({ task }: Claimed) => task.upstreamTaskId.trim() === '';
+    for (const { task } of group.filter(lacksVendorId)) await endTask(task, "the vendor's id of the task is not known");
+    return group.filter((entry) => !lacksVendorId(entry));
   }
 
-  /** Drops claims that ran out while they waited for a slot and renews those that are about to. */
+  /** Renews leases that are due for it, and drops claims whose lease expired in the queue. */
   async function keepOwned(group: Claimed[]): Promise<Claimed[]> {
     const now = clock.monotonicMs();
-    const kept: Claimed[] = [];
+    const owned: Claimed[] = [];
     for (const entry of group) {
-      if (now - entry.claimedAtMs < renewAfterMs || (await renew(entry))) kept.push(entry);
+      if (now - entry.claimedAtMs < renewAfterMs || (await renew(entry))) owned.push(entry);
     }
-    return kept;
+    return owned;
   }
 
   async function renew(entry: Claimed): Promise<boolean> {
@@ -175,8 +155,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   /**
-   * A slow vendor's answer would come too late for a claim that ran out: the task would be asked
-   * for again, and so for ever.
+   * Renews the leases of running polls. Otherwise a slow vendor's answers would always come after
+   * the lease, and the task would be polled again for ever.
    */
   async function renewUnderway(): Promise<void> {
     const now = clock.monotonicMs();
@@ -184,14 +164,14 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   /**
-   * Ends a task with a refund. One that the store refuses to end is logged and tried again later;
-   * it keeps no other from ending.
+   * Ends a task with a refund. A failure of the store is logged and the task is retried later; it
+   * does not stop others from ending.
    */
   async function endTask(task: TaskRecord, reason: string, change: TaskChange = {}): Promise<boolean> {
     try {
-      return await finishTask(deps, task, { status: 'FAILURE', reason }, change);
+      return await finishTask(deps, { task, ending: { status: 'FAILURE', reason }, change });
     } catch (error) {
-      logger.error({ err: error, task_id: task.taskId }, 'a task could not be ended; it is tried again later');
+      logger.error({ err: error, task_id: task.taskId }, 'task could not be ended; retrying later');
       return false;
     }
   }
@@ -208,24 +188,24 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
           owner: deps.nodeId,
           limit: claimBatch,
           leaseForMs,
-          exceptChannels: lanes.full(),
+          exceptChannels: queues.full(),
         });
         claimed = tasks.length;
         enqueue(tasks, false);
       } catch (error) {
-        logger.error({ err: error }, 'due tasks could not be claimed');
+        logger.error({ err: error }, 'due tasks could not be claimed; retrying');
         await clock.sleep(1000, stopping.signal);
       }
       if (claimed < claimBatch) await pause();
     }
   }
 
-  /** Until the next tick, or until a full lane has room again. */
+  /** Waits for the next tick, or until a full queue accepts tasks again. */
   async function pause(): Promise<void> {
-    const room = new Promise<void>((resolve) => {
+    const capacity = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    await Promise.race([clock.sleep(TICK_MS, stopping.signal), room]);
+    await Promise.race([clock.sleep(TICK_MS, stopping.signal), capacity]);
   }
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
@@ -246,7 +226,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
-          'a submission was interrupted: it is refunded, but an upstream job may exist that nobody follows',
+          'interrupted submission refunded; the vendor may still have a job, which is not polled',
         );
       }
     }
@@ -257,7 +237,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     if (pulledForward > 0)
       logger.warn(
         { tasks: pulledForward },
-        'tasks were due too far ahead and are asked for now: the clock was set back, or the interval shortened',
+        'tasks were due too far in the future, polling them now: clock set back or poll interval shortened',
       );
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
@@ -281,9 +261,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       stopping.abort();
       await Promise.all(loops);
       const deadline = clock.monotonicMs() + graceMs;
-      while (lanes.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
+      while (queues.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
       await store.tasks.releaseOwner(deps.nodeId, { expireSubmits: false });
     },
-    stats: () => lanes.stats(),
+    stats: () => queues.stats(),
   };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
-import { asksForRanges } from '../artifacts/asks-for-ranges.ts';
+import { isMultiRange } from '../artifacts/multi-range.ts';
 import { taskErrors } from '../errors.ts';
 import type { ClientRequest } from '../types.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
@@ -10,21 +10,24 @@ import { restoreFiles } from '../vendor/restore-files.ts';
 const PATHS: Record<RelayKind, string> = { response: '/v1/responses', video: '/v1/videos' };
 
 /**
- * A client's header that reaches the vendor. Organization and project are not among them: the
- * channel's owner pays.
+ * Client headers that are sent to the vendor. Organization and project are not: the channel's owner
+ * pays.
  */
 export const RELAYED_HEADERS = ['openai-beta'] as const;
-/** The same for content: what asks for a part or for news. */
+/** Client headers that are also sent for content: ranges and conditions. */
 export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
-/** Parameters of an address that reach the vendor. */
+/** Query parameters that are sent to the vendor. */
 const QUERY = ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream', 'variant'] as const;
 
-/** The vendor's host, within which names of objects are unique. */
+/** The vendor's host. Object ids are unique per host. */
 export const vendorOf = ({ baseUrl }: ChannelRecord): string => canonicalHost(new URL(baseUrl));
+
+/** The vendor's collection, reached through a channel with its key. */
+type Target = { channel: ChannelRecord; key: string; kind: RelayKind };
 
 type Call = {
   method: 'GET' | 'HEAD' | 'POST' | 'DELETE';
-  /** What follows the collection's path, percent-encoded; empty for the collection itself. */
+  /** The path below the collection, percent-encoded; empty for the collection itself. */
   path: string;
   query?: Record<string, string[]>;
   headers: Record<string, string>;
@@ -36,19 +39,17 @@ type Call = {
 };
 
 /**
- * A request to the channel's vendor, with the channel's credential. Nothing that could do something
- * twice follows a redirect.
+ * A request to the channel's vendor with the channel's credential. Only GET and HEAD follow
+ * redirects, since any other request could take effect twice.
  */
 export function buildRelayRequest(
-  channel: ChannelRecord,
-  key: string,
-  kind: RelayKind,
+  { channel, key, kind }: Target,
   { method, path, query = {}, headers, body = { kind: 'none' }, ...limits }: Call,
 ): UpstreamRequest {
-  const asked = new URLSearchParams(QUERY.flatMap((name) => (query[name] ?? []).map((value) => [name, value])));
-  const search = asked.size > 0 ? `?${asked}` : '';
+  const params = new URLSearchParams(QUERY.flatMap((name) => (query[name] ?? []).map((value) => [name, value])));
+  const search = params.size > 0 ? `?${params}` : '';
   return {
-    // Addresses are given with and without the version.
+    // Administrators enter base URLs with and without the version.
     url: `${channel.baseUrl.replace(/\/v1$/, '')}${PATHS[kind]}${path}${search}`,
     method,
     headers: { ...headers, authorization: `Bearer ${key}` },
@@ -64,16 +65,16 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
   Object.fromEntries(
     names.flatMap((name) => {
       const value = headers[name];
-      return value === undefined || asksForRanges(name, value) ? [] : [[name, value]];
+      return value === undefined || isMultiRange(name, value) ? [] : [[name, value]];
     }),
   );
 
-/** The client's body with the vendor's name of the model in the place of the client's. */
+/** The client's body, with the vendor's name for the model. */
 export function buildRelayBody({ body }: ClientRequest, model: string): UpstreamBody {
   if (body.kind === 'json') {
     const text = JSON.stringify({ ...(body.value as JsonObject), model });
     if (!body.extracted) return { kind: 'text', text };
-    // The body comes as it was sent, so its files need no other bound.
+    // The body goes on as it came, so its files need no further limit.
     const restored = restoreFiles([text], {
       extracted: body.extracted,
       maxBytes: Number.POSITIVE_INFINITY,

@@ -1,35 +1,32 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Reference } from './read-relay-request.ts';
+import type { Reference } from './types.ts';
 
-/** More parts of earlier answers than a conversation has. */
+/** More references to earlier answers than any conversation has. */
 const MAX_REFERENCES = 1000;
 
-/**
- * Members that hold what a client or a vendor says of its own: no vendor looks up an object that is
- * named in them.
- */
+/** Members with free content: vendors look up no object that is named in them. */
 const FREE_TEXT: ReadonlySet<string> = new Set(['metadata', 'parameters', 'schema', 'annotations', 'logprobs']);
-/** Pair parts of one conversation with each other, or stand for a public service. */
+/** Ids that link parts of one conversation or name a public service, but no stored object. */
 const NO_OBJECT: ReadonlySet<string> = new Set(['call_id', 'tool_call_id', 'connector_id']);
-/** Name what an answer to an earlier request of the user's may have made. */
+/** Members that name parts of the answer to an earlier request. */
 const PARTS: ReadonlyMap<string, 'item' | 'container'> = new Map([
   ['container', 'container'],
   ['container_id', 'container'],
   ['approval_request_id', 'item'],
 ]);
-/** Objects of the vendor's account that are given whole, as an id or as an object that has one. */
+/** Objects of the vendor's account, named by an id or by an object with an id. */
 const SHARED: ReadonlySet<string> = new Set(['conversation', 'prompt']);
 const VIDEOS: ReadonlySet<string> = new Set(['remix_video_id', 'video_id', 'video']);
-/** What an item that the vendor need not look up has beside its id. */
+/** An item with one of these members is complete, so the vendor need not look it up. */
 const CONTENT = ['call_id', 'arguments', 'output', 'tools', 'encrypted_content'] as const;
 
 /**
- * The objects that a request builds on. Channels are one account of the vendor's for all users, so
- * a request must not reach what somebody else's has made there: what the gateway can tell the owner
- * of is looked up, everything else is refused by its name, be it of a parameter that the vendor
- * will invent tomorrow.
+ * Reads the objects that a request builds on. All users of a channel share one account of the
+ * vendor, so a request must not reach objects that another user's request created there. Objects
+ * whose owner the gateway knows are returned, to be checked. Every other member whose name looks
+ * like an object's id is refused, including those of future parameters.
  * @throws tasks.relay_request_invalid
  */
 export function readReferences(kind: RelayKind, values: JsonObject): Reference[] {
@@ -43,14 +40,14 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
     if (isResponse && SHARED.has(param) && value !== null && value !== undefined) throw shared(param, param);
     if (isResponse && param === 'input' && Array.isArray(value)) addStoredItems(found, value);
     if (isResponse || !VIDEOS.has(param)) {
-      addReferences(found, kind, param, value);
+      addReferences(found, { kind, member: param, value });
       continue;
     }
-    // A `video` that is a text is an address or the video itself.
+    // A `video` that is a text is an address or the video's content.
     const { id, ...others } = isObject(value) ? value : { id: param === 'video' ? undefined : value };
     if (typeof id === 'string' && id !== '') found.push({ param, kind, objectId: id });
     else if (isNamed(id)) throw shared(param, param);
-    for (const [name, inner] of Object.entries(others)) addReferences(found, kind, name, inner, param);
+    for (const [member, inner] of Object.entries(others)) addReferences(found, { kind, member, value: inner, param });
   }
   if (found.length > MAX_REFERENCES) {
     const message = `The request names more than ${MAX_REFERENCES} parts of earlier answers: use previous_response_id.`;
@@ -60,16 +57,13 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
 }
 
 /**
- * Whether a parameter of this name names an object of the vendor's account: `file_id`,
- * `vector_store_ids`, for videos every `id` too.
+ * Whether a parameter of this name holds ids of objects in the vendor's account: `file_id`,
+ * `vector_store_ids`, and for videos every `id`.
  */
 export const referencesObject = (kind: RelayKind, name: string): boolean =>
   (/_ids?$/.test(name) && !NO_OBJECT.has(name)) || (kind === 'video' && /^ids?$/.test(name));
 
-/**
- * Items of `input` that are there by their id alone. An image without its data stands for the
- * stored one.
- */
+/** Adds the items of `input` that name a stored item; an image without data is one of them. */
 function addStoredItems(found: Reference[], input: readonly Json[]): void {
   for (const item of input)
     if (isObject(item) && typeof item.id === 'string' && !isWhole(item))
@@ -85,7 +79,7 @@ function isWhole(item: Record<string, unknown>): boolean {
       return content !== undefined && content !== null;
     case 'image_generation_call':
       return typeof result === 'string';
-    // Its text is a summary; what the model goes on with is either sealed in it or with the vendor.
+    // Its text is only a summary: the reasoning itself is encrypted in it or stored at the vendor.
     case 'reasoning':
       return typeof sealed === 'string';
     default:
@@ -93,15 +87,12 @@ function isWhole(item: Record<string, unknown>): boolean {
   }
 }
 
-/** Adds what the member `member` names, which is `param` or stands in it. */
-function addReferences(
-  found: Reference[],
-  kind: RelayKind,
-  member: string,
-  value: Json | undefined,
-  param = member,
-): void {
-  seeMember(member, value ?? null, (name, inner) => {
+/** `member` is the parameter `param` or one of its members. */
+type Member = { kind: RelayKind; member: string; value: Json | undefined; param?: string };
+
+/** Adds the objects that a member names at any depth. */
+function addReferences(found: Reference[], { kind, member, value, param = member }: Member): void {
+  visitMember(member, value ?? null, (name, inner) => {
     const part = kind === 'response' ? PARTS.get(name) : undefined;
     if (part && typeof inner === 'string') {
       if (inner !== '') found.push({ param, kind: part, objectId: inner });
@@ -112,25 +103,25 @@ function addReferences(
 const isNamed = (value: Json | undefined): boolean =>
   (typeof value === 'string' && value !== '') || (Array.isArray(value) && value.length > 0);
 
-type See = (name: string, value: Json) => void;
+type Visit = (name: string, value: Json) => void;
 
 /**
- * Shows a member and every named one at any depth. A body nests `MAX_JSON_DEPTH` levels at most,
- * but may hold millions of values: nothing is made for each.
+ * Visits a member and all members below it. A body has at most `MAX_JSON_DEPTH` levels but may have
+ * millions of values, so nothing is allocated per value.
  */
-function seeMember(name: string, value: Json, see: See): void {
+function visitMember(name: string, value: Json, visit: Visit): void {
   if (FREE_TEXT.has(name)) return;
-  see(name, value);
-  seeMembersOf(value, see);
+  visit(name, value);
+  visitMembersOf(value, visit);
 }
 
-function seeMembersOf(value: Json, see: See): void {
-  if (Array.isArray(value)) for (const element of value) seeMembersOf(element, see);
-  else if (isObject(value)) for (const name of Object.keys(value)) seeMember(name, value[name] ?? null, see);
+function visitMembersOf(value: Json, visit: Visit): void {
+  if (Array.isArray(value)) for (const element of value) visitMembersOf(element, visit);
+  else if (isObject(value)) for (const name of Object.keys(value)) visitMember(name, value[name] ?? null, visit);
 }
 
 const shared = (param: string, name: string) =>
   taskErrors.relay_request_invalid({
-    message: `"${name.slice(0, 60)}" names what lives in the vendor's account, which belongs to no one user, so that it cannot be used here. Send the content itself.`,
+    message: `"${name.slice(0, 60)}" names an object in the vendor's account, which all users share, so it cannot be used here. Send the content itself.`,
     param,
   });

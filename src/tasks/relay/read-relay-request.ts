@@ -1,46 +1,33 @@
 import { createJsonScanner, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
-import type { RelayKind, RelayPartKind } from '../../store/ports/index.ts';
+import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { modelOf } from '../submission/submit-surfaces.ts';
+import { readModel } from '../submission/read-model.ts';
 import type { ClientRequest } from '../types.ts';
 import { readReferences, referencesObject } from './read-references.ts';
+import type { RelayIntent } from './types.ts';
 
-/** What the gateway itself reads of a request that it passes on. */
-export type RelayIntent = {
-  kind: RelayKind;
-  model: string;
-  /** The client asked for server-sent events. */
-  stream: boolean;
-  /** What a price may ask for by `u()`. */
-  facts: JsonObject;
-  /** What the request builds on; each must be the caller's own. */
-  references: Reference[];
-};
-
-/** `param`: the member of the body in which it is named. */
-export type Reference = { param: string; kind: RelayKind | RelayPartKind; objectId: string };
-
-/** The usage facts of relayed requests, by the names of OpenAI's own parameters. */
+/** The usage facts of relayed requests, named like OpenAI's parameters. */
 const FACTS = ['seconds', 'n'] as const;
-/** What clients write for a quantity, as a number or, as OpenAI's videos want it, as text. */
+/** A quantity as text, which OpenAI's videos API expects instead of a number. */
 const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
 const MAX_QUANTITY = 999_999_999;
 
-/** Bounds of JSON that a form holds as a text; its bytes are bounded with those of all texts. */
+/** Limits of JSON in a form field. Its size is already limited with that of all fields. */
 const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
 
 type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 
 /**
- * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required,
- * tasks.relay_request_invalid where the request names what the channel's account keeps and nobody
- * can tell whose it is, and where a quantity is below 1
+ * Reads model, quantities and references from a request.
+ * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, and
+ * tasks.relay_request_invalid when the request names an object in the vendor's account whose owner
+ * is unknown, or has a quantity below 1
  */
 export function readRelayRequest(kind: RelayKind, request: ClientRequest): RelayIntent {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
   if (body.kind === 'form' || (kind === 'response' && body.kind !== 'json')) throw taskErrors.unsupported_media();
-  const model = modelOf(request);
+  const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const values = body.kind === 'json' ? (body.value as JsonObject) : formValues(body);
   return {
@@ -53,14 +40,14 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest): Relay
 }
 
 /**
- * Fields that are read here or make a video of another, and so must be there once; `video` may be a
- * file.
+ * Form fields that may occur only once: the gateway reads them, or they name another video. `video`
+ * may be a file.
  */
 const SINGLE = ['model', ...FACTS, 'remix_video_id', 'video_id', 'video'];
 
 /**
- * A part that comes twice could mean one thing here and another at the vendor; so could a file
- * under the name of a field, and `video[id]`, which forms write for a member.
+ * The form as JSON values. Refuses what the vendor could read differently: a repeated field, a file
+ * under the name of a field, and a member written as `video[id]`.
  */
 function formValues({ fields, files }: Multipart): JsonObject {
   for (const name of [...Object.keys(fields), ...files.map(({ field }) => field)]) {
@@ -80,9 +67,7 @@ function formValues({ fields, files }: Multipart): JsonObject {
 
 const namesVideoObject = (name: string): boolean => referencesObject('video', name);
 
-/**
- * Text that is JSON could be read as such by the vendor; a prompt is text whatever it looks like.
- */
+/** Parses text that the vendor could read as JSON. A prompt is always text. */
 function formValue(name: string, values: readonly string[]): Json {
   const read = values.map((value) => {
     if (name === 'prompt' || !/^\s*[[{]/.test(value)) return value;
@@ -97,9 +82,9 @@ function formValue(name: string, values: readonly string[]): Json {
 }
 
 /**
- * A quantity as a usage fact. One below 1 would be priced at nothing while the vendor makes its
- * least: it is refused. What is absent, or written in a way that the vendor may read otherwise, is
- * no fact: a price that reads it refuses.
+ * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor delivers
+ * its minimum. A quantity that is absent, or that the vendor could read differently, is no fact;
+ * prices that need it refuse the request.
  */
 function quantity(name: (typeof FACTS)[number], value: Json | undefined): [string, number][] {
   if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];

@@ -1,18 +1,12 @@
 import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../kernel/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
-import type { Content } from '../artifacts/open-artifact.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
+import type { RelayAnswer } from './types.ts';
 
 /**
- * What a client is given of a vendor's answer. `replayed`: of an earlier request with the same
- * Idempotency-Key.
- */
-export type RelayAnswer = Content & { replayed: boolean };
-
-/**
- * The vendor's headers that reach the client; limits, organization and cookies of the channel's
- * account are its own affair.
+ * The vendor's headers that are sent to the client. Rate limits, organization and cookies belong to
+ * the channel's account and are left out.
  */
 const VENDOR_HEADERS = [
   'content-type',
@@ -25,24 +19,25 @@ const VENDOR_HEADERS = [
   'content-disposition',
   'retry-after',
 ] as const;
-/** Of headers that describe bytes on the wire nothing holds for a body that was read. */
+/** Headers about bytes on the wire, which are wrong for a body that was read and decoded. */
 const WIRE_HEADERS = new Set(['content-length', 'content-encoding']);
-/** Of a refusal's body; more is no message for anybody. */
+/** Bytes of a refusal's body that are read; no error message is longer. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
-/** Shorter keys are words of good answers: `ollama`, `not-needed`. */
+/** Shorter keys are ordinary words, such as `ollama` or `not-needed`, and stay in answers. */
 const SHORTEST_IN_ANSWER = 16;
 const SHORTEST_IN_REFUSAL = 8;
-/** A search through more would hold the event loop. */
+/** Searching more would block the event loop. */
 const MAX_SEARCHED_BYTES = 1024 * 1024;
-/** For all of it: a byte now and then must not keep a request open. */
+/** Deadline for the whole body, so that a slow drip of bytes cannot keep a request open. */
 const REFUSAL_MS = 10_000;
 
+/** The vendor's headers for the client. `whole`: the body was read whole, not streamed. */
 export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: boolean }): Record<string, string> {
   const names = VENDOR_HEADERS.filter((name) => !whole || !WIRE_HEADERS.has(name));
   return Object.fromEntries(
     names.flatMap((name) => {
       const values = response.headers[name] ?? [];
-      // A type that is told twice is none, and must show as such.
+      // Two content types are invalid; both are shown, so that the client sees this.
       const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
       return value === undefined ? [] : [[name, value]];
     }),
@@ -52,7 +47,7 @@ export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: bo
 export const mediaTypeOf = (response: UpstreamResponse): string =>
   (response.headers['content-type']?.[0] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** No answer came. */
+/** The client's error when no answer came. */
 export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppError {
   if (kind === 'refused') return taskErrors.relay_request_invalid({ message });
   const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
@@ -60,33 +55,30 @@ export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppErr
 }
 
 /**
- * A refusal in the vendor's own words, without the channel's credential.
- * @throws tasks.vendor_failed for what would mislead the client: a refused credential is not his,
- * and a redirect leads him elsewhere
+ * Forwards a vendor's error as it is, without the channel's credential.
+ * @throws tasks.vendor_failed for answers that would mislead the client: a refused credential, which
+ * is not the client's, and redirects
  */
 export async function refusalAnswer(clock: Clock, response: UpstreamResponse, key: string): Promise<RelayAnswer> {
   const { status } = response;
-  const said = await readBeginning(clock, response);
+  const text = await readBeginning(clock, response);
   if (status === 401 || status === 403) {
-    // OpenAI repeats the ends of a wrong key in what it says.
+    // OpenAI's message repeats parts of the wrong key.
     throw taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' });
   }
   const encoded = response.headers['content-encoding'] !== undefined;
   if (status < 400 || status > 599 || encoded) {
     throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
   }
-  const body = new TextEncoder().encode(redactSecrets(said, secretsFrom(key, SHORTEST_IN_REFUSAL)));
+  const body = new TextEncoder().encode(redactSecrets(text, secretsFrom(key, SHORTEST_IN_REFUSAL)));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
 const secretsFrom = (key: string, shortest: number): string[] =>
   secretsOfKey(key).filter(({ length }) => length >= shortest);
 
-/**
- * An answer that was read whole, without the channel's credential in it. Short keys stay, and large
- * answers are left alone.
- */
-export function withoutKey(body: Uint8Array, key: string): Uint8Array {
+/** Redacts the channel's credential in a whole answer. Short keys and large answers are skipped. */
+export function redactKey(body: Uint8Array, key: string): Uint8Array {
   if (body.byteLength > MAX_SEARCHED_BYTES) return body;
   const secrets = secretsFrom(key, SHORTEST_IN_ANSWER);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -97,9 +89,9 @@ export function withoutKey(body: Uint8Array, key: string): Uint8Array {
 async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<string> {
   const reader = response.stream().getReader();
   const chunks: Uint8Array[] = [];
-  const patience = deadlineSignal(clock, REFUSAL_MS);
-  const leave = () => void reader.cancel().catch(() => undefined);
-  patience.signal.addEventListener('abort', leave, { once: true });
+  const deadline = deadlineSignal(clock, REFUSAL_MS);
+  const cancel = () => void reader.cancel().catch(() => undefined);
+  deadline.signal.addEventListener('abort', cancel, { once: true });
   try {
     for (let size = 0; size < MAX_REFUSAL_BYTES; ) {
       const { done, value } = await reader.read();
@@ -108,23 +100,26 @@ async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<
       size += value.byteLength;
     }
   } catch {
-    // What came of it says enough.
+    // The part that came is enough.
   } finally {
-    patience.end();
+    deadline.end();
   }
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES));
 }
 
-/**
- * The vendor's bytes as they come, none ahead of the client; when he leaves, the vendor's
- * connection is closed. `onChunk` is through with a chunk before the client gets it. `onEnd` hears
- * that it is over, however, and may hear it twice.
- */
-export function passOn(
+type Streaming = {
+  /** Aborted when the client leaves: the vendor's connection is closed then. */
+  signal: AbortSignal | undefined;
+  /** Called when the stream ends in any way; possibly twice. */
+  onEnd: () => void;
+  /** Awaited for each chunk before the client gets it. */
+  onChunk?: (chunk: Uint8Array) => Promise<void>;
+};
+
+/** Streams the vendor's bytes to the client as they come; nothing is read ahead of the client. */
+export function streamThrough(
   source: ReadableStream<Uint8Array>,
-  signal: AbortSignal | undefined,
-  onEnd: () => void,
-  onChunk: (chunk: Uint8Array) => Promise<void> = async () => {},
+  { signal, onEnd, onChunk = async () => {} }: Streaming,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   const end = () => {

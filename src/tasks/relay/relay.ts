@@ -1,40 +1,34 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import { type RelayKind, STATUS } from '../../store/ports/index.ts';
-import { findOwner } from '../submission/find-owner.ts';
+import { findProtocolOwner } from '../submission/find-protocol-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
-import { createRelayed, type RelayedRequest } from './create-relayed.ts';
-import { forwardCall, type RelayCall } from './forward-call.ts';
-import type { RelayAnswer } from './relay-answers.ts';
-import { refundInterrupted } from './relay-money.ts';
+import { createRelayed } from './create-relayed.ts';
+import { forwardCall, type ObjectName } from './forward-call.ts';
+import { refundInterrupted } from './relay-billing.ts';
+import type { RelayAnswer, RelayCall, RelayedRequest } from './types.ts';
 
-/** Requests for models of no plugin, which go to OpenAI-compatible vendors as they are. */
+/** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
-  /**
-   * Whether a creation is the relay's: no plugin serves the model on this surface, and a channel of
-   * the relay lists it.
-   */
+  /** Whether the model is relayed: no plugin serves it on this surface, and a relay channel lists it. */
   takes(kind: RelayKind, model: string): boolean;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
-  /** On an object that the user's own request has made. Throws `tasks.not_found` for any other. */
-  forward(userId: number, kind: RelayKind, id: string, call: RelayCall): Promise<RelayAnswer>;
-  /** Refunds what earlier processes left open, from now on. */
+  /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
+  forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
+  /** Starts to refund requests that earlier processes left open. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /**
-   * Deletes about `limit` ended requests, and as many objects, that have been kept long enough;
-   * gives how many.
+   * Deletes about `limit` ended requests, and as many objects, that are past their retention.
+   * Returns how many.
    */
   deleteOld(limit: number): Promise<number>;
 };
 
 const DAY = 24 * 3600;
-/**
- * A request's bill stands in the log and the ledger; its row serves repeats, for a day, and
- * questions.
- */
+/** Rows serve repeats, for a day, and support questions. The bill itself is in the ledger. */
 const REQUESTS_KEPT_SECONDS = 30 * DAY;
 /**
- * Whose an object is matters while its vendor has it: OpenAI keeps responses for 30 days and videos
+ * An object's owner matters while its vendor has it. OpenAI keeps responses for 30 days and videos
  * for less.
  */
 const OBJECTS_KEPT_SECONDS = 90 * DAY;
@@ -47,10 +41,10 @@ export function createRelay(deps: TaskDeps): Relay {
   const stopping = new AbortController();
   let loop = Promise.resolve();
 
-  async function refundForEver(): Promise<void> {
+  async function refundLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await refundInterrupted(deps).catch((error) =>
-        logger.error({ err: error }, 'interrupted relayed requests could not be looked for'),
+        logger.error({ err: error }, 'interrupted relayed requests could not be read; retrying'),
       );
       await clock.sleep(INTERRUPTED_EVERY_MS, stopping.signal);
     }
@@ -60,7 +54,8 @@ export function createRelay(deps: TaskDeps): Relay {
     takes(kind, model) {
       const pin = deps.pin();
       try {
-        if (findOwner(deps, pin.generation, PROTOCOLS[kind], model)) return false;
+        const protocol = PROTOCOLS[kind];
+        if (findProtocolOwner(deps, { generation: pin.generation, protocol, model })) return false;
       } finally {
         pin.release();
       }
@@ -69,10 +64,10 @@ export function createRelay(deps: TaskDeps): Relay {
         .some(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
     },
     create: (caller, request) => createRelayed(deps, caller, request),
-    forward: (userId, kind, id, call) => forwardCall(deps, userId, kind, id, call),
+    forward: (object, call) => forwardCall(deps, object, call),
     async start() {
       if (store.dialect === 'sqlite') await store.relays.expireLeases();
-      loop = refundForEver();
+      loop = refundLoop();
     },
     async stop() {
       stopping.abort();

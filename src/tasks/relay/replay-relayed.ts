@@ -3,24 +3,22 @@ import { taskErrors } from '../errors.ts';
 import { stillInProgress } from '../idempotency/limit-repeats.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
 import type { Caller, TaskDeps } from '../types.ts';
-import type { RelayedRequest } from './create-relayed.ts';
 import { forwardTo } from './forward-call.ts';
-import type { RelayIntent } from './read-relay-request.ts';
-import type { RelayAnswer } from './relay-answers.ts';
+import type { RelayAnswer, RelayedRequest, RelayIntent } from './types.ts';
+
+/** `relayId`: of the first request with the same Idempotency-Key. */
+type Replay = { caller: Caller; request: RelayedRequest; intent: RelayIntent; relayId: string };
 
 /**
- * What a repeat gets: the object that the first request was billed for, as it is now. Undefined:
- * the first came to nothing, and the key is free.
+ * Answers a repeat with the object that the first request was billed for, as it is now. Undefined:
+ * the first request came to nothing and released its key.
  * @throws tasks.idempotency_in_progress, .idempotency_outcome_unknown, .idempotency_not_replayable
  */
 export async function replayRelayed(
   deps: TaskDeps,
-  caller: Caller,
-  { client, headers }: RelayedRequest,
-  { stream }: RelayIntent,
-  relayId: string,
+  { caller, request: { client, headers }, intent: { stream }, relayId }: Replay,
 ): Promise<RelayAnswer | undefined> {
-  const relay = await waitForEnd(deps, caller, relayId, client.signal);
+  const relay = await waitForEnd(deps, { caller, relayId, left: client.signal });
   if (relay?.status === 'REFUNDED') {
     const { idempotency } = deps.store;
     const held = await idempotency.find(caller.user.id, client.idempotencyKey ?? '', deps.clock.unix());
@@ -34,28 +32,27 @@ export async function replayRelayed(
 }
 
 /**
- * Waits while the request is open, and until what its answer has made is stored, at most as long as
- * one may take. Undefined: there is no such request any more.
+ * Waits until the first request has ended and its object is stored, at most as long as a request may
+ * take. Undefined: its row was deleted.
+ * @throws tasks.idempotency_in_progress
  */
 async function waitForEnd(
   { store, clock, limits, repeats }: TaskDeps,
-  { user }: Caller,
-  relayId: string,
-  left: AbortSignal | undefined,
+  { caller, relayId, left }: { caller: Caller; relayId: string; left: AbortSignal | undefined },
 ): Promise<RelayRecord | undefined> {
   const { relays } = store;
-  const leave = repeats.enter(user.id);
-  const patience = deadlineSignal(clock, limits.submitTimeoutMs, left);
+  const release = repeats.acquire(caller.user.id);
+  const deadline = deadlineSignal(clock, limits.submitTimeoutMs, left);
   try {
     for (;;) {
       const relay = await relays.byRelayId(relayId);
-      const isThrough = relay?.status !== 'BILLED' || (await relays.isDelivered(relayId));
-      if (relay?.status !== 'OPEN' && isThrough) return relay;
-      if (patience.signal.aborted) throw stillInProgress();
-      await clock.sleep(limits.tickMs, patience.signal);
+      const isStored = relay?.status !== 'BILLED' || (await relays.isDelivered(relayId));
+      if (relay?.status !== 'OPEN' && isStored) return relay;
+      if (deadline.signal.aborted) throw stillInProgress();
+      await clock.sleep(limits.tickMs, deadline.signal);
     }
   } finally {
-    patience.end();
-    leave();
+    deadline.end();
+    release();
   }
 }

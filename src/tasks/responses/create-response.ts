@@ -5,7 +5,7 @@ import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import { findOwner, type Owner } from '../submission/find-owner.ts';
+import { findProtocolOwner, type ProtocolOwner } from '../submission/find-protocol-owner.ts';
 import { hookError } from '../submission/prepare-submission.ts';
 import { resolveOriginTasks } from '../submission/resolve-origin-tasks.ts';
 import { submitTask } from '../submission/submit-task.ts';
@@ -17,7 +17,7 @@ import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';
 
 /**
- * The answer to `POST /v1/responses`. `replayed`: of an earlier request with the same
+ * The answer to `POST /v1/responses`. `replayed`: it answers an earlier request with the same
  * Idempotency-Key.
  */
 export type ResponseAnswer = { replayed: boolean } & (
@@ -25,67 +25,66 @@ export type ResponseAnswer = { replayed: boolean } & (
   | { kind: 'stream'; events: AsyncIterable<ResponseEvent> }
 );
 
-/** A request whose plugin is found and takes it. */
-type Accepted = ResponseRequest & { owner: Owner; generation: Generation; context: ProtocolContext };
+/** A request that its plugin supports. */
+type Accepted = ResponseRequest & { owner: ProtocolOwner; generation: Generation; context: ProtocolContext };
 
 /**
- * Submits, and answers in the form that the client asked for. When the client leaves, the
- * submission goes on and what it waits for ends.
- * @throws tasks.model_not_found where no plugin claims the model, tasks.rate_limit_exceeded before
+ * Submits the request and answers in the form that the client asked for. When the client leaves, the
+ * submission continues and the wait ends.
+ * @throws tasks.model_not_found when no plugin claims the model, tasks.rate_limit_exceeded before
  * anything is submitted, and what `readResponseRequest`, `assertFormSupported`, `submitOnce` and
  * `submitTask` throw
  */
 export async function createResponse(
   deps: TaskDeps,
-  caller: Caller,
-  requestId: string,
-  client: ClientRequest,
+  { caller, requestId, request: client }: { caller: Caller; requestId: string; request: ClientRequest },
 ): Promise<ResponseAnswer> {
-  const asked = readResponseRequest(client);
+  const requested = readResponseRequest(client);
   const pin = deps.pin();
   const held = [() => pin.release()];
-  const letGo = (): void => {
+  const releaseAll = (): void => {
     for (const release of held.splice(0)) release();
   };
   try {
-    const accepted = accept(deps, pin.generation, asked);
+    const accepted = accept(deps, pin.generation, requested);
     const { key: pluginKey } = accepted.owner.plugin;
-    held.push(deps.observations.enter({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
-    const task = await submitOnce(deps, caller, client, (idempotency) =>
-      submit(deps, caller, requestId, accepted, idempotency),
+    held.push(deps.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
+    const task = await submitOnce(deps, { caller, request: client }, (idempotency) =>
+      submit(deps, { caller, requestId, accepted, idempotency }),
     );
     const { replayed } = task;
-    const { stream, background } = asked.form;
+    const { stream, background } = requested.form;
     if (background && !stream) {
-      letGo();
+      releaseAll();
       return { kind: 'object', replayed, response: pendingResponse(task) };
     }
-    const told = { task_id: task.taskId, plugin: task.platform, stream };
-    traceEvent(deps.logger, 'observation_start', requestId, told);
-    held.push(() => traceEvent(deps.logger, 'observation_end', requestId, told));
-    const patience = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, client.signal);
-    // Whatever ends the wait gives the place back, also where nobody reads what is left to be told.
-    if (patience.signal.aborted) letGo();
-    else patience.signal.addEventListener('abort', letGo, { once: true });
-    // By the task: a repeat may be answered with one of another plugin, which served the model
-    // then.
+    const logFields = { request_id: requestId, task_id: task.taskId, plugin: task.platform, stream };
+    traceEvent(deps.logger, 'observation_start', logFields);
+    held.push(() => traceEvent(deps.logger, 'observation_end', logFields));
+    const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, client.signal);
+    // The end of the wait releases everything, even if the client reads no more events.
+    if (deadline.signal.aborted) releaseAll();
+    else deadline.signal.addEventListener('abort', releaseAll, { once: true });
+    // The task's plugin: the task of a repeat may belong to another one, which served the model then.
     const plugin = pin.generation.plugins.get(task.platform);
     const owner = userOwner(caller.user.id);
-    const rendering = { plugin, context: accepted.context, owner, signal: patience.signal };
-    if (stream)
-      return { kind: 'stream', replayed, events: endingWith(streamResponse(deps, rendering, task), patience.end) };
-    const response = await awaitResponse(deps, rendering, task).finally(patience.end);
+    const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };
+    if (stream) {
+      const events = thenEnd(streamResponse(deps, rendering, task), deadline.end);
+      return { kind: 'stream', replayed, events };
+    }
+    const response = await awaitResponse(deps, rendering, task).finally(deadline.end);
     return { kind: 'object', replayed, response };
   } catch (error) {
-    letGo();
+    releaseAll();
     throw error;
   }
 }
 
-/** Before any hook, and before anything is reserved. */
-function accept(deps: TaskDeps, generation: Generation, asked: ResponseRequest): Accepted {
-  const { model, form, request } = asked;
-  const owner = findOwner(deps, generation, 'proto_responses', model);
+/** Checks the request before any hook is called and before anything is reserved. */
+function accept(deps: TaskDeps, generation: Generation, requested: ResponseRequest): Accepted {
+  const { model, form, request } = requested;
+  const owner = findProtocolOwner(deps, { generation, protocol: 'proto_responses', model });
   if (!owner) {
     throw taskErrors.model_not_found({
       message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
@@ -94,34 +93,46 @@ function accept(deps: TaskDeps, generation: Generation, asked: ResponseRequest):
   }
   const { plugin, claim, upstreamModel } = owner;
   assertFormSupported(claim.supports, form, model);
-  const context = protocolContext(plugin.manifest, 'proto_responses', request, {
+  const context = protocolContext(request, {
+    manifest: plugin.manifest,
+    protocol: 'proto_responses',
     operation: 'create',
     model,
     stream: form.stream,
     ...(upstreamModel === undefined ? {} : { upstreamModel }),
   });
-  return { ...asked, owner, generation, context };
+  return { ...requested, owner, generation, context };
 }
+
+type AcceptedSubmission = {
+  caller: Caller;
+  requestId: string;
+  accepted: Accepted;
+  idempotency: Idempotency | undefined;
+};
 
 async function submit(
   deps: TaskDeps,
-  caller: Caller,
-  requestId: string,
-  { owner: { plugin }, generation, context, model, form, request }: Accepted,
-  idempotency: Idempotency | undefined,
+  { caller, requestId, accepted, idempotency }: AcceptedSubmission,
 ): Promise<TaskRecord> {
+  const {
+    owner: { plugin },
+    generation,
+    context,
+    model,
+    form,
+    request,
+  } = accepted;
   const decoded = await decodeProtocolRequest(
     plugin,
     { protocol: 'proto_responses', ctx: context },
-    {
-      owner: userOwner(caller.user.id),
-    },
+    { owner: userOwner(caller.user.id) },
   );
   if (!decoded.ok) throw hookError(decoded.error);
   const { action = '', requestBody, originTaskIds } = decoded.value;
   return submitTask(deps, {
     surface: 'proto_responses',
-    originTasks: await resolveOriginTasks(deps, caller, plugin, originTaskIds),
+    originTasks: await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds }),
     caller,
     requestId,
     plugin,
@@ -133,7 +144,7 @@ async function submit(
   });
 }
 
-async function* endingWith<T>(items: AsyncIterable<T>, end: () => void): AsyncGenerator<T, void, undefined> {
+async function* thenEnd<T>(items: AsyncIterable<T>, end: () => void): AsyncGenerator<T, void, undefined> {
   try {
     yield* items;
   } finally {

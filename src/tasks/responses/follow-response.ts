@@ -9,9 +9,8 @@ import { responseObject } from './response-objects.ts';
 import { createEventWriter, type ResponseEvent } from './write-response-events.ts';
 
 /**
- * The events of a stream, from its creation to its end; what ends it early is `rendering.signal`.
- * Whatever goes wrong with it goes wrong with the stream alone: the task runs and is billed as if
- * nobody looked on.
+ * Yields the events of a stream, from its creation to its end; `rendering.signal` ends it early. A
+ * failure affects only the stream: the task runs and is billed as without observers.
  */
 export async function* streamResponse(
   deps: TaskDeps,
@@ -20,14 +19,14 @@ export async function* streamResponse(
 ): AsyncGenerator<ResponseEvent, void, undefined> {
   const writer = createEventWriter(created);
   let latest = created;
-  // Only this stream knows it: another one of the same task begins anew.
+  // The state of this stream only: another stream of the same task begins anew.
   let state: RenderedEvents['state'];
   try {
     yield writer.created();
     for await (const task of watchTask(deps, created.taskId, { signal: rendering.signal })) {
       latest = task;
       if (task.status === 'FAILURE') return yield writer.failed(task);
-      const rendered = await renderStep(deps, rendering, task, state);
+      const rendered = await renderStep(deps, rendering, { task, previous: state });
       if (!rendered) break;
       if (!rendered.ok) {
         reportUnrendered(deps, task, rendered.error);
@@ -35,21 +34,18 @@ export async function* streamResponse(
       }
       state = rendered.value.state ?? state;
       const step = writer.rendered(task, rendered.value);
-      if (step.fault !== undefined) reportUnrendered(deps, task, step.fault);
+      if (step.error !== undefined) reportUnrendered(deps, task, step.error);
       yield* step.events;
       if (step.over) return;
     }
   } catch (error) {
-    deps.logger.error({ err: error, task_id: created.taskId }, 'the observation of a response broke');
+    deps.logger.error({ err: error, task_id: created.taskId }, 'response stream failed; its task continues');
     return yield writer.unobserved(latest);
   }
   yield writer.incomplete(latest);
 }
 
-/**
- * The whole answer once the task has ended; where it takes too long, how far it is, to be asked for
- * later.
- */
+/** Waits for the whole answer. At the deadline it returns the response's current state instead. */
 export async function awaitResponse(deps: TaskDeps, rendering: Rendering, created: TaskRecord): Promise<JsonObject> {
   let latest = created;
   for await (const task of watchTask(deps, created.taskId, { signal: rendering.signal })) latest = task;

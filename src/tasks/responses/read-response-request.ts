@@ -1,19 +1,19 @@
 import { isObject, type JsonObject } from '../../kernel/index.ts';
 import type { ResponsesMode } from '../../plugins/index.ts';
 import { taskErrors } from '../errors.ts';
-import { modelOf } from '../submission/submit-surfaces.ts';
+import { readModel } from '../submission/read-model.ts';
 import type { ClientRequest } from '../types.ts';
 
 export type ResponseForm = { stream: boolean; background: boolean };
 export type ResponseRequest = {
   model: string;
   form: ResponseForm;
-  /** The request as plugins see it: without `background`, which is the host's affair. */
+  /** The request as plugins see it: without `background`, which the gateway handles. */
   request: ClientRequest;
 };
 
 /**
- * `POST /v1/responses` as far as the host reads it.
+ * Reads the parts of `POST /v1/responses` that the gateway handles.
  * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required,
  * tasks.response_form_invalid
  */
@@ -21,7 +21,7 @@ export function readResponseRequest(request: ClientRequest): ResponseRequest {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
   if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
-  const model = modelOf(request);
+  const model = readModel(request);
   if (model === undefined || !isObject(body.value)) throw taskErrors.model_required({ param: 'model' });
   const { background: _, ...visible } = body.value as JsonObject;
   return {
@@ -31,7 +31,7 @@ export function readResponseRequest(request: ClientRequest): ResponseRequest {
   };
 }
 
-/** Null is how clients write a flag that they leave open. */
+/** Reads a flag. Clients also write null for a flag that they do not set. */
 function readFlag(body: Record<string, unknown>, name: 'stream' | 'background'): boolean {
   const value = body[name] ?? false;
   if (typeof value !== 'boolean') {
@@ -40,16 +40,15 @@ function readFlag(body: Record<string, unknown>, name: 'stream' | 'background'):
   return value;
 }
 
-const HOW: Record<ResponsesMode, string> = {
+const DESCRIPTIONS: Record<ResponsesMode, string> = {
   sync: 'waiting for the answer (neither "stream" nor "background")',
   stream: 'streaming ("stream": true)',
   background: 'the background ("background": true, then GET /v1/responses/<id>)',
 };
 
 /**
- * Whether the plugin's claim takes requests of this form; one that streams in the background needs
- * both.
- * @throws tasks.response_form_unsupported naming the forms that are taken
+ * Checks that the plugin's claim supports this form. Streaming in the background needs both modes.
+ * @throws tasks.response_form_unsupported naming the supported forms
  */
 export function assertFormSupported(
   supports: readonly ResponsesMode[],
@@ -62,9 +61,9 @@ export function assertFormSupported(
   if (needed.length === 0) needed.push('sync');
   const missing = needed.find((mode) => !supports.includes(mode));
   if (missing === undefined) return;
-  const taken = supports.map((mode) => HOW[mode]);
+  const supported = supports.map((mode) => DESCRIPTIONS[mode]);
   throw taskErrors.response_form_unsupported({
-    message: `The model "${model.slice(0, 120)}" does not take ${HOW[missing]}. It takes: ${taken.join('; ')}.`,
+    message: `The model "${model.slice(0, 120)}" does not take ${DESCRIPTIONS[missing]}. It takes: ${supported.join('; ')}.`,
     ...(missing === 'sync' ? {} : { param: missing }),
   });
 }

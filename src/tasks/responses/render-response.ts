@@ -20,25 +20,22 @@ import { artifactContext } from '../vendor/build-contexts.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
 import { createEventWriter } from './write-response-events.ts';
 
-/**
- * Longest wait of a rendering for a free place in the sandbox: submissions and polls come before
- * those who look on.
- */
+/** Longest wait of one rendering for a free sandbox process. Submissions and polls go first. */
 const ADMISSION_MS = 5000;
 
 export type Rendering = {
-  /** Undefined where the task's plugin serves no more, or answers no responses any longer. */
+  /** Undefined when the task's plugin no longer serves. */
   plugin: LoadedPlugin | undefined;
-  /** Without the artifacts, which a task has only in the end. */
+  /** Without artifacts, which only an ended task has. */
   context: ProtocolContext;
-  /** On whose behalf: the user of the task. */
+  /** The task's user, on whose behalf the hooks are called. */
   owner: string;
   /**
-   * Nothing is bought by asking again: a plugin that is refused to its owner is told, not waited
-   * for.
+   * The request only reads: when the plugin is refused to this user, it fails at once instead of
+   * waiting.
    */
   isRetrieval?: true;
-  /** Ends the patience with an overloaded host. */
+  /** The deadline for waiting until the sandbox is available. */
   signal: AbortSignal;
 };
 
@@ -46,10 +43,10 @@ export type Rendering = {
 type Unrendered = Pick<HookFailure, 'kind' | 'message' | 'hook' | 'retryAfterMs'>;
 
 /**
- * Calls until the host has room for it: what is not the plugin's fault costs the client a tick, not
- * the answer. Undefined: `signal` was aborted before that.
+ * Repeats `call` until the sandbox has capacity: a failure that is not the plugin's fault costs the
+ * client one tick, not the answer. Undefined: `signal` was aborted first.
  */
-async function patiently<T>(
+async function callWhenAvailable<T>(
   { clock, limits }: TaskDeps,
   { owner, signal, isRetrieval }: Rendering,
   call: (options: HookOptions) => Promise<Result<T, Unrendered>>,
@@ -64,25 +61,24 @@ async function patiently<T>(
   return undefined;
 }
 
-/** What the plugin says has happened since it returned `previous`. */
+/** Renders the events since the plugin returned the state `previous`. */
 export const renderStep = (
   deps: TaskDeps,
   rendering: Rendering,
-  task: TaskRecord,
-  previous: RenderedEvents['state'],
+  { task, previous }: { task: TaskRecord; previous: RenderedEvents['state'] },
 ): Promise<Result<RenderedEvents, string> | undefined> =>
-  patiently(deps, rendering, async (options) => {
+  callWhenAvailable(deps, rendering, async (options) => {
     const { plugin, context } = rendering;
-    if (!plugin?.has('protocols.proto_responses.renderEvents')) return gone;
-    const complete = await withArtifacts(deps, plugin, context, task, options);
+    if (!plugin?.has('protocols.proto_responses.renderEvents')) return pluginGone;
+    const complete = await withArtifacts(deps, { plugin, context, task, options });
     return complete.ok
       ? renderEvents(plugin, { ctx: complete.value, task: taskView(task), previous }, options)
       : complete;
   });
 
 /**
- * The answer to a task that has ended, whatever the plugin makes of it. Undefined: `signal` was
- * aborted before the host had room.
+ * Renders a task that has ended; a failing plugin gives a failed response. Undefined: `signal` was
+ * aborted before the sandbox had capacity.
  */
 export async function renderEnded(
   deps: TaskDeps,
@@ -92,8 +88,8 @@ export async function renderEnded(
   if (task.status === 'FAILURE') return failedResponse(task, TASK_FAILED);
   const { plugin } = rendering;
   const answer = plugin?.has('protocols.proto_responses.renderFinal')
-    ? await patiently(deps, rendering, async (options) => {
-        const complete = await withArtifacts(deps, plugin, rendering.context, task, options);
+    ? await callWhenAvailable(deps, rendering, async (options) => {
+        const complete = await withArtifacts(deps, { plugin, context: rendering.context, task, options });
         if (!complete.ok) return complete;
         const final = await renderFinal(plugin, { ctx: complete.value, task: taskView(task) }, options);
         return final.ok ? { ok: true, value: renderedResponse(task, final.value) } : final;
@@ -105,45 +101,41 @@ export async function renderEnded(
 }
 
 /**
- * A plugin that only streams is asked for its events once, as if a stream began now. The answer is
- * what that stream's last event says.
+ * For plugins that can only stream: renders the events once, as if a stream began now. The answer is
+ * the response in the last event.
  */
 async function renderFromEvents(
   deps: TaskDeps,
   rendering: Rendering,
   task: TaskRecord,
 ): Promise<Result<JsonObject, string> | undefined> {
-  const rendered = await renderStep(deps, rendering, task, undefined);
+  const rendered = await renderStep(deps, rendering, { task, previous: undefined });
   if (!rendered?.ok) return rendered;
-  const { events, fault } = createEventWriter(task).rendered(task, rendered.value);
-  if (fault !== undefined) reportUnrendered(deps, task, fault);
+  const { events, error } = createEventWriter(task).rendered(task, rendered.value);
+  if (error !== undefined) reportUnrendered(deps, task, error);
   const last = events.at(-1);
   return last ? { ok: true, value: last.response as JsonObject } : { ok: false, error: 'the task has not succeeded' };
 }
 
-/** Says in the log why clients of this task could not be shown it. */
+/** Logs why the task could not be shown to its clients. */
 export const reportUnrendered = ({ logger }: TaskDeps, task: TaskRecord, reason: string): void =>
-  logger.warn(
-    { task_id: task.taskId, plugin: task.platform, reason },
-    'a response could not be rendered by its plugin',
-  );
+  logger.warn({ task_id: task.taskId, plugin: task.platform, reason }, 'plugin could not render a response');
 
 const failure = (hook: string, message: string) => ({
   ok: false as const,
   error: { kind: 'invalid_result' as const, hook, message },
 });
-const gone = failure('renderEvents', 'the plugin of the task does not answer responses any longer');
+const pluginGone = failure('renderEvents', "the task's plugin no longer serves responses");
+
+type Projection = { plugin: LoadedPlugin; context: ProtocolContext; task: TaskRecord; options: HookOptions };
 
 /**
- * The context, at success with the artifacts by their keys, each with a link that works without a
- * key.
+ * The context of a successful task with its artifacts by key, each with a link that works without
+ * an API key. The context of any other task unchanged.
  */
 async function withArtifacts(
   deps: TaskDeps,
-  plugin: LoadedPlugin,
-  context: ProtocolContext,
-  task: TaskRecord,
-  options: HookOptions,
+  { plugin, context, task, options }: Projection,
 ): Promise<Result<ProtocolContext, Unrendered>> {
   if (task.status !== 'SUCCESS') return { ok: true, value: context };
   if (!plugin.manifest.hasArtifacts) return { ok: true, value: { ...context, artifacts: {} } };

@@ -9,7 +9,7 @@ const RESPONSE_ID = /^resp_([A-Za-z0-9]{32})$/;
 
 export const responseId = (taskId: string): string => `resp_${taskId.slice(TASK_PREFIX.length)}`;
 
-/** The task behind a response's id; undefined where the text is no such id. */
+/** The task id in a response's id; undefined for any other text. */
 export function taskIdOf(id: string): string | undefined {
   const bare = RESPONSE_ID.exec(id)?.[1];
   return bare === undefined ? undefined : TASK_PREFIX + bare;
@@ -24,7 +24,7 @@ const STATUS: Record<TaskStatus, ResponseStatus> = {
   FAILURE: 'failed',
 };
 
-/** Plugins report usage to the bill, not in tokens. */
+/** OpenAI's clients expect token counts. Plugins report usage for the bill instead. */
 const NO_USAGE: JsonObject = {
   input_tokens: 0,
   input_tokens_details: { cached_tokens: 0 },
@@ -39,40 +39,38 @@ const hostMetadata = (task: TaskRecord, status = STATUS[task.status]): Record<st
   retrieval_path: `/v1/responses/${responseId(task.taskId)}`,
 });
 
-type About = {
+type ResponseDetails = {
   output?: Json[];
   error?: string;
-  /** Over, so that nothing more is counted. */
+  /** The response has ended, so its usage is final. */
   ended?: boolean;
   taskStatus?: ResponseStatus;
   metadata?: Record<string, string>;
 };
 
-/** The response object of the host, with every member that OpenAI's clients take for granted. */
-export function responseObject(task: TaskRecord, status: ResponseStatus, about: About = {}): JsonObject {
+/** The gateway's response object, with all members that OpenAI's clients expect. */
+export function responseObject(task: TaskRecord, status: ResponseStatus, details: ResponseDetails = {}): JsonObject {
   return {
     id: responseId(task.taskId),
     object: 'response',
     created_at: task.createdAt || task.submitTime,
     status,
-    error: about.error === undefined ? null : { code: 'server_error', message: about.error },
+    error: details.error === undefined ? null : { code: 'server_error', message: details.error },
     incomplete_details: null,
     instructions: null,
     model: task.properties.originModelName,
-    output: about.output ?? [],
+    output: details.output ?? [],
     parallel_tool_calls: true,
     temperature: 1,
     tool_choice: 'auto',
     tools: [],
     top_p: 1,
-    metadata: { ...about.metadata, ...hostMetadata(task, about.taskStatus) },
-    usage: about.ended ? NO_USAGE : null,
+    metadata: { ...details.metadata, ...hostMetadata(task, details.taskStatus) },
+    usage: details.ended ? NO_USAGE : null,
   };
 }
 
-/**
- * A response that is not there yet, as background requests and retrieval get it: no hook is asked.
- */
+/** An unfinished response, for background requests and retrieval. No hook is called. */
 export function pendingResponse(task: TaskRecord): JsonObject {
   const status = STATUS[task.status] === 'queued' ? 'queued' : 'in_progress';
   return {
@@ -82,21 +80,16 @@ export function pendingResponse(task: TaskRecord): JsonObject {
   };
 }
 
-/**
- * What a client hears of a task that has failed: the vendor's own words are in the task, not here.
- */
+/** The error of a failed task. The vendor's own message is in the task object only. */
 export const TASK_FAILED = 'The task failed.';
-/**
- * What it hears where the plugin could not render: the task itself goes on or has ended as it
- * should.
- */
+/** The error when the plugin could not render. The task itself is not affected. */
 export const NOT_OBSERVED = 'The task could not be observed.';
 
-export const failedResponse = (task: TaskRecord, message: string, about: About = {}): JsonObject =>
-  responseObject(task, 'failed', { ...about, error: message, ended: true });
+export const failedResponse = (task: TaskRecord, message: string, details: ResponseDetails = {}): JsonObject =>
+  responseObject(task, 'failed', { ...details, error: message, ended: true });
 
-export const completedResponse = (task: TaskRecord, about: About): JsonObject => ({
-  ...responseObject(task, 'completed', { ...about, ended: true }),
+export const completedResponse = (task: TaskRecord, details: ResponseDetails): JsonObject => ({
+  ...responseObject(task, 'completed', { ...details, ended: true }),
   completed_at: task.finishTime,
 });
 
@@ -105,8 +98,8 @@ const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
 
 /**
- * The plugin's own answer within the host's: identity, lifecycle and usage are the host's, ids of
- * items and parts as well.
+ * The plugin's answer inside the gateway's response object. Identity, status, usage, and the ids of
+ * items and parts are the gateway's.
  */
 export function renderedResponse(task: TaskRecord, { output, members }: RenderedFinal): JsonObject {
   const { sequence_number: _, ...given } = members;
@@ -123,7 +116,7 @@ function withIds(task: TaskRecord, message: RenderedFinal['output'][number], ind
   return { ...message, id: `item_${task.taskId}_${index}`, status: 'completed', content };
 }
 
-/** OpenAI's limits hold for what the plugin adds; what goes beyond them is left out. */
+/** OpenAI's limits apply to the plugin's metadata; entries beyond them are left out. */
 function mergeMetadata(task: TaskRecord, given: Json): JsonObject {
   const own = hostMetadata(task);
   const entries = Object.entries(given ?? {}).filter(

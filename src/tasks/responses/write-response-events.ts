@@ -5,17 +5,17 @@ import { completedResponse, failedResponse, NOT_OBSERVED, responseObject, TASK_F
 
 export type ResponseEvent = { type: string; sequence_number: number; [member: string]: Json };
 
-/** What one rendering comes to. `fault` says what a plugin has done wrong, for the log. */
-export type Step = { events: ResponseEvent[]; over: boolean; fault?: string };
+/**
+ * The events of one rendering. `over`: the stream has ended. `error`: what the plugin did wrong, for
+ * the log.
+ */
+export type Step = { events: ResponseEvent[]; over: boolean; error?: string };
 
-/** Limits of a whole stream (as in new-api). */
+/** Limits for a whole stream (as in new-api). */
 const MAX_OUTPUTS = 64;
 const MAX_TEXT_BYTES = 1024 * 1024;
 
-/**
- * The events of one stream in OpenAI's form, numbered from 0. Nothing may follow a step that is
- * over.
- */
+/** Writes one stream's events in OpenAI's form, numbered from 0. No step may follow one that is over. */
 export function createEventWriter(first: TaskRecord) {
   let sequence = 0;
   let textBytes = 0;
@@ -27,22 +27,19 @@ export function createEventWriter(first: TaskRecord) {
     sequence_number: sequence++,
     ...members,
   });
-  const about = () => ({ output: [...output], metadata });
+  const details = () => ({ output: [...output], metadata });
   const failed = (task: TaskRecord, message: string): ResponseEvent =>
-    event('failed', { response: failedResponse(task, message, about()) });
+    event('failed', { response: failedResponse(task, message, details()) });
 
   function progress(task: TaskRecord, { progress: percent, message }: Extract<RenderedEvent, { type: 'progress' }>) {
     if (percent !== undefined) metadata.task_progress = String(percent);
     if (message !== undefined) metadata.task_message = message;
-    // Once there is output, a client that takes each snapshot for the whole would lose it again.
+    // This snapshot has no output: clients that keep only the latest snapshot would lose theirs.
     if (output.length > 0) return [];
     return [event('in_progress', { response: responseObject(task, 'in_progress', { metadata }) })];
   }
 
-  /**
-   * A text arrives at once, and goes through all the stages that clients know of one that arrives
-   * in pieces.
-   */
+  /** A text comes whole, but goes through all stages of a text that is streamed in pieces. */
   function message(task: TaskRecord, text: string): ResponseEvent[] {
     const index = output.length;
     const id = `msg_${task.taskId}_${index}`;
@@ -61,8 +58,8 @@ export function createEventWriter(first: TaskRecord) {
     ];
   }
 
-  /** Both are about the stream as a whole: no single call can exceed them. */
-  function beyondLimits(events: readonly RenderedEvent[]): string | undefined {
+  /** Checks the limits of the whole stream, which no single call can exceed. */
+  function findExceededLimit(events: readonly RenderedEvent[]): string | undefined {
     const texts = events.flatMap((rendered) => (rendered.type === 'output' ? [rendered.text] : []));
     if (output.length + texts.length > MAX_OUTPUTS) return `more than ${MAX_OUTPUTS} outputs`;
     textBytes += texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -73,10 +70,10 @@ export function createEventWriter(first: TaskRecord) {
     created: (): ResponseEvent =>
       event('created', { response: responseObject(first, 'in_progress', { taskStatus: 'queued' }) }),
 
-    /** What the plugin made of the task as it is now, one that has not failed. */
+    /** The plugin rendered the current state of a task that has not failed. */
     rendered(task: TaskRecord, { events, done }: RenderedEvents): Step {
-      const fault = beyondLimits(events);
-      if (fault !== undefined) return { events: [failed(task, NOT_OBSERVED)], over: true, fault };
+      const error = findExceededLimit(events);
+      if (error !== undefined) return { events: [failed(task, NOT_OBSERVED)], over: true, error };
       const written: ResponseEvent[] = [];
       for (const rendered of events) {
         if (rendered.type === 'progress') written.push(...progress(task, rendered));
@@ -84,8 +81,8 @@ export function createEventWriter(first: TaskRecord) {
         else return { events: [...written, failed(task, TASK_FAILED)], over: true };
       }
       if (task.status === 'SUCCESS') {
-        // How far it was once says nothing of what is complete, and who reads the response later
-        // cannot be told it.
+        // Without `metadata`: progress means nothing for a complete response, and a later retrieval
+        // could not repeat it.
         const response = completedResponse(task, { output: [...output] });
         return { events: [...written, event('completed', { response })], over: true };
       }
@@ -95,11 +92,11 @@ export function createEventWriter(first: TaskRecord) {
     /** The task has failed. */
     failed: (task: TaskRecord): ResponseEvent => failed(task, TASK_FAILED),
 
-    /** The plugin could not render; of the task this says nothing. */
+    /** The plugin could not render, which says nothing about the task. */
     unobserved: (task: TaskRecord): ResponseEvent => failed(task, NOT_OBSERVED),
 
-    /** The stream ends before the task does; its state can be asked for later. */
+    /** The stream ends before the task does. Clients can retrieve the response later. */
     incomplete: (task: TaskRecord): ResponseEvent =>
-      event('incomplete', { response: responseObject(task, 'incomplete', { ...about(), ended: true }) }),
+      event('incomplete', { response: responseObject(task, 'incomplete', { ...details(), ended: true }) }),
   };
 }

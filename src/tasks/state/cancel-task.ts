@@ -8,32 +8,33 @@ import { toStoredFailure } from './stored-failure.ts';
 const REASON = 'cancelled by user';
 
 /**
- * Ends a task that no vendor has and nobody is submitting any more, with its refund: plugins have
- * no hook to call a job off. The statement that ends it says itself that the submission's claim
- * must have run out, so of a cancellation, the recovery of interrupted submissions and a process
- * that was merely slow, one wins.
- * @throws tasks.task_finished, tasks.cancel_unsupported saying why
+ * Ends and refunds a task that no vendor has and no process is submitting any more; plugins have no
+ * hook that cancels a job. The statement that ends it requires that the submission's lease has
+ * expired. So only one of these wins: the cancellation, the recovery of interrupted submissions, or
+ * a submission that was merely slow.
+ * @throws tasks.task_finished, tasks.cancel_unsupported with the reason
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
-  let now = task;
+  let current = task;
   if (task.status === 'NOT_START') {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...leaseOf(task), runOut: true };
-    const won = await finishTask(deps, task, { status: 'FAILURE', reason: REASON }, { execution }, lease);
-    now = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
+    const ending = { status: 'FAILURE' as const, reason: REASON };
+    const won = await finishTask(deps, { task, ending, change: { execution }, lease });
+    current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
     if (won) {
       deps.logger.warn(
         { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
-        'an interrupted submission was cancelled: it is refunded, but an upstream job may exist that nobody follows',
+        'interrupted submission cancelled and refunded; the vendor may still have a job, which is not polled',
       );
-      return now;
+      return current;
     }
   }
-  if (hasEnded(now)) throw taskErrors.task_finished();
+  if (hasEnded(current)) throw taskErrors.task_finished();
   throw taskErrors.cancel_unsupported({
     message:
-      now.status === 'NOT_START'
-        ? 'The task is being handed to the vendor at this moment, so it cannot be cancelled.'
-        : 'The vendor has the task, and plugins have no way to call it off. It will be billed if it succeeds.',
+      current.status === 'NOT_START'
+        ? 'The task is being submitted to the vendor right now, so it cannot be cancelled.'
+        : 'The vendor has the task, and plugins cannot cancel it there. It will be billed if it succeeds.',
   });
 }

@@ -14,28 +14,24 @@ import {
 import type { BillingSnapshot, TaskRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** What an answer of the vendor says about the use. */
+/** The usage facts of one vendor answer. */
 export type CollectedUsage = {
-  /** The task's snapshot with the new facts; absent where nothing is new. */
+  /** The task's billing snapshot with the new facts; absent when nothing is new. */
   billing?: BillingSnapshot;
-  /**
-   * The facts could not be had, and why. `host`: through no fault of the plugin, so that asking
-   * again may help.
-   */
+  /** Why the facts are missing. `host`: not the plugin's fault, so a retry may help. */
   trouble?: { message: string; host: boolean };
 };
 
-export type UsageCall = { plugin: LoadedPlugin; options: HookOptions };
+/** The plugin whose hooks are called, and the options of these calls. */
+export type HookCall = { plugin: LoadedPlugin; options: HookOptions };
 
-/**
- * Facts of the vendor's answer to the submission. Trouble leaves those of the reservation in force.
- */
+type SubmitUsage = { context: DriverContext; task: TaskRecord; taskData: Json };
+
+/** Facts in the answer to the submission. If the hook fails, the reservation's facts stay valid. */
 export async function usageOnSubmit(
   deps: TaskDeps,
-  { plugin, options }: UsageCall,
-  context: DriverContext,
-  task: TaskRecord,
-  taskData: Json,
+  { plugin, options }: HookCall,
+  { context, task, taskData }: SubmitUsage,
 ): Promise<BillingSnapshot> {
   const { billing } = task;
   if (!plugin.has('extractUsageOnSubmit') || !deps.billing.readsFacts(billing)) return billing;
@@ -43,19 +39,18 @@ export async function usageOnSubmit(
   if (facts.ok) return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   deps.logger.warn(
     { task_id: task.taskId, reason: describeHookFailure(facts.error) },
-    'usage facts of an accepted submission were not usable; those of the request stay in force',
+    "usage facts of an accepted submission were not usable; the request's own facts stay valid",
   );
   return billing;
 }
 
-/** Facts of a parsed poll: the newest of each name counts at the end. */
+type PollUsage = { context: TaskQueryContext; task: TaskRecord; result: ParsedTask; body: Json };
+
+/** Facts in a parsed poll. A newer fact replaces the stored one of the same name. */
 export async function usageOnComplete(
   deps: TaskDeps,
-  { plugin, options }: UsageCall,
-  context: TaskQueryContext,
-  task: TaskRecord,
-  result: ParsedTask,
-  body: Json,
+  { plugin, options }: HookCall,
+  { context, task, result, body }: PollUsage,
 ): Promise<CollectedUsage> {
   const { billing } = task;
   if (!deps.billing.readsFacts(billing)) return {};
@@ -63,8 +58,8 @@ export async function usageOnComplete(
   if (!facts.ok) {
     const { message } = facts.error;
     const reason = describeHookFailure(facts.error);
-    const fields = { task_id: task.taskId, status: result.status, reason };
-    deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](fields, 'usage facts of an answer were not usable');
+    const logFields = { task_id: task.taskId, status: result.status, reason };
+    deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](logFields, 'usage facts of a poll were not usable');
     return { trouble: { message, host: isHostFailure(facts.error) } };
   }
   const known: JsonObject = billing.completionFacts ?? {};
@@ -72,7 +67,7 @@ export async function usageOnComplete(
   return fresh ? { billing: { ...billing, completionFacts: { ...known, ...facts.value } } } : {};
 }
 
-/** The parsed poll in the spelling that usage hooks are promised. */
+/** The parsed poll with the member names that usage hooks expect. */
 const completedResult = (result: ParsedTask): CompletedResult => ({
   status: result.status,
   reason: result.reason,

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { TaskView } from '../../plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 
-/** What clients see of NOT_START: a task that waits, never an unknown one. */
+/** Clients see NOT_START as QUEUED. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
 
 export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
@@ -33,10 +33,7 @@ export const submittedObject = (task: TaskRecord): JsonObject => ({
   created_at: task.createdAt,
 });
 
-/**
- * TaskView: what presenters and renderers see, with the vendor's task id replaced by the public
- * one.
- */
+/** The task as presenters and renderers see it: the public task id replaces the vendor's. */
 export function taskView(task: TaskRecord): TaskView {
   const { originModelName, upstreamModelName, input } = task.properties;
   return {
@@ -56,10 +53,7 @@ export function taskView(task: TaskRecord): TaskView {
 
 const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
 
-/**
- * Values of id fields that are exactly the vendor's id become the public one, at any depth; other
- * texts stay.
- */
+/** Replaces the vendor's id by the public one in id fields at any depth; other texts stay. */
 export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
   if (privateId === '' || privateId === publicId) return value;
   if (Array.isArray(value)) return value.map((child) => replacePrivateIds(child, privateId, publicId));
@@ -81,13 +75,13 @@ const VIDEO_STATUS: Record<TaskStatus, string> = {
   FAILURE: 'failed',
 };
 
-/** "42%" as 42; 0 where it is no number. */
+/** "42%" → 42, limited to 0…100; 0 for anything that is not a number. */
 const percent = (progress: string): number => {
   const value = Number.parseInt(progress, 10);
   return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : 0;
 };
 
-/** The host's own video object: identity, lifecycle and times. */
+/** The gateway's own video object: identity, status and times. */
 export function videoObject(task: TaskRecord): JsonObject {
   return {
     id: task.taskId,
@@ -106,9 +100,9 @@ export function videoObject(task: TaskRecord): JsonObject {
 const isText = (value: Json | undefined): value is string => typeof value === 'string' && value !== '';
 
 /**
- * The plugin's rendering as a standard video object. Identity, lifecycle and times are the host's;
- * of what a renderer may add, the members that the standard has, each in the form that clients
- * expect: what has another is left out like what is unknown.
+ * The plugin's rendering as a standard video object. Identity, status and times are the gateway's.
+ * From the renderer come the standard's other members, each only in the type that clients expect;
+ * all else is left out.
  */
 export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
   const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
@@ -117,7 +111,7 @@ export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObjec
   if (typeof seconds === 'number' || isText(seconds)) out.seconds = String(seconds);
   if (isText(size)) out.size = size;
   if (isText(remixed_from_video_id)) out.remixed_from_video_id = remixed_from_video_id;
-  // A plugin's own wording of a failure may stand; an error on a task that has not failed may not.
+  // A plugin may word a failure in its own way, but cannot add an error to a task that has none.
   if (isObject(own.error) && isObject(error)) {
     const { code, message } = error;
     out.error = { ...own.error, ...(isText(code) ? { code } : {}), ...(isText(message) ? { message } : {}) };
@@ -129,9 +123,7 @@ export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObjec
   return out;
 }
 
-/**
- * Where the vendor keeps the video is not for clients, at any depth: they fetch its content here.
- */
+/** Removes vendor URLs at any depth: clients download the content through this gateway. */
 function withoutUrls(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutUrls);
   if (!isObject(value)) return value;

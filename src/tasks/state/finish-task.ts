@@ -3,15 +3,13 @@ import type { TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
 
+/** How a task ends, and what that means for its bill. */
 export type Ending =
-  /**
-   * `usageTrouble`: why the facts for the final price could not be had; the reservation then
-   * stands.
-   */
+  /** `usageTrouble`: why the usage facts are missing. The reservation is then the final bill. */
   | { status: 'SUCCESS'; usageTrouble?: string | undefined }
   /**
-   * `releasesIdempotencyKey`: no vendor has or will have the task, and its Idempotency-Key stands
-   * for nothing any more.
+   * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be used
+   * again.
    */
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
@@ -21,18 +19,17 @@ export const leaseOf = (task: TaskRecord): Lease => ({
   leaseSeq: task.leaseSeq,
 });
 
+/** `change`: further columns to write with the ending. `lease`: the task's own unless given. */
+type Finish = { task: TaskRecord; ending: Ending; change?: TaskChange; lease?: Lease };
+
 /**
- * The one way in which a task ends: the terminal transition, its settle or refund line, the
- * counters and the timeline are one transaction, and the transition's row count decides whether any
- * of it happens. False: somebody else ended the task, or the lease was lost; then nothing has been
- * written.
+ * Every task ends here. The terminal transition, its settle or refund line, the counters and the
+ * timeline are one transaction; the transition's row count decides whether any of it happens.
+ * False: the task had already ended or the lease was lost, and nothing was written.
  */
 export async function finishTask(
   deps: TaskDeps,
-  task: TaskRecord,
-  ending: Ending,
-  change: TaskChange = {},
-  lease: Lease = leaseOf(task),
+  { task, ending, change = {}, lease = leaseOf(task) }: Finish,
 ): Promise<boolean> {
   const { store, clock, billing } = deps;
   const now = clock.unix();
@@ -50,8 +47,8 @@ export async function finishTask(
     ...bill,
   };
   const ended = await store.transaction(async (tx) => {
-    // The amount that is given back or settled was read before: a move to another price whose
-    // commit comes late has changed it.
+    // `reserved` guards the amount: it was read earlier, and a move to another price that was
+    // committed late may have changed it.
     if (!(await tx.tasks.advance({ ...lease, reserved: task.quota }, final, null))) return false;
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
@@ -60,26 +57,30 @@ export async function finishTask(
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
-    await recordTransition(deps, tx, task, final);
+    await recordTransition(deps, tx, { task, change: final });
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
-    // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
+    // Last: it locks the rows of user, key and channel, and all their other tasks wait for these.
     if (succeeded) await billing.settle(tx, task, bill);
     else await billing.refund(tx, task, { bill, reason });
     return true;
   });
   if (ended) {
-    // A task without the vendor's id was still being submitted.
-    const requestId = task.upstreamTaskId === '' ? task.execution.requestId : undefined;
-    const told = { task_id: task.taskId, status: ending.status, reserved: task.quota, billed: bill.quota };
-    traceEvent(deps.logger, 'settlement', requestId, told);
+    traceEvent(deps.logger, 'settlement', {
+      // Without the vendor's id the task was still being submitted, so its request ended it.
+      request_id: task.upstreamTaskId === '' ? task.execution.requestId : undefined,
+      task_id: task.taskId,
+      status: ending.status,
+      reserved: task.quota,
+      billed: bill.quota,
+    });
     deps.watchers.changed(task.taskId);
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }
 
 /**
- * What the vendor did for a task that had been given up and refunded in the meantime is told on its
- * timeline, and never billed. A task that lives on under somebody else's claim is left to him.
+ * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it is
+ * never billed. A task that is still open belongs to the current lease holder and is left alone.
  */
 export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
   try {
@@ -89,6 +90,6 @@ export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: st
     const at = deps.clock.unix();
     await deps.store.tasks.addEvent({ taskId, at, kind: 'late_success', status: task.status, detail });
   } catch (error) {
-    deps.logger.warn({ err: error, task_id: taskId }, 'a late success could not be noted on the timeline');
+    deps.logger.warn({ err: error, task_id: taskId }, 'late success could not be added to the timeline');
   }
 }

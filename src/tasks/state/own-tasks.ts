@@ -1,12 +1,12 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** What can be an id at all: PostgreSQL takes no NUL, and nothing else is worth a query. */
+/** Valid task ids. PostgreSQL accepts no NUL, and other texts need no query. */
 const TASK_ID = /^[\x21-\x7e]{1,191}$/;
 
 /**
- * The user's own tasks in the order of `ids`, each as often as it is named, by one statement.
- * Undefined when one of them does not exist or is somebody else's, which nobody can tell apart.
+ * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one
+ * statement. Undefined when one is missing or belongs to another user: callers cannot tell which.
  */
 export async function ownTasks(
   { store }: Pick<TaskDeps, 'store'>,
@@ -14,9 +14,9 @@ export async function ownTasks(
   ids: readonly string[],
 ): Promise<TaskRecord[] | undefined> {
   if (!ids.every((id) => TASK_ID.test(id))) return undefined;
-  // An empty status is no task's: all of them are given.
-  const asked = [...new Set(ids)].map((taskId) => ({ taskId, status: '' as const, polls: 0 }));
-  const found = await store.tasks.byTaskIds(asked);
+  // The store leaves out unchanged tasks; an empty status matches none, so it returns them all.
+  const requested = [...new Set(ids)].map((taskId) => ({ taskId, status: '' as const, polls: 0 }));
+  const found = await store.tasks.byTaskIds(requested);
   const own = new Map(found.filter((task) => task.userId === userId).map((task) => [task.taskId, task]));
   const tasks = ids.flatMap((id) => own.get(id) ?? []);
   return tasks.length === ids.length ? tasks : undefined;

@@ -6,22 +6,25 @@ import { GIVE_UP_AFTER_MS } from '../webhooks/retry-schedule.ts';
 import { hasEnded, taskObject } from './describe-task.ts';
 
 /**
- * What must stand or fall with a change of a task that clients can see: the notice to its owner's
- * receiver. Called in the transaction of the change, after it has been won and before the rows of
- * user and key are locked.
+ * Writes the webhook notice of a change that clients can see. Call it in the transaction of that
+ * change, after the conditional update has succeeded and before the rows of user and key are locked.
  */
 export async function recordTransition(
   { clock, webhooks }: Pick<TaskDeps, 'clock' | 'webhooks'>,
   tx: Repositories,
-  task: TaskRecord,
-  change: TaskChange,
+  { task, change }: { task: TaskRecord; change: TaskChange },
 ): Promise<void> {
   const { callbackUrl: url, taskId, userId, apiKeyId } = task;
   if (url === null || apiKeyId === null) return;
   const after: TaskRecord = { ...task, ...change };
   const event = hasEnded(after) ? ('task.finished' as const) : ('task.updated' as const);
   const notice: NewWebhook = {
-    ...{ eventId: newMessageId(), taskId, userId, apiKeyId, event, url },
+    eventId: newMessageId(),
+    taskId,
+    userId,
+    apiKeyId,
+    event,
+    url,
     host: canonicalHost(new URL(url)),
     payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskObject(after) },
     createdAt: clock.unix(),

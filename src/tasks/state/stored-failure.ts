@@ -3,8 +3,8 @@ import type { StoredFailure } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /**
- * What a client was told of a submission that ended after its task had been opened; repeats of the
- * request are told the same.
+ * The error that the client got for a submission that failed after its task row was inserted.
+ * Repeats of the request get the same error.
  */
 export function toStoredFailure(error: unknown): StoredFailure {
   const { code, kind, message, param, retryAfterSeconds, doNotRetry } =

@@ -1,14 +1,14 @@
 import type { Json } from '../../kernel/index.ts';
 
-/** `task.data` and plugin state hold at most this much JSON. */
+/** Largest JSON in `task.data` and in plugin state. */
 export const MAX_SNAPSHOT_BYTES = 1024 * 1024;
-/** Longer runs of Base64 are media, not data. */
+/** From this length on, a Base64 text is media, not data. */
 const BASE64_FROM = 16 * 1024;
-/** What stays of them, enough to tell what they were. */
+/** Characters that stay of it, enough to identify its type. */
 const BASE64_KEEP = 256;
 const BASE64 = /^(?:data:[\w.+/;=-]+;base64,)?[A-Za-z0-9+/_\r\n-]+={0,2}$/;
 
-/** A vendor's answer fit to be stored: Base64 payloads are cut to their first characters. */
+/** Prepares a vendor's answer for storage: cuts Base64 payloads to their first characters. */
 export function trimSnapshot(value: Json): Json {
   if (typeof value === 'string') {
     return value.length >= BASE64_FROM && BASE64.test(value) ? value.slice(0, BASE64_KEEP) : value;

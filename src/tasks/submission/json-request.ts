@@ -1,13 +1,13 @@
 import { type Json, sha256Hex } from '../../kernel/index.ts';
 import type { ClientRequest, ExtractedFiles } from '../types.ts';
 
-/** What else comes with a request. */
+/** What may accompany a JSON body. */
 export type RequestOptions = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {
-  /** Files that were taken out of the body, which was this before (SHA-256, in hex). */
+  /** Files that were extracted from the body, and the SHA-256 in hex of the body with them. */
   files?: { extracted: ExtractedFiles; bodySha256: string } | undefined;
 };
 
-/** A request of the panel's as the engine takes one: JSON that is here already. */
+/** Builds a `ClientRequest` from JSON that has already been read, such as the panel's. */
 export const jsonRequest = (
   path: string,
   value: Json,
@@ -20,7 +20,7 @@ export const jsonRequest = (
   contentType: 'application/json',
   accept: 'application/json',
   body: { kind: 'json', value, ...(files ? { extracted: files.extracted } : {}) },
-  // Tokens are others each time.
+  // Not a hash of `value` when files were extracted: their tokens are random for each request.
   bodySha256: files?.bodySha256 ?? sha256Hex(JSON.stringify(value)),
   ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   ...(signal ? { signal } : {}),

@@ -8,9 +8,9 @@ import {
 } from '../../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../types.ts';
-import { findOwner } from './find-owner.ts';
+import { findProtocolOwner } from './find-protocol-owner.ts';
 
-/** One field of a request as JSON Schema has it; members that begin with `x-` are ours. */
+/** One field of a request in JSON Schema; members that begin with `x-` are our extensions. */
 export type SchemaField = {
   type: 'string' | 'number' | 'boolean';
   const?: string;
@@ -24,39 +24,42 @@ export type SchemaField = {
 };
 export type RequestSchema = { type: 'object'; required: string[]; properties: Record<string, SchemaField> };
 
-/** A model that a user may ask for, with all that a form for it can be made of. */
+/** A model that a user may request, with everything that a form for it needs. */
 export type CallableModel = {
   plugin: LoadedPlugin;
   model: string;
-  /** What native routes say that they do with it. */
+  /** Actions that the plugin's native routes declare for it. */
   actions: string[];
   protoVideo: boolean;
-  /** The forms of POST /v1/responses that the plugin answers; undefined: none. */
+  /** Forms of POST /v1/responses that the plugin supports; undefined: none. */
   responseModes: string[] | undefined;
   native: { method: string; path: string }[];
   schema: RequestSchema;
   /** The price expression; undefined without a price. */
   price: string | undefined;
-  /** Why a submission would be refused now, whatever it asks for. */
+  /** Why any submission would be refused now. */
   blocked: 'no_price' | 'plugin_suspended' | undefined;
-  /** Enabled channels of the caller's group that serve it. */
+  /** Number of enabled channels in the caller's group that serve it. */
   channels: number;
 };
 
-/** Every model that `caller` may ask a plugin for, by plugin and name. */
+/** All models that `caller` may request of plugins, sorted by plugin and name. */
 export function listModels(deps: TaskDeps, caller: Caller): CallableModel[] {
   const pin = deps.pin();
   try {
     const { generation } = pin;
     return [...generation.plugins.values()]
       .sort((a, b) => b.manifest.sortPriority - a.manifest.sortPriority || (a.key < b.key ? -1 : 1))
-      .flatMap((plugin) => modelsOf(deps, caller, generation, plugin));
+      .flatMap((plugin) => modelsOf(deps, { caller, generation, plugin }));
   } finally {
     pin.release();
   }
 }
 
-function modelsOf(deps: TaskDeps, caller: Caller, generation: Generation, plugin: LoadedPlugin): CallableModel[] {
+type PluginListing = { caller: Caller; generation: Generation; plugin: LoadedPlugin };
+
+function modelsOf(deps: TaskDeps, listing: PluginListing): CallableModel[] {
+  const { caller, plugin } = listing;
   const { channelTypes } = plugin.manifest;
   const serving = new Map<string, ChannelRecord[]>();
   for (const channel of deps.channels.known()) {
@@ -67,29 +70,31 @@ function modelsOf(deps: TaskDeps, caller: Caller, generation: Generation, plugin
   }
   return [...serving]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([model, channels]) => describe(deps, caller, generation, plugin, model, channels));
+    .map(([model, channels]) => describeModel(deps, { ...listing, model, channels }));
 }
 
-function describe(
+function describeModel(
   deps: TaskDeps,
-  { user }: Caller,
-  generation: Generation,
-  plugin: LoadedPlugin,
-  model: string,
-  channels: readonly ChannelRecord[],
+  {
+    caller: { user },
+    generation,
+    plugin,
+    model,
+    channels,
+  }: PluginListing & { model: string; channels: readonly ChannelRecord[] },
 ): CallableModel {
   const { manifest } = plugin;
   const claim = (protocol: 'proto_video' | 'proto_responses') => {
-    // Who owns a name that nobody claims is looked for in all channels.
+    // Checked first: finding the owner of an unclaimed name searches all channels.
     if (!manifest.protocols.some(({ name }) => name === protocol)) return undefined;
-    const owner = findOwner(deps, generation, protocol, model);
+    const owner = findProtocolOwner(deps, { generation, protocol, model });
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
   };
   const routes = manifest.routes.filter(
     ({ type, models }) => type !== 'query' && manifest.models.includes(model) && models?.includes(model) !== false,
   );
-  // The first channel is as good as another: mappings of one name that lead to prices of their own
-  // are told by the quote.
+  // Any channel will do here. Where channels map the name to models with different prices, the
+  // quote shows the right one.
   const upstreamModel = mapModel(channels[0]?.modelMapping ?? {}, model);
   const price = deps.billing.prices.find(plugin.key, model, upstreamModel)?.row.expression;
   const mayUse = price !== undefined || deps.billing.takesUnpriced(user.role >= ROLE.admin);
@@ -109,9 +114,9 @@ function describe(
 }
 
 /**
- * What a form can ask for. A manifest describes the facts that are billed and no request: the
- * prompt, those facts that plugins read from requests of the same field, and of a video protocol
- * the size. Plugins take more fields, and say what is missing or wrong.
+ * The fields that a form can offer. A manifest describes billed facts, not requests. So the schema
+ * has the prompt, the facts that plugins read from request fields of the same name, and the size
+ * for video protocols. Plugins take more fields, and report what is missing or wrong.
  */
 function schemaOf(model: string, usage: Record<string, UsageField>, protoVideo: boolean): RequestSchema {
   const properties: RequestSchema['properties'] = {
@@ -126,7 +131,7 @@ function schemaOf(model: string, usage: Record<string, UsageField>, protoVideo: 
   return { type: 'object', required: ['model'], properties };
 }
 
-/** Undefined for what only a vendor can count. */
+/** The field's schema; undefined for quantities that only a vendor can count. */
 function fieldOf(field: UsageField): SchemaField | undefined {
   const text = field.description ? { 'x-description': field.description } : {};
   if (field.kind === 'boolean') return { type: 'boolean', ...text };

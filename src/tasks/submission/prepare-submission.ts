@@ -18,16 +18,13 @@ import { driverContext } from '../vendor/build-contexts.ts';
 import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
 import { type Credential, type localCredential, resolveCredential } from '../vendor/resolve-credential.ts';
 
-/**
- * A submission made ready for one channel: everything local is decided, nothing has been written or
- * sent.
- */
+/** A submission ready for one channel. Nothing has been written or sent yet. */
 export type Prepared = {
   channel: ChannelRecord;
   context: DriverContext;
   request: UpstreamRequest;
   action: string;
-  /** The billing name: the client's, unless a native plugin replaces it. */
+  /** The model that is billed: the client's name, unless a native plugin replaces it. */
   model: string;
   upstreamModel: string;
   quote: Quote;
@@ -38,40 +35,43 @@ const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
 const MAX_INPUT = 2000;
 
-/**
- * Runs the plugin's request and usage hooks and works out the price. Throws what the caller did
- * wrong.
- */
+type Preparation = {
+  submission: Submission;
+  channel: ChannelRecord;
+  publicTaskId: string;
+  /** `localCredential` makes no request of its own: for quotes. */
+  credentialOf?: typeof resolveCredential | typeof localCredential;
+};
+
+/** Runs the plugin's request and usage hooks and prices the request. Throws the caller's mistakes. */
 export async function prepareSubmission(
   deps: TaskDeps,
-  submission: Submission,
-  channel: ChannelRecord,
-  publicTaskId: string,
-  /** How the channel's credential is had. */
-  credentialOf: typeof resolveCredential | typeof localCredential = resolveCredential,
+  { submission, channel, publicTaskId, credentialOf = resolveCredential }: Preparation,
 ): Promise<Prepared> {
   const { plugin, intent, request: client, caller } = submission;
   const credential = await credentialOf(deps, plugin.manifest, channel);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
-  const context = driverContext(submission, channel, credential.context, { publicTaskId, upstreamModel: mapped });
+  const ids = { publicTaskId, upstreamModel: mapped };
+  const context = driverContext(submission, { channel, credential: credential.context, ...ids });
   const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
   const options = { owner: userOwner(caller.user.id), secrets };
   const built = await buildSubmitRequest(plugin, context, { ...options, ...pinned });
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
-  credential.learn(descriptor);
+  credential.addSecretsOf(descriptor);
   const model = descriptor.model ?? intent.model;
   assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];
   const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
-  const request = buildUpstreamRequest(plugin, channel, descriptor, { files, extracted, maxFileBytes, timeoutMs });
+  const submit = { files, extracted, maxFileBytes, timeoutMs };
+  const request = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
   if (!request.ok) throw taskErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
-  const facts = await usageFacts(deps, submission, final, model, options);
+  const facts = await usageFacts(deps, { submission, context: final, model, options });
   const quote = deps.billing.quote({
     pluginKey: plugin.key,
     model,
@@ -85,9 +85,9 @@ export async function prepareSubmission(
 }
 
 /**
- * The key's own list of models was held against the one that the client named: it holds for what
- * the plugin makes of that as well. A name that the plugin does not serve is the vendor's own,
- * which no list has.
+ * The API key's list of models was already checked for the model that the client named. It also
+ * limits the model that the plugin turned it into. A name that the plugin does not serve belongs to
+ * the vendor and is on no list, so it is not checked.
  * @throws tasks.model_not_allowed
  */
 function assertAllowed(
@@ -104,15 +104,12 @@ function assertAllowed(
   }
 }
 
-/**
- * The facts that the price asks for, from the plugin; they are checked against its usage schema.
- */
+type UsageRequest = { submission: Submission; context: DriverContext; model: string; options: HookOptions };
+
+/** Asks the plugin for the facts that the price needs, and checks them against its usage schema. */
 async function usageFacts(
   deps: TaskDeps,
-  { plugin, intent }: Submission,
-  context: DriverContext,
-  model: string,
-  options: HookOptions,
+  { submission: { plugin, intent }, context, model, options }: UsageRequest,
 ): Promise<JsonObject> {
   const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
   if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
@@ -122,7 +119,7 @@ async function usageFacts(
   return extracted.value ?? {};
 }
 
-/** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */
+/** A hook's own error reaches the caller as 400. A failure of the sandbox is ours: 503. */
 export function hookError(failure: HookFailure): AppError {
   const { message } = failure;
   const cause = hookCause(failure);
@@ -139,24 +136,22 @@ export function hookError(failure: HookFailure): AppError {
   }
 }
 
-/**
- * The caller's own requests had this plugin stopped too often: refused to them alone, for a while.
- */
+/** The caller's own requests got this plugin stopped too often: only they are refused, for a while. */
 export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
   const message =
     'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for ' +
-    `${retryAfterSeconds} s. Change what you send, or tell whoever runs this gateway.`;
+    `${retryAfterSeconds} s. Change what you send, or tell the operator of this gateway.`;
   return taskErrors.plugin_busy_for_you({ message, retryAfterSeconds });
 }
 
 const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
   retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
 
-/** For the log: with the hook's name, and without what the plugin printed. */
+/** The failure for the log: with the hook's name, without the plugin's own output. */
 export const hookCause = (failure: HookFailure): Error => new Error(describeHookFailure(failure));
 
-/** A short human-readable input for lists: the prompt, where the body has one. */
+/** A short human-readable input for lists: the prompt, if the body has one. */
 export function inputOf(body: Json | undefined): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
   for (const name of ['prompt', 'input', 'text', 'description']) {

@@ -6,7 +6,7 @@ import { localCredential } from '../vendor/resolve-credential.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
 import { prepareSubmission } from './prepare-submission.ts';
 
-/** `request`: the body of `POST /v1/tasks/:pluginKey`; its `model` is the one named here. */
+/** `request`: the body of `POST /v1/tasks/:pluginKey`; `model` replaces the one in it. */
 export type RequestToQuote = {
   pluginKey: string;
   model: string;
@@ -16,14 +16,20 @@ export type RequestToQuote = {
 };
 
 /**
- * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing
- * is sent, written or charged. Throws what the submission would be refused with.
+ * Works out what a request would reserve. Runs the plugin's hooks as a submission does, but sends,
+ * writes and charges nothing. Throws what the submission would be refused with.
  */
 export async function quoteRequest(
   deps: TaskDeps,
-  caller: Caller,
-  requestId: string,
-  { pluginKey, model, action, request, files }: RequestToQuote,
+  {
+    caller,
+    requestId,
+    pluginKey,
+    model,
+    action,
+    request,
+    files,
+  }: RequestToQuote & { caller: Caller; requestId: string },
 ): Promise<Quote> {
   const pin = deps.pin();
   try {
@@ -42,11 +48,18 @@ export async function quoteRequest(
       request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
-    const leave = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
+    const release = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
-      return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
+      const publicTaskId = newTaskId();
+      const prepared = await prepareSubmission(deps, {
+        submission,
+        channel,
+        publicTaskId,
+        credentialOf: localCredential,
+      });
+      return prepared.quote;
     } finally {
-      leave();
+      release();
     }
   } finally {
     pin.release();

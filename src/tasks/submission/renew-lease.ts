@@ -1,10 +1,10 @@
 import type { TaskDeps } from '../types.ts';
 
-/** The submit lease, renewed while the call lives. */
+/** Lease of a submission, renewed while its process lives. */
 export const SUBMIT_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
 
-/** Renews a submit lease until it is stopped. */
+/** Renews a submission's lease in the background until you call `stop`. */
 export function renewLease(
   { clock, logger }: Pick<TaskDeps, 'clock' | 'logger'>,
   taskId: string,
@@ -16,7 +16,7 @@ export function renewLease(
       await clock.sleep(RENEW_EVERY_MS, stopping.signal);
       if (stopping.signal.aborted) return;
       await renew(SUBMIT_LEASE_MS).catch((error) =>
-        logger.warn({ err: error, task_id: taskId }, 'a submit lease could not be renewed'),
+        logger.warn({ err: error, task_id: taskId }, 'submit lease could not be renewed'),
       );
     }
   })();

@@ -5,19 +5,20 @@ import { taskErrors } from '../errors.ts';
 import { ownTasks } from '../state/own-tasks.ts';
 import type { Caller, OriginTasks, TaskDeps } from '../types.ts';
 
+/** `named`: what the decoder returned as `originTaskIds`. */
+type NamedTasks = { caller: Caller; plugin: LoadedPlugin; named: Json | undefined };
+
 /**
- * The tasks that a decoder named as `originTaskIds`; undefined where it named none. All are the
- * caller's, of this plugin and on one channel that serves: the vendor's account behind another one
- * knows nothing of them.
+ * Reads the tasks that a decoder named as `originTaskIds`; undefined when it named none. All must be
+ * the caller's, of this plugin, and on the same enabled channel: the vendor's account behind another
+ * channel does not know them.
  * @throws tasks.invalid_origin_task_ids, tasks.origin_task_not_found,
  * tasks.origin_task_platform_mismatch, tasks.origin_task_channel_conflict,
  * tasks.origin_task_channel_disabled
  */
 export async function resolveOriginTasks(
   deps: TaskDeps,
-  caller: Caller,
-  plugin: LoadedPlugin,
-  named: Json | undefined,
+  { caller, plugin, named }: NamedTasks,
 ): Promise<OriginTasks | undefined> {
   const ids = readOriginTaskIds(named);
   if (!ids.ok) throw taskErrors.invalid_origin_task_ids({ message: ids.error });

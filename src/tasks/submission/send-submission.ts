@@ -7,60 +7,63 @@ import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
 import { hookCause, type Prepared } from './prepare-submission.ts';
 
-/** Of a vendor's own words so many characters are searched for secrets; 512 of them are told. */
-const MAX_SAID = 16 * 1024;
+/** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
+const MAX_MESSAGE = 16 * 1024;
 
 export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
   /**
-   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the
-   * risk. `retryable`: it has none, and has not refused the request as such, so that the same one
-   * may succeed later.
+   * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
+   * risk. `retryable`: the vendor has no job and did not refuse the request itself, so the same
+   * request may succeed later.
    */
   | { kind: 'failed'; error: AppError; mayTryAnother: boolean; retryable: boolean };
 
-/** The one upstream call of an attempt, and what the plugin makes of the answer. */
+/** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
   const { requestId } = submission;
   const { secrets } = prepared.credential;
-  const told = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id };
-  traceEvent(deps.logger, 'submit_start', requestId, told);
-  const began = deps.clock.monotonicMs();
+  const logFields = {
+    request_id: requestId,
+    task_id: prepared.context.publicTaskId,
+    channel_id: prepared.channel.id,
+  };
+  traceEvent(deps.logger, 'submit_start', logFields);
+  const startedMs = deps.clock.monotonicMs();
   const sent = await deps.upstream.request(prepared.request);
-  const ms = Math.round(deps.clock.monotonicMs() - began);
-  const came = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
-  traceEvent(deps.logger, 'submit_end', requestId, { ...told, ...came, ms });
+  const ms = Math.round(deps.clock.monotonicMs() - startedMs);
+  const result = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
+  traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {
     const { kind, notSent } = sent.error;
     const message = redactSecrets(sent.error.message, secrets);
-    if (kind === 'refused')
-      return {
-        ...{ kind: 'failed', error: taskErrors.plugin_request_invalid({ message }) },
-        ...{ mayTryAnother: false, retryable: true },
-      };
+    if (kind === 'refused') {
+      const error = taskErrors.plugin_request_invalid({ message });
+      return { kind: 'failed', error, mayTryAnother: false, retryable: true };
+    }
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
-    const retries = notSent || prepared.channel.settings.retry_on_5xx === true;
+    const mayTryAnother = notSent || prepared.channel.settings.retry_on_5xx === true;
     const error = make({ message, doNotRetry: !notSent });
-    return { kind: 'failed', error, mayTryAnother: retries, retryable: notSent };
+    return { kind: 'failed', error, mayTryAnother, retryable: notSent };
   }
-  const { status, headers } = sent.value;
-  const read = await readVendorAnswer(sent.value, { tasks: 1 });
+  const { status } = sent.value;
   const accepted = status >= 200 && status < 300;
+  const read = await readVendorAnswer(sent.value, { tasks: 1 });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error.message, doNotRetry: accepted });
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, retryable: false };
   }
-  const { body } = read.value;
-  if (!accepted) return refusal(deps, prepared, status, headers, read.value);
+  if (!accepted) return refusal(deps, prepared, read.value);
+  const { headers, body } = read.value;
   const parsed = await parseSubmitResponse(
     submission.plugin,
     { ctx: prepared.context, response: { statusCode: status, headers, body } },
     { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
-  traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });
+  traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
   if (parsed.ok) return { kind: 'accepted', result: parsed.value };
-  // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
+  // Never sent again after a 2xx, whatever the plugin says: the vendor may be working on the job.
   const make =
     parsed.error.kind === 'thrown'
       ? taskErrors.plugin_submit_response_failed
@@ -69,15 +72,11 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   return { kind: 'failed', error, mayTryAnother: false, retryable: false };
 }
 
-function refusal(
-  deps: TaskDeps,
-  prepared: Prepared,
-  status: number,
-  headers: Record<string, string[]>,
-  answer: VendorAnswer,
-): SendOutcome {
-  const said = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_SAID), prepared.credential.secrets));
-  const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
+function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): SendOutcome {
+  const { status, headers } = answer;
+  const { secrets } = prepared.credential;
+  const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
+  const message = `The vendor answered ${status}${reason ? `: ${reason}` : ''}`;
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
     return {
@@ -88,8 +87,8 @@ function refusal(
     };
   }
   if (status === 401 || status === 403) {
-    if (status === 401) prepared.credential.refused();
-    deps.logger.warn({ channel_id: prepared.channel.id, status }, 'a vendor refuses the key of a channel');
+    if (status === 401) prepared.credential.onUnauthorized();
+    deps.logger.warn({ channel_id: prepared.channel.id, status }, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
       error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
@@ -109,7 +108,7 @@ function refusal(
   };
 }
 
-/** The human part of a vendor's error body, in the shapes that vendors commonly use. */
+/** The message in a vendor's error body, in the shapes that vendors commonly use. */
 function vendorMessage({ body, text }: VendorAnswer): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
   const { error, message, msg } = body;

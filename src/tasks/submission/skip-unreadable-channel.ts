@@ -6,8 +6,8 @@ import type { TaskDeps } from '../types.ts';
 const UNREADABLE = channelErrors.key_unreadable().code;
 
 /**
- * A channel whose key no CRYPTO_SECRET opens serves nobody, but another one may. Gives that
- * trouble, for where there is no other; undefined for every other `error`.
+ * A channel whose key no CRYPTO_SECRET can decrypt is skipped; another channel may serve. Returns
+ * that error, to be thrown when no other channel is left; undefined for any other `error`.
  */
 export function skipUnreadableChannel(
   { logger }: Pick<TaskDeps, 'logger'>,
@@ -15,6 +15,6 @@ export function skipUnreadableChannel(
   error: unknown,
 ): AppError | undefined {
   if (!(error instanceof AppError) || error.code !== UNREADABLE) return undefined;
-  logger.error({ channel_id: channel.id }, 'the key of a channel cannot be read; the channel is passed over');
+  logger.error({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
   return error;
 }

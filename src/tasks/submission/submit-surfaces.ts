@@ -1,45 +1,48 @@
-import { isObject, userOwner } from '../../kernel/index.ts';
+import { userOwner } from '../../kernel/index.ts';
 import { decodeProtocolRequest } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { type SubmittedTask, submitOnce } from '../idempotency/submit-once.ts';
 import type { Caller, ClientRequest, Idempotency, Submission, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
-import { findOwner } from './find-owner.ts';
+import { findProtocolOwner } from './find-protocol-owner.ts';
 import { hookError } from './prepare-submission.ts';
+import { readModel } from './read-model.ts';
 import { resolveOriginTasks } from './resolve-origin-tasks.ts';
 import { submitTask } from './submit-task.ts';
 
-/** No decoder: the whole body is the plugin's request body, the model stands in it. */
-export async function submitGeneric(
+type SurfaceRequest = { caller: Caller; requestId: string; request: ClientRequest };
+
+/** `POST /v1/tasks/:pluginKey`. Nothing is decoded: the whole body is the plugin's request body. */
+export const submitGeneric = (
   deps: TaskDeps,
-  caller: Caller,
-  requestId: string,
-  pluginKey: string,
-  request: ClientRequest,
-  idempotency: Idempotency | undefined,
-): Promise<TaskRecord> {
-  if (request.body.kind === 'none') throw taskErrors.body_required();
-  if (request.body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
-  const model = modelOf(request);
-  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
-  return submitToPlugin(deps, pluginKey, `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`, {
-    caller,
-    requestId,
-    request,
-    intent: { model, action: '', requestBody: request.body.value },
-    idempotency,
+  { pluginKey, ...client }: SurfaceRequest & { pluginKey: string },
+): Promise<SubmittedTask> =>
+  submitOnce(deps, client, async (idempotency) => {
+    const { body } = client.request;
+    if (body.kind === 'none') throw taskErrors.body_required();
+    if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+    const model = readModel(client.request);
+    if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+    return submitToPlugin(deps, {
+      ...client,
+      pluginKey,
+      absent: `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`,
+      intent: { model, action: '', requestBody: body.value },
+      idempotency,
+    });
   });
-}
+
+/** `absent`: the message when no plugin serves under this key. */
+type PluginSubmission = Omit<Submission, 'surface' | 'plugin' | 'generation'> & { pluginKey: string; absent: string };
 
 /**
- * Submits what needs no decoder to the plugin that serves under this key now. @throws
- * tasks.plugin_not_found with `absent`, what a submission throws
+ * Submits a request that needs no decoder to the plugin that now serves under this key.
+ * @throws tasks.plugin_not_found with the message `absent`, and what `submitTask` throws
  */
 export async function submitToPlugin(
   deps: TaskDeps,
-  pluginKey: string,
-  absent: string,
-  submission: Omit<Submission, 'surface' | 'plugin' | 'generation'>,
+  { pluginKey, absent, ...submission }: PluginSubmission,
 ): Promise<TaskRecord> {
   const pin = deps.pin();
   try {
@@ -56,29 +59,33 @@ export async function submitToPlugin(
   }
 }
 
-export async function submitVideo(
+/** `POST /v1/videos`. */
+export const submitVideo = (deps: TaskDeps, client: SurfaceRequest): Promise<SubmittedTask> =>
+  submitOnce(deps, client, (idempotency) => decodeAndSubmitVideo(deps, { ...client, idempotency }));
+
+async function decodeAndSubmitVideo(
   deps: TaskDeps,
-  caller: Caller,
-  requestId: string,
-  request: ClientRequest,
-  idempotency: Idempotency | undefined,
+  { caller, requestId, request, idempotency }: SurfaceRequest & { idempotency: Idempotency | undefined },
 ): Promise<TaskRecord> {
   if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
   }
-  const model = modelOf(request);
+  const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const pin = deps.pin();
   try {
-    const owner = findOwner(deps, pin.generation, 'proto_video', model);
+    const { generation } = pin;
+    const owner = findProtocolOwner(deps, { generation, protocol: 'proto_video', model });
     if (!owner)
       throw taskErrors.model_not_found({
         message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
         param: 'model',
       });
     const { plugin, upstreamModel } = owner;
-    const context = protocolContext(plugin.manifest, 'proto_video', request, {
+    const context = protocolContext(request, {
+      manifest: plugin.manifest,
+      protocol: 'proto_video',
       operation: 'create',
       model,
       ...(upstreamModel === undefined ? {} : { upstreamModel }),
@@ -90,31 +97,18 @@ export async function submitVideo(
     );
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody, originTaskIds } = decoded.value;
-    const intent = { model, action, requestBody };
     return await submitTask(deps, {
       surface: 'proto_video',
-      originTasks: await resolveOriginTasks(deps, caller, plugin, originTaskIds),
+      originTasks: await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds }),
       caller,
       requestId,
       plugin,
-      generation: pin.generation.number,
+      generation: generation.number,
       request,
-      intent,
+      intent: { model, action, requestBody },
       idempotency,
     });
   } finally {
     pin.release();
   }
-}
-
-/** The model that the body names; undefined where there is none, or no text. */
-export function modelOf(request: ClientRequest): string | undefined {
-  const { body } = request;
-  if (body.kind === 'json') {
-    const model = isObject(body.value) ? body.value.model : undefined;
-    return typeof model === 'string' && model.trim() !== '' ? model : undefined;
-  }
-  if (body.kind === 'none') return undefined;
-  const model = body.fields.model?.[0];
-  return model !== undefined && model.trim() !== '' ? model : undefined;
 }

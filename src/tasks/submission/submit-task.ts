@@ -16,20 +16,25 @@ import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
-/** How long an Idempotency-Key stands for what it opened. */
+/** How long an Idempotency-Key is kept for the request that took it. */
 export const IDEMPOTENCY_SECONDS = 24 * 3600;
 
 /**
  * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor
- * → its answer in one transaction. A crash in between leaves a NOT_START row whose lease runs out;
- * it is then ended and refunded, never sent again.
+ * → its answer in one transaction. A crash in between leaves a NOT_START row. When its lease
+ * expires, the task is ended and refunded, never sent again.
  */
 export async function submitTask(deps: TaskDeps, submission: Submission): Promise<TaskRecord> {
   const { plugin, requestId } = submission;
   if (submission.surface.startsWith('proto_')) {
-    const { surface, generation, intent } = submission;
-    const pinned = { protocol: surface, plugin: plugin.key, version: plugin.version, generation, model: intent.model };
-    traceEvent(deps.logger, 'protocol_pin', requestId, pinned);
+    traceEvent(deps.logger, 'protocol_pin', {
+      request_id: requestId,
+      protocol: submission.surface,
+      plugin: plugin.key,
+      version: plugin.version,
+      generation: submission.generation,
+      model: submission.intent.model,
+    });
   }
   if (plugin.suspended()) {
     const message = `The plugin "${plugin.key}" had to be stopped too often and takes no new tasks for a few minutes.`;
@@ -40,10 +45,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
-  /**
-   * No vendor has a job, and none has refused the request: a repeat may succeed where this one
-   * fails.
-   */
+  /** No vendor has a job and none refused the request itself: the same request may succeed later. */
   let retryable = true;
   let lease: { stop(): void } | undefined;
   try {
@@ -51,43 +53,47 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       const channel = pick(deps, submission, tried);
       if (!channel) break;
       tried.push(channel.id);
-      const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
-      traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
+      const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
+      traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
       let prepared: Prepared;
-      const leave = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      const release = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       try {
-        prepared = await prepareSubmission(deps, submission, channel, taskId);
+        prepared = await prepareSubmission(deps, { submission, channel, publicTaskId: taskId });
         task = task
-          ? await moveTask(deps, task, prepared, tried.length)
-          : await openTask(deps, submission, prepared, taskId, callbackUrl);
+          ? await moveTask(deps, { task, prepared, attempt: tried.length })
+          : await insertTask(deps, { submission, prepared, taskId, callbackUrl });
       } catch (error) {
         const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
           continue;
         }
-        if (task) await failSubmission(deps, await asStored(deps, task), error, retryable);
+        if (task) {
+          await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });
+        }
         throw error;
       } finally {
-        leave();
+        release();
       }
-      traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
+      traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
       const held = leaseOf(task);
-      // Until the submission ends: preparing the request for another channel takes its time too.
+      // Renewed until the submission ends: preparing the request for another channel takes time too.
       lease ??= renewLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const outcome = await sendSubmission(deps, submission, prepared);
-      // It waits for nobody's turn: until its id is stored, a crash loses a job that is paid for.
-      if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
+      // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid for.
+      if (outcome.kind === 'accepted') {
+        return await recordAccepted(deps, { submission, prepared, task, result: outcome.result });
+      }
       lastError = outcome.error;
       retryable &&= outcome.retryable;
       deps.logger.info(
         { task_id: taskId, channel_id: channel.id, reason: lastError.message },
-        'a submission was not accepted',
+        'vendor did not accept a submission',
       );
       if (!outcome.mayTryAnother) break;
     }
     const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
-    if (task) await failSubmission(deps, task, error, retryable);
+    if (task) await failSubmission(deps, { task, error, releasesIdempotencyKey: retryable });
     throw error;
   } finally {
     lease?.stop();
@@ -108,19 +114,15 @@ const pick = (
     ...(originTasks ? { only: originTasks.channelId } : {}),
   });
 
-/** Reservation and row, together or not at all. */
-async function openTask(
-  deps: TaskDeps,
-  submission: Submission,
-  prepared: Prepared,
-  taskId: string,
-  callbackUrl: string | null,
-): Promise<TaskRecord> {
+type NewTask = { submission: Submission; prepared: Prepared; taskId: string; callbackUrl: string | null };
+
+/** Writes the reservation and the task row in one transaction. */
+async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callbackUrl }: NewTask): Promise<TaskRecord> {
   const { caller, plugin, intent, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
-  const kept = retryableRequest(submission);
-  const open = () =>
+  const storedRequest = retryableRequest(submission);
+  const insert = () =>
     deps.store.transaction(async (tx) => {
       const createdAt = deps.clock.unix();
       const { userId } = owner;
@@ -146,7 +148,7 @@ async function openTask(
           generation: submission.generation,
           surface: submission.surface,
           ...(submission.background ? { background: true } : {}),
-          ...(kept ? { request: kept } : {}),
+          ...(storedRequest ? { request: storedRequest } : {}),
         },
         billing: snapshot,
         callbackUrl,
@@ -155,25 +157,31 @@ async function openTask(
         leaseForMs: SUBMIT_LEASE_MS,
       });
       await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-      // Last: it locks the user's row, and every other submission of his waits for the end of this
-      // transaction.
+      // Last: it locks the user's row, and the user's other submissions wait until this commits.
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
       return task;
     });
-  return insertRecoveringCommit(deps, taskId, open, async () => {
-    const task = await deps.store.tasks.byTaskId(taskId);
-    return task?.status === 'NOT_START' ? task : undefined;
+  return insertRecoveringCommit(deps, {
+    id: taskId,
+    insert,
+    async find() {
+      const task = await deps.store.tasks.byTaskId(taskId);
+      return task?.status === 'NOT_START' ? task : undefined;
+    },
   });
 }
 
-/** The same task on another channel: the reservation is swapped where the price differs. */
-async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, attempt: number): Promise<TaskRecord> {
+/** Moves the task to another channel. The reservation is replaced, as the price may differ. */
+async function moveTask(
+  deps: TaskDeps,
+  { task, prepared, attempt }: { task: TaskRecord; prepared: Prepared; attempt: number },
+): Promise<TaskRecord> {
   const { quota, snapshot } = prepared.quote;
   const properties = { ...task.properties, upstreamModelName: prepared.upstreamModel };
   const change = { channelId: prepared.channel.id, action: prepared.action, quota, properties, billing: snapshot };
   const held = await deps.store.transaction(async (tx) => {
     if (!(await tx.tasks.amend(leaseOf(task), change))) return false;
-    // Preparing this channel's request took its time, and nothing renewed the lease meanwhile.
+    // Preparing this channel's request took time, in which nothing renewed the lease.
     await tx.tasks.renew(leaseOf(task), SUBMIT_LEASE_MS);
     await deps.billing.replaceReservation(tx, { ...task, quota }, { reserved: task.quota, attempt });
     return true;
@@ -183,8 +191,8 @@ async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, at
 }
 
 /**
- * The task with what is reserved for it now: a move whose commit was not answered may have
- * happened.
+ * The task with the reservation that the store has: a move may have been committed although its
+ * acknowledgement was lost.
  */
 async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
@@ -193,28 +201,24 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
+type FailedSubmission = { task: TaskRecord; error: unknown; releasesIdempotencyKey: boolean };
+
 /**
- * A refused or failed submission ends the row with its refund; where the store fails too, the lease
- * runs out and recovery does it.
+ * Ends the task of a refused or failed submission with a refund. If the store fails too, the lease
+ * expires and recovery ends the task.
  */
 async function failSubmission(
   deps: TaskDeps,
-  task: TaskRecord,
-  error: unknown,
-  releasesIdempotencyKey: boolean,
+  { task, error, releasesIdempotencyKey }: FailedSubmission,
 ): Promise<void> {
   try {
     const execution = { ...task.execution, failure: toStoredFailure(error) };
-    await finishTask(
-      deps,
-      task,
-      { status: 'FAILURE', reason: messageOf(error), releasesIdempotencyKey },
-      { execution },
-    );
-  } catch (trouble) {
+    const ending = { status: 'FAILURE' as const, reason: messageOf(error), releasesIdempotencyKey };
+    await finishTask(deps, { task, ending, change: { execution } });
+  } catch (storeError) {
     deps.logger.error(
-      { err: trouble, task_id: task.taskId },
-      'a failed submission could not be ended yet; its lease will run out',
+      { err: storeError, task_id: task.taskId },
+      'failed submission could not be ended; recovery ends it when its lease expires',
     );
   }
 }

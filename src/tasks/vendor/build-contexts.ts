@@ -28,7 +28,7 @@ function bodyContext(body: ClientRequest['body']): RouteContext['body'] {
 const fileContexts = (files: readonly RequestFile[]) =>
   files.map(({ ref, field, filename, mimeType, size }) => ({ ref, field, filename, mimeType, size }));
 
-/** What decoders and presenters get. */
+/** The context of decoders and presenters. */
 export function decodeContext(
   request: Pick<ClientRequest, 'path' | 'method' | 'params' | 'query' | 'body'>,
 ): RouteContext {
@@ -41,25 +41,34 @@ export function decodeContext(
   };
 }
 
-/** What protocol hooks get; `ctx.protocol` carries the name that the plugin wrote. */
+type ProtocolCall = Pick<ProtocolContext, 'operation' | 'model' | 'upstreamModel' | 'artifacts'> & {
+  manifest: Manifest | undefined;
+  protocol: ProtocolName;
+  stream?: boolean;
+};
+
+/** The context of protocol hooks. `ctx.protocol` is the name as the plugin's manifest wrote it. */
 export const protocolContext = (
-  manifest: Manifest | undefined,
-  protocol: ProtocolName,
   request: ClientRequest,
-  about: Pick<ProtocolContext, 'operation' | 'model' | 'upstreamModel' | 'artifacts'> & { stream?: boolean },
+  { manifest, protocol, ...call }: ProtocolCall,
 ): ProtocolContext => ({
   ...decodeContext(request),
   protocol: manifest?.protocols.find(({ name }) => name === protocol)?.writtenAs ?? protocol,
   stream: false,
-  ...about,
+  ...call,
 });
+
+type DriverCall = {
+  channel: ChannelRecord;
+  credential: CredentialContext;
+  publicTaskId: string;
+  upstreamModel: string;
+};
 
 /** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
 export function driverContext(
   submission: Submission,
-  channel: ChannelRecord,
-  credential: CredentialContext,
-  ids: { publicTaskId: string; upstreamModel: string },
+  { channel, credential, publicTaskId, upstreamModel }: DriverCall,
 ): DriverContext {
   const { request, intent } = submission;
   return {
@@ -68,9 +77,9 @@ export function driverContext(
     requestHeaders: { 'Content-Type': request.contentType, Accept: request.accept },
     files: request.body.kind === 'multipart' ? fileContexts(request.body.files) : [],
     action: intent.action,
-    publicTaskId: ids.publicTaskId,
+    publicTaskId,
     model: intent.model,
-    upstreamModel: ids.upstreamModel,
+    upstreamModel,
     baseUrl: channel.baseUrl,
     userSetting: channel.settings,
     ...(submission.originTasks ? originContext(submission.originTasks) : {}),
@@ -78,7 +87,7 @@ export function driverContext(
   };
 }
 
-/** For driver hooks alone: the vendor's ids stand in it. */
+/** For driver hooks only: it contains the vendor's ids. */
 const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks' | 'originTaskId'> => ({
   originTasks: tasks.map(({ taskId, upstreamTaskId, action, status, data }) => ({
     taskId,
@@ -90,7 +99,7 @@ const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks
   originTaskId: tasks[0]?.upstreamTaskId ?? '',
 });
 
-/** Plugins are promised these properties and no other. */
+/** The context of a poll. The plugin contract promises these properties and no others. */
 export function queryContext(
   task: TaskRecord,
   channel: ChannelRecord,
@@ -124,7 +133,7 @@ export const batchContext = (
   tasks,
 });
 
-/** What listArtifacts and buildContentRequest see of a task. */
+/** The task as listArtifacts and buildContentRequest see it. */
 export const artifactContext = (task: TaskRecord): ArtifactContext => ({
   taskId: task.taskId,
   status: task.status,

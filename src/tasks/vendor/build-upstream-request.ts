@@ -6,13 +6,13 @@ import type { ExtractedFiles, RequestFile } from '../types.ts';
 import { inlineFiles } from './inline-files.ts';
 import { hasFileToken, restoreFiles } from './restore-files.ts';
 
-/** A vendor that does not accept the connection within this time counts as unreachable. */
+/** A vendor that does not accept a connection within this time is unreachable. */
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** A query that has no answer by then counts as a transport error. */
+/** A query without an answer within this time is a transport error. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** Bytes of a vendor's JSON answer (hooks that carry bodies take 16 MiB). */
+/** Largest JSON answer of a vendor (hooks that take bodies accept 16 MiB). */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Redirects of queries and content. */
+/** Largest number of redirects of queries and content. */
 export const MAX_REDIRECTS = 5;
 
 type Submit = {
@@ -22,15 +22,13 @@ type Submit = {
   timeoutMs: number;
 };
 
-/**
- * The upstream request of a checked descriptor; an error names what is wrong with a file. `submit`
- * is absent for queries.
- */
+/** `described`: the plugin's checked descriptor. `submit`: for submissions only, not for queries. */
+type Described = { channel: ChannelRecord; described: PluginRequest; submit?: Submit };
+
+/** Builds the upstream request that a plugin described. An error says what is wrong with a file. */
 export function buildUpstreamRequest(
   plugin: LoadedPlugin,
-  channel: ChannelRecord,
-  described: PluginRequest,
-  submit?: Submit,
+  { channel, described, submit }: Described,
 ): Result<UpstreamRequest, { message: string }> {
   if (hasFileToken([described.url, ...Object.values(described.headers)], submit?.extracted)) {
     return err({ message: 'a file of the request cannot be put into an address or a header' });
@@ -43,7 +41,7 @@ export function buildUpstreamRequest(
     headers: described.headers,
     body: body.value,
     privateHosts: [canonicalHost(new URL(channel.baseUrl))],
-    // A submission is never redirected: a second request could buy the job twice.
+    // Submissions follow no redirect: a second request could buy the job twice.
     maxRedirects: submit ? 0 : MAX_REDIRECTS,
     allowRedirect: (url) => allowsHost(plugin.manifest, channel.baseUrl, url),
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -61,8 +59,8 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
   if (!submit) return ok(body.kind === 'text' ? body : { kind: 'text', text: JSON.stringify(body.value) });
   const { files, extracted, maxFileBytes: maxBytes } = submit;
   if (body.kind === 'text' && hasFileToken([body.text], extracted)) {
-    const fault = findUnfit(headers);
-    if (fault) return err({ message: fault });
+    const conflict = findFileConflict(headers);
+    if (conflict) return err({ message: conflict });
   }
   const inlined = body.kind === 'text' ? ok([body.text]) : inlineFiles(body.value, files, maxBytes);
   if (!inlined.ok) return inlined;
@@ -76,13 +74,13 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
   );
 }
 
-/** Why no file can be put into a text that goes with these headers. */
-function findUnfit(headers: Record<string, string>): string | undefined {
+/** Why a text body with these headers cannot contain files; undefined when it can. */
+function findFileConflict(headers: Record<string, string>): string | undefined {
   const names = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.toLowerCase()]));
   if (names.get('content-type')?.startsWith('application/x-www-form-urlencoded')) {
     return 'a file that came in JSON cannot be put into an urlencoded form';
   }
-  // The signature is over the text with tokens: the vendor would refuse what it gets.
+  // The plugin signed the text with tokens in it, so the vendor would refuse the body it gets.
   return names.has('x-content-sha256')
     ? "this vendor's requests are signed with their content: the JSON of the request may have at most 1 MiB with its files; give larger images as addresses"
     : undefined;
@@ -112,7 +110,7 @@ function buildParts(parts: readonly Part[], submit: Submit | undefined): Built {
 
 function buildFile(part: Exclude<Part, { value: string }>, files: readonly RequestFile[]): MultipartPart[] {
   const file = files.find(({ ref }) => ref === part.fileRef);
-  // The descriptor was checked against these files; a reference to none of them cannot get here.
+  // Cannot happen: the descriptor's file references were already checked.
   if (!file) return [];
   const { name, filename = file.filename } = part;
   return [

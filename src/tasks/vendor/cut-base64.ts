@@ -1,41 +1,41 @@
 import { createByteBuffer, createJsonEscapeReader } from '../../kernel/index.ts';
 
-/** Longer runs of Base64 are media, not data. */
+/** From this length on, a run of Base64 is media, not data. */
 export const BASE64_FROM = 16 * 1024;
-/** What stays of them, enough to tell what they were. */
+/** Characters that stay of it, enough to identify its type. */
 export const BASE64_KEEP = 256;
 
 const BACKSLASH = 0x5c;
 const BASE64 = 1;
 const ESCAPE = 2;
-/** 0: neither. */
+/** The kind of each byte; 0: neither of the two. */
 const KINDS = new Uint8Array(256);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   KINDS[char.charCodeAt(0)] = BASE64;
 KINDS[BACKSLASH] = ESCAPE;
-/** What may stand behind a backslash within Base64 besides its own characters. */
+/** Escapes that are part of a Base64 run: `\n` and `\r`. */
 const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type Base64Cutter = {
-  /** Takes the next bytes of the text, and tells how many are left so far. */
+  /** Takes the next bytes of the text. Returns the size of the output so far. */
   take(bytes: Uint8Array): number;
-  /** The text, with each long run of Base64 cut to its first characters. */
+  /** Returns the text, with each long run of Base64 cut to its first characters. */
   end(): Uint8Array;
 };
 
-/** Cuts media out of a JSON text while it is read. */
+/** Cuts Base64 media out of a JSON text while it is being read. */
 export function createBase64Cutter(): Base64Cutter {
   const text = createByteBuffer();
-  /** The present run beyond its first characters, while it may still be too short to be cut. */
+  /** The current run after its first characters, until it is known to be long enough to cut. */
   const held = createByteBuffer();
   let run = 0;
   const escapes = createJsonEscapeReader();
   const single = new Uint8Array(1);
 
   function addToRun(bytes: Uint8Array, from: number, to: number): void {
-    // An escape is kept as a whole or not at all.
-    const room = run < BASE64_KEEP ? BASE64_KEEP - run : 0;
-    const keep = bytes[from] === BACKSLASH && room < to - from ? 0 : Math.min(room, to - from);
+    // An escape is kept whole or not at all.
+    const left = run < BASE64_KEEP ? BASE64_KEEP - run : 0;
+    const keep = bytes[from] === BACKSLASH && left < to - from ? 0 : Math.min(left, to - from);
     run += to - from;
     text.append(bytes, from, from + keep);
     if (run >= BASE64_FROM) held.clear();

@@ -1,21 +1,20 @@
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = '='.charCodeAt(0);
 
-/** The two characters of each twelve bits, side by side as they stand in memory. */
+/** For each 12-bit value its two Base64 characters, in memory order. */
 const PAIRS = new Uint16Array(
   Uint8Array.from({ length: 2 * 4096 }, (_, i) => ALPHABET.charCodeAt(i % 2 === 0 ? i >> 7 : (i >> 1) & 63)).buffer,
 );
 
 /**
- * The Base64 text of `chunks` as bytes, piece by piece; a piece is good until the next is asked
- * for. By hand and always into the same memory: texts of each chunk, made by the platform, would
- * wait for the garbage collector as a heap of their own.
+ * Encodes `chunks` as Base64, chunk by chunk. A returned chunk is valid until you ask for the next:
+ * all are written to the same buffer. The platform's encoder would allocate a string for each chunk,
+ * and these pile up until the garbage collector runs.
  */
 export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let input = new Uint8Array();
   let output = new Uint16Array();
-  // Three bytes become four characters: what a chunk has beyond a multiple of three waits for the
-  // next.
+  // Three bytes become four characters. The remainder of a chunk waits for the next one.
   let waiting = 0;
   for await (const chunk of chunks) {
     const total = waiting + chunk.byteLength;

@@ -7,35 +7,35 @@ import { encodeBase64 } from './encode-base64.ts';
 type Placed = { file: RequestFile; prefix: string };
 
 /**
- * The JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by its
- * file's bytes as Base64 or as a data URL; they are read when it is their turn to be sent, so that
- * no file is ever in memory as a whole. `maxBytes` bounds each file and all of them together; a
- * placeholder's own `maxBytes` may only lower it for its file.
+ * Returns the JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by
+ * its file as Base64 or as a data URL. Files are streamed while they are sent, so no file is ever in
+ * memory as a whole. `maxBytes` limits each file and their sum; a placeholder's own `maxBytes` can
+ * only lower it for its file.
  */
 export function inlineFiles(
   body: Json,
   files: readonly RequestFile[],
   maxBytes: number,
 ): Result<(string | StreamedBytes)[], { message: string }> {
-  // Stands where a file goes, and cannot be guessed by who writes the body.
+  // Marks where a file goes. It is random, so that no client can write it into the body.
   const mark = randomToken(24);
   const found: Placed[] = [];
-  let fault: string | undefined;
+  let problem: string | undefined;
   const text = JSON.stringify(body, (_key, value: unknown) => {
-    if (fault !== undefined || !isObject(value) || !isPlaceholder(value)) return value;
+    if (problem !== undefined || !isObject(value) || !isPlaceholder(value)) return value;
     const placed = placeFile(value, files, maxBytes);
     if (placed.ok) found.push(placed.value);
-    else fault = placed.error;
+    else problem = placed.error;
     return mark;
   });
-  if (fault !== undefined) return err({ message: fault });
+  if (problem !== undefined) return err({ message: problem });
   if (found.reduce((sum, { file }) => sum + file.size, 0) > maxBytes) {
     return err({ message: `the files of this request are together larger than ${maxBytes} bytes` });
   }
   const pieces: (string | StreamedBytes)[] = [];
   for (const [i, around] of text.split(mark).entries()) {
     const placed = found[i];
-    // The type that stands before the data needs JSON's escapes; the data needs none.
+    // The MIME type before the data needs JSON escapes; Base64 needs none.
     if (placed) pieces.push(around + JSON.stringify(placed.prefix).slice(1, -1), asBase64(placed.file));
     else pieces.push(around);
   }

@@ -2,16 +2,16 @@ import { jitter } from '../../kernel/index.ts';
 
 /** The first poll comes no later than this. */
 const FIRST_POLL_MS = 3_000;
-/** A vendor's Retry-After is obeyed up to here. */
+/** Longest Retry-After of a vendor that is obeyed. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
-/** Spread of due times, so that tasks submitted together do not stay together. */
+/** Random spread of due times, so that tasks submitted together are not polled together. */
 const SPREAD = 0.1;
 
 export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_POLL_MS, intervalMs);
 
 /**
  * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
- * interval, ±10 %; a vendor's Retry-After only ever makes it longer.
+ * interval, ±10 %. A vendor's Retry-After can only make it longer.
  */
 export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs = 0): number {
   const first = firstPollDelayMs(intervalMs);
@@ -19,14 +19,11 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
   return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
 }
 
-/** No poll is ever put off further than this. */
+/** The longest delay of any poll. */
 export const longestPollDelayMs = (intervalMs: number): number =>
   Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
 
-/**
- * Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 where there is
- * none.
- */
+/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 without one. */
 export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
   if (header === undefined) return 0;
   if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);

@@ -11,28 +11,28 @@ import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
 
 const MIB = 1024 * 1024;
-/** Values of the answer to one task, as many as a client's request may have. */
+/** Most JSON values in the answer to one task; as many as a client's request may have. */
 const TASK_VALUES = 20_000;
-/** Values of the answer to a batch, however many tasks it has: some 15 ms of a parser's time. */
+/** Most JSON values in the answer to a batch of any size: about 15 ms of parsing. */
 const BATCH_VALUES = 100_000;
 
 /**
- * Larger answers lose their media: plugins return what they see more than once, and results are
- * bounded too.
+ * Base64 media are cut out of answers larger than this: plugins return parts of the answer more than
+ * once, and hook results are limited too.
  */
 const CUT_ABOVE_BYTES = MIB;
-/** What a hook may see of the answer to one task, and of the answer to a batch. */
+/** Largest answer that a hook may see for one task, and for a batch. */
 const TASK_BYTES = 2 * MIB;
 const BATCH_BYTES = 4 * MIB;
 const MAX_DEPTH = 64;
 
-/** `body`: parsed JSON, else the text. */
-export type VendorAnswer = { text: string; body: Json };
+/** `body`: the parsed JSON, or the text when it is not JSON. */
+export type VendorAnswer = { status: number; headers: UpstreamResponse['headers']; text: string; body: Json };
 
 /**
- * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
- * is parsed, so that no answer holds the event loop. Media in Base64 are cut out of an answer of
- * more than 1 MiB. `tasks`: how many tasks were asked about.
+ * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it is
+ * parsed, so that no answer blocks the event loop. Base64 media are cut out of answers larger than
+ * 1 MiB. `tasks`: how many tasks the request asked about.
  */
 export async function readVendorAnswer(
   response: UpstreamResponse,
@@ -51,7 +51,8 @@ export async function readVendorAnswer(
   if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
   if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
   const text = new TextDecoder().decode(bytes);
-  return ok({ text, body: parse(text) ?? text });
+  const { status, headers } = response;
+  return ok({ status, headers, text, body: parse(text) ?? text });
 }
 
 const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
@@ -71,11 +72,11 @@ async function countJson(bytes: Uint8Array, bounds: JsonBounds): Promise<keyof J
   return undefined;
 }
 
-/** The byte-order mark, which decoding drops, counts as space here. */
+/** White space, and the bytes of the byte-order mark, which decoding drops. */
 const SPACES = new Set([0x20, 0x09, 0x0d, 0x0a, 0xef, 0xbb, 0xbf]);
 const OPENING = new Set([...'[{'].map((char) => char.charCodeAt(0)));
 
-/** Whether the text begins as an array or object does; any other text is one value at most. */
+/** Whether the text begins like an array or object. Any other text is at most one value. */
 function isContainer(bytes: Uint8Array): boolean {
   let at = 0;
   while (SPACES.has(bytes[at] ?? -1)) at += 1;

@@ -6,34 +6,34 @@ import type { CredentialContext, TaskDeps } from '../types.ts';
 export type Credential = {
   context: CredentialContext;
   /**
-   * Replaced in every text that plugin or vendor give back: the key, what is commonly made of it,
-   * and what was learnt.
+   * Redacted in every text from plugin or vendor: the key, common encodings of it, and what
+   * `addSecretsOf` found.
    */
   secrets: string[];
   /**
-   * Those among them that are replaced in stored answers too: hooks read these again, so that
-   * nothing is there that may be an id.
+   * The subset that is redacted in stored answers too. Hooks read these answers again, so it
+   * contains nothing that could be an id.
    */
   certainSecrets: string[];
-  /** Adds the credentials of a request that a plugin has described with this credential. */
-  learn(described: unknown): void;
-  /** The vendor answered 401. */
-  refused(): void;
+  /** Adds the credentials in a request that a plugin described with this credential. */
+  addSecretsOf(described: unknown): void;
+  /** Call it when the vendor answers 401. */
+  onUnauthorized(): void;
 };
 
-/** `vertex_oauth` is what new-api called it first. */
+/** `vertex_oauth` is the name that new-api used first. */
 const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vertex_oauth']);
 
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
-function keepSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'certainSecrets' | 'learn'> {
+function collectSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'certainSecrets' | 'addSecretsOf'> {
   const secrets = own.flatMap((key) => secretsOfKey(key));
   const certainSecrets = own.flatMap((key) => secretsOfKey(key, { certain: true }));
   return {
     secrets,
     certainSecrets,
-    learn(described) {
+    addSecretsOf(described) {
       secrets.push(...secretsOfRequest(described));
       certainSecrets.push(...secretsOfRequest(described, { certain: true }));
     },
@@ -42,8 +42,9 @@ function keepSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'cert
 
 /**
  * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme
- * themselves), or, for a service account, a token and the project and never the key. Where no token
- * is to be had, `authError` says why. Throws `channels.key_unreadable`.
+ * themselves), or, for a service account, a token and the project but never the key. Without a token
+ * `authError` says why.
+ * @throws channels.key_unreadable
  */
 export async function resolveCredential(
   deps: TaskDeps,
@@ -53,19 +54,16 @@ export async function resolveCredential(
   if (!needsServiceAccount(manifest)) return localCredential(deps, manifest, channel);
   const key = deps.channels.credential(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
-  const refused = () => deps.serviceAccounts.refused(key, channel.baseUrl);
+  const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
   if (!answer.ok) {
-    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...keepSecrets([key]), refused };
+    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets([key]), onUnauthorized };
   }
   const { token, projectId } = answer.value;
   const authHeader = `Bearer ${token}`;
-  return { context: { auth: { authHeader, projectId }, authHeader }, ...keepSecrets([key, token]), refused };
+  return { context: { auth: { authHeader, projectId }, authHeader }, ...collectSecrets([key, token]), onUnauthorized };
 }
 
-/**
- * The same without asking anybody: where a token would be fetched, a word stands in its place that
- * no vendor takes.
- */
+/** The same without network requests: a placeholder that no vendor accepts replaces the token. */
 export function localCredential(
   { channels }: Pick<TaskDeps, 'channels'>,
   manifest: Manifest,
@@ -78,7 +76,7 @@ export function localCredential(
     context: account
       ? { auth: { authHeader, projectId: 'none' }, authHeader }
       : { auth: { authHeader }, authHeader, apiKey: key },
-    ...keepSecrets([key]),
-    refused: () => {},
+    ...collectSecrets([key]),
+    onUnauthorized: () => {},
   };
 }

@@ -4,30 +4,28 @@ import type { ExtractedFiles } from '../types.ts';
 
 const TOKEN_DIGITS = 4;
 
-/**
- * Characters of a token's prefix. With the digits behind it a token is as long as Base64 may be.
- */
+/** Characters of a token's prefix. With its digits a token is 40 characters long. */
 export const TOKEN_PREFIX_LENGTH = 40 - TOKEN_DIGITS;
 
-/** What stands in a JSON body for its extracted file of this number. */
+/** The token that replaces extracted file number `index` in a JSON body. */
 export const fileToken = (prefix: string, index: number): string =>
   `${prefix}${String(index).padStart(TOKEN_DIGITS, '0')}`;
 
-/** Whether a token stands in any of the texts. */
+/** Whether one of the texts contains a token. */
 export const hasFileToken = (texts: readonly string[], extracted: ExtractedFiles | undefined): boolean =>
   extracted !== undefined && texts.some((text) => text.includes(extracted.prefix));
 
 type Pieces = readonly (string | StreamedBytes)[];
-type Where = { extracted: ExtractedFiles | undefined; maxBytes: number; inJson: boolean };
-
 /**
- * The text in pieces, with the bytes of a file in the place of each token; they are read when it is
- * their turn to be sent. `inJson`: the text is JSON, so that escaped ends of lines may stay
- * escaped. `maxBytes` bounds all files together.
+ * `inJson`: the text is JSON, so line breaks can stay escaped. `maxBytes` limits the sum of all
+ * files.
  */
+type Restoring = { extracted: ExtractedFiles | undefined; maxBytes: number; inJson: boolean };
+
+/** Splits the text into pieces and replaces each token by its file, streamed when it is sent. */
 export function restoreFiles(
   texts: Pieces,
-  { extracted, maxBytes, inJson }: Where,
+  { extracted, maxBytes, inJson }: Restoring,
 ): Result<(string | StreamedBytes)[], { message: string }> {
   if (!extracted) return ok([...texts]);
   const { prefix, files } = extracted;
@@ -43,9 +41,9 @@ export function restoreFiles(
     for (const other of others) {
       const digits = other.slice(0, TOKEN_DIGITS);
       const file = digits.length === TOKEN_DIGITS ? files[Number(digits)] : undefined;
-      if (!file) return err({ message: 'the plugin has cut a file of the request that stands in its JSON' });
+      if (!file) return err({ message: "the plugin truncated a file in the request's JSON" });
       if (file.hasLineEnds && !inJson) {
-        return err({ message: 'a file with ends of lines in its Base64 cannot be put anywhere but into JSON' });
+        return err({ message: 'a file with line breaks in its Base64 can only be put into JSON' });
       }
       bytes += file.decodedSize;
       if (bytes > maxBytes)

@@ -14,29 +14,30 @@ import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from './build-upstream-reque
 import { readVendorAnswer } from './read-vendor-answer.ts';
 import { resolveCredential } from './resolve-credential.ts';
 
-/** A job that no vendor has. */
-const NO_JOB = 'taskgate-connection-test';
-/** A trial is waited for by a person. */
+/** The id of a job that no vendor has. */
+const UNKNOWN_JOB = 'taskgate-connection-test';
+/** Short, because an administrator waits for the result. */
 const ANSWER_MS = 15_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** `ok`: null where it could not be found out. No message holds a secret. */
+/** `ok`: null when it could not be found out. No message contains a secret. */
 export type ChannelTrialStep = {
   name: 'key' | 'plugin' | 'address' | 'connection' | 'tls' | 'answer' | 'credential';
   ok: boolean | null;
   message: string;
 };
 /**
- * `status` is the vendor's HTTP status, `ms` the time until its answer; null without one. `ok`:
- * nothing failed.
+ * `ok`: no step failed. `status` is the vendor's HTTP status, `ms` the time until its answer; both
+ * are null without an answer.
  */
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
-type Probe = { request: UpstreamRequest; carriesCredential: boolean; told?: string };
+/** `hint`: the message of the credential step when the request carries no credential. */
+type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: string };
 
 /**
- * Asks the vendor about a job that it does not have: that shows address, connection and whether it
- * takes the credential, and costs nothing. Never rejects for what the channel or its vendor does.
+ * Asks the vendor about a job that it does not have. This tests address, connection and credential,
+ * and costs nothing. It never rejects because of the channel or its vendor.
  */
 export async function tryChannel(
   deps: TaskDeps,
@@ -74,13 +75,13 @@ export async function tryChannel(
       step('plugin', !plugin.suspended(), message);
     }
     const probe = plugin
-      ? await probeOfPlugin(deps, plugin, channel, userOwner(userId))
+      ? await probeOfPlugin(deps, { plugin, channel, owner: userOwner(userId) })
       : ok(probeOfRelay(deps, channel));
     if (!probe.ok) {
       step('credential', false, probe.error);
       return done();
     }
-    const { request, carriesCredential, told } = probe.value;
+    const { request, carriesCredential, hint } = probe.value;
     const started = deps.clock.monotonicMs();
     const answer = await deps.upstream.request({
       ...request,
@@ -91,17 +92,17 @@ export async function tryChannel(
     });
     const isTls = request.url.startsWith('https:');
     if (!answer.ok) {
-      tellFailure(step, answer.error, isTls);
+      reportFailure(step, answer.error, isTls);
       return done();
     }
     const ms = Math.round(deps.clock.monotonicMs() - started);
     const { status } = answer.value;
-    step('address', true, 'The address may be asked and its name resolves.');
-    step('connection', true, 'The connection stands.');
+    step('address', true, 'The address is allowed and its name resolves.');
+    step('connection', true, 'The connection works.');
     if (isTls) step('tls', true, "The vendor's certificate is valid.");
     const read = await readVendorAnswer(answer.value, { tasks: 1 });
     step('answer', status < 500, `The vendor answered with HTTP status ${status} after ${ms} ms.`);
-    if (!carriesCredential) step('credential', null, told ?? 'Whether the key is good shows the first task.');
+    if (!carriesCredential) step('credential', null, hint ?? 'The first task will show whether the key is valid.');
     else step('credential', ...checkCredential(status, read.ok ? read.value.body : ''));
     return done(status, ms);
   } finally {
@@ -109,30 +110,30 @@ export async function tryChannel(
   }
 }
 
-/** What a query of an unknown job says of the credential. */
+/** What the answer to a query of an unknown job says about the credential. */
 function checkCredential(status: number, body: Json): [ok: boolean | null, message: string] {
   if (status === 401 || status === 403) return [false, `The vendor refuses the key (HTTP status ${status}).`];
-  if (status === 429) return [true, 'The vendor takes the key, and is busy.'];
-  if (status >= 500) return [null, 'The vendor is in trouble, so that nothing is known of the key.'];
-  const told = isObject(body) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is no JSON';
-  return [true, `Asked about a job that it does not have, the vendor ${told} (HTTP status ${status}).`];
+  if (status === 429) return [true, 'The vendor accepts the key, and is busy.'];
+  if (status >= 500) return [null, 'The vendor failed, so nothing is known about the key.'];
+  const result = isObject(body) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is not JSON';
+  return [true, `Asked about an unknown job, the vendor ${result} (HTTP status ${status}).`];
 }
 
-function tellFailure(
+function reportFailure(
   step: (name: ChannelTrialStep['name'], ok: boolean | null, message: string) => unknown,
   { kind, message, notSent }: UpstreamFailure,
   isTls: boolean,
 ): void {
   if (kind === 'refused' || kind === 'dns') return void step('address', false, message);
-  step('address', true, 'The address may be asked and its name resolves.');
+  step('address', true, 'The address is allowed and its name resolves.');
   if (kind === 'connect' || (kind === 'timeout' && notSent)) return void step('connection', false, message);
-  step('connection', true, 'The connection stands.');
+  step('connection', true, 'The connection works.');
   if (kind === 'tls') return void step('tls', false, message);
   if (isTls) step('tls', true, "The vendor's certificate is valid.");
   step('answer', false, message);
 }
 
-/** A relay's vendor has a list of models, which costs nothing. */
+/** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
 function probeOfRelay({ channels }: TaskDeps, channel: ChannelRecord): Probe {
   const headers = { authorization: `Bearer ${channels.credential(channel)}`, accept: 'application/json' };
   return {
@@ -143,36 +144,34 @@ function probeOfRelay({ channels }: TaskDeps, channel: ChannelRecord): Probe {
 
 async function probeOfPlugin(
   deps: TaskDeps,
-  plugin: LoadedPlugin,
-  channel: ChannelRecord,
-  owner: string,
+  { plugin, channel, owner }: { plugin: LoadedPlugin; channel: ChannelRecord; owner: string },
 ): Promise<Result<Probe, string>> {
   const credential = await resolveCredential(deps, plugin.manifest, channel);
   if (credential.context.authError !== undefined) return err(credential.context.authError);
-  const { context: known, secrets } = credential;
+  const { context: auth, secrets } = credential;
   const model = channel.models[0] ?? '';
   const context: TaskQueryContext = {
-    taskId: NO_JOB,
-    publicTaskId: NO_JOB,
+    taskId: UNKNOWN_JOB,
+    publicTaskId: UNKNOWN_JOB,
     action: '',
     model,
     upstreamModel: mapModel(channel.modelMapping, model),
     baseUrl: channel.baseUrl,
-    authHeader: known.authHeader,
-    ...(known.apiKey === undefined ? {} : { apiKey: known.apiKey }),
-    auth: known.auth,
+    authHeader: auth.authHeader,
+    ...(auth.apiKey === undefined ? {} : { apiKey: auth.apiKey }),
+    auth: auth.auth,
     data: null,
     state: null,
   };
   const described =
     plugin.manifest.fetchMode === 'batch'
-      ? await buildBatchQueryRequest(plugin, batchContext(channel, known, [context]), { owner, secrets })
+      ? await buildBatchQueryRequest(plugin, batchContext(channel, auth, [context]), { owner, secrets })
       : await buildQueryRequest(plugin, context, { owner, secrets });
-  const request = described.ok ? buildUpstreamRequest(plugin, channel, described.value) : undefined;
+  const request = described.ok ? buildUpstreamRequest(plugin, { channel, described: described.value }) : undefined;
   if (request?.ok) return ok({ request: request.value, carriesCredential: true });
-  // A plugin that asks for a job in another form than this id has: the address alone can be tried.
-  const told = 'The plugin cannot ask without a job of the vendor: whether the key is good shows the first task.';
-  return ok({ request: plainRequest(channel, channel.baseUrl, {}), carriesCredential: false, told });
+  // The plugin expects job ids of another form. Only the address can be tried.
+  const hint = 'The plugin needs a real job to ask about. The first task will show whether the key is valid.';
+  return ok({ request: plainRequest(channel, channel.baseUrl, {}), carriesCredential: false, hint });
 }
 
 const plainRequest = (channel: ChannelRecord, url: string, headers: Record<string, string>): UpstreamRequest => ({

@@ -4,27 +4,25 @@ import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
 import { signatureHeaders, signingKeys } from './sign-message.ts';
 
-/** Of an answer's body, which nobody reads. */
+/** Bytes of an answer's body that are read and thrown away. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 const GONE = 410;
 
 type Deps = Pick<TaskDeps, 'clock' | 'webhooks'>;
-/** Why an attempt is cut short: its time is over, or the node stops. */
-type Cut = 'timeout' | 'stopped';
+/** Why an attempt was aborted: it timed out, or the node is stopping. */
+type AbortReason = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
 
+/** `key` signs the notice; undefined when it was deleted. */
+type Delivery = { notice: WebhookRecord; key: ApiKeyRecord | undefined; controller: AbortController };
+
 /**
- * Tries a notice once, signed with its `key`, and says what became of it; `undefined` when it was
- * cut short by `cutting.abort('stopped')`, so that nobody knows. What the receiver answers counts
- * by its status alone: 2xx is delivered, 410 ends it, everything else is tried again.
+ * Sends a notice once and returns the outcome; `undefined` after `controller.abort('stopped')`, when
+ * the outcome is unknown. Only the status of the answer counts: 2xx is delivered, 410 ends the
+ * notice, anything else is retried.
  */
-export async function deliverWebhook(
-  deps: Deps,
-  notice: WebhookRecord,
-  key: ApiKeyRecord | undefined,
-  cutting: AbortController,
-): Promise<Attempt | undefined> {
+export async function deliverWebhook(deps: Deps, { notice, key, controller }: Delivery): Promise<Attempt | undefined> {
   const { clock, webhooks } = deps;
   const { attemptMs } = webhooks;
   const at = clock.unix();
@@ -33,21 +31,22 @@ export async function deliverWebhook(
     const durationMs = Math.round(clock.monotonicMs() - started);
     return { outcome, delivery: { at, httpStatus, durationMs, error } };
   };
-  const again = (retryAfter = 0): WebhookOutcome => ({
+  const retry = (retryAfter = 0): WebhookOutcome => ({
     status: 'retry',
     inMs: retryDelayMs(notice.retries, retryAfter),
   });
 
   if (!key) return end({ status: 'failed' }, 0, 'key_deleted');
   const keys = signingKeys(webhooks.secretBox, key, at);
-  if (keys.length === 0) return end(again(), 0, 'secret_unreadable');
-  // The rules may have become stricter since it was taken.
+  if (keys.length === 0) return end(retry(), 0, 'secret_unreadable');
+  // Checked again: the rules may have become stricter since the submission.
   const checked = webhooks.urls.check(notice.url);
-  if (!checked.ok) return end(again(), 0, 'not_allowed');
+  if (!checked.ok) return end(retry(), 0, 'not_allowed');
 
   const body = JSON.stringify(notice.payload);
-  const cut = (): Cut | undefined => (cutting.signal.aborted ? cutting.signal.reason : undefined);
-  const timer = setTimeout(() => cutting.abort('timeout' satisfies Cut), attemptMs);
+  const { signal } = controller;
+  const abortReason = (): AbortReason | undefined => (signal.aborted ? signal.reason : undefined);
+  const timer = setTimeout(() => controller.abort('timeout' satisfies AbortReason), attemptMs);
   try {
     const answered = await webhooks.upstream.request({
       url: notice.url,
@@ -63,19 +62,19 @@ export async function deliverWebhook(
       headersTimeoutMs: attemptMs,
       idleTimeoutMs: attemptMs,
       maxResponseBytes: MAX_ANSWER_BYTES,
-      signal: cutting.signal,
+      signal,
     });
     if (!answered.ok) {
-      if (cut() === 'stopped') return undefined;
-      return end(again(), 0, cut() ?? answered.error.kind);
+      if (abortReason() === 'stopped') return undefined;
+      return end(retry(), 0, abortReason() ?? answered.error.kind);
     }
     const { status, headers } = answered.value;
-    // Read to its end for the connection's sake; one that is too large or too slow is cut off. The
-    // status stands either way.
+    // The body is read so that the connection can be reused; one that is too large or too slow is cut
+    // off. The status counts in any case.
     await answered.value.bytes();
     if (status >= 200 && status < 300) return end({ status: 'delivered' }, status);
     if (status === GONE) return end({ status: 'failed' }, status);
-    return end(again(retryAfterMs(headers['retry-after']?.[0], clock.nowMs(), MAX_RETRY_AFTER_MS)), status);
+    return end(retry(retryAfterMs(headers['retry-after']?.[0], clock.nowMs(), MAX_RETRY_AFTER_MS)), status);
   } finally {
     clearTimeout(timer);
   }

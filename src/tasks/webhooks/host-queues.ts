@@ -1,47 +1,49 @@
 import type { Unoffered } from '../../store/ports/index.ts';
 
-/** What a lane holds: a notice's receiver, and whose notice it is. */
-type Held = { host: string; userId: number };
-/** Users in the order of their turns; each has something. */
-type Lane<T> = { running: number; waiting: Map<number, T[]>; size: number };
+/** A notice's receiver and owner, by which it is queued. */
+type QueueKey = { host: string; userId: number };
+/** The notices of each waiting user, in the order of the next turns. No user's list is empty. */
+type Queue<T> = { running: number; waiting: Map<number, T[]>; size: number };
 
-/** Claimed notices, each host's in a lane of its own, in which users take turns. */
-export type HostQueues<T extends Held> = {
+/** Claimed notices in one queue per host, in which users take turns. */
+export type HostQueues<T extends QueueKey> = {
   add(claimed: T): void;
-  /** The next of a host that has a free slot, which it takes. */
+  /** Takes the next notice of a host, and a slot for it; undefined when none waits or is free. */
   next(host: string): T | undefined;
-  /** Gives the slot back. */
+  /** Releases the notice's slot. */
   ended(claimed: T): void;
-  /** Claimed and not ended. */
+  /** Notices that are claimed and have not ended. */
   held(): number;
-  /** Whether more of what this one is of would only wait. */
+  /** Whether another notice for this host and user would only queue. */
   isFull(claimed: T): boolean;
-  /** What is to be left out of the next claim. */
+  /** What the next claim must leave out. */
   unoffered(): Unoffered;
 };
 
-/**
- * `hostConcurrency`: slots of a host. `mostWaiting`: of a host, beyond which it is full.
- * `capacity`: notices in all; one user may hold as many of them as would leave the same to each of
- * the others and to a newcomer.
- */
-export function createHostQueues<T extends Held>({
-  hostConcurrency,
-  mostWaiting,
-  capacity,
-}: {
+type HostQueuesOptions = {
+  /** Slots of each host. */
   hostConcurrency: number;
-  mostWaiting: number;
+  /** A host with this many waiting notices is full. */
+  maxWaiting: number;
+  /**
+   * Notices in all. One user may hold an equal share of it, counted as if one more user were there.
+   */
   capacity: number;
-}): HostQueues<T> {
-  const lanes = new Map<string, Lane<T>>();
+};
+
+export function createHostQueues<T extends QueueKey>({
+  hostConcurrency,
+  maxWaiting,
+  capacity,
+}: HostQueuesOptions): HostQueues<T> {
+  const queues = new Map<string, Queue<T>>();
   const heldBy = new Map<number, number>();
   let held = 0;
 
-  const laneOf = (host: string): Lane<T> => {
-    const lane = lanes.get(host) ?? { running: 0, waiting: new Map(), size: 0 };
-    lanes.set(host, lane);
-    return lane;
+  const queueOf = (host: string): Queue<T> => {
+    const queue = queues.get(host) ?? { running: 0, waiting: new Map(), size: 0 };
+    queues.set(host, queue);
+    return queue;
   };
   const isOverShare = (userId: number): boolean =>
     (heldBy.get(userId) ?? 0) >= Math.floor(capacity / (heldBy.size + 1));
@@ -49,51 +51,51 @@ export function createHostQueues<T extends Held>({
   return {
     add(claimed) {
       const { host, userId } = claimed;
-      const lane = laneOf(host);
-      const own = lane.waiting.get(userId) ?? [];
-      lane.waiting.set(userId, own);
+      const queue = queueOf(host);
+      const own = queue.waiting.get(userId) ?? [];
+      queue.waiting.set(userId, own);
       own.push(claimed);
-      lane.size += 1;
+      queue.size += 1;
       held += 1;
       heldBy.set(userId, (heldBy.get(userId) ?? 0) + 1);
     },
 
     next(host) {
-      const lane = lanes.get(host);
-      const [turn] = lane?.waiting ?? [];
-      if (!lane || !turn || lane.running >= hostConcurrency) return undefined;
-      const [userId, own] = turn;
+      const queue = queues.get(host);
+      const [first] = queue?.waiting ?? [];
+      if (!queue || !first || queue.running >= hostConcurrency) return undefined;
+      const [userId, own] = first;
       const claimed = own.shift();
-      lane.waiting.delete(userId);
-      // Behind everybody else who waits for this host.
-      if (own.length > 0) lane.waiting.set(userId, own);
-      lane.size -= 1;
-      lane.running += 1;
+      queue.waiting.delete(userId);
+      // The user's remaining notices go to the end of the queue.
+      if (own.length > 0) queue.waiting.set(userId, own);
+      queue.size -= 1;
+      queue.running += 1;
       return claimed;
     },
 
     ended({ host, userId }) {
-      const lane = laneOf(host);
-      lane.running -= 1;
+      const queue = queueOf(host);
+      queue.running -= 1;
       held -= 1;
       const left = (heldBy.get(userId) ?? 0) - 1;
       if (left > 0) heldBy.set(userId, left);
       else heldBy.delete(userId);
-      if (lane.running === 0 && lane.size === 0) lanes.delete(host);
+      if (queue.running === 0 && queue.size === 0) queues.delete(host);
     },
 
     held: () => held,
 
     isFull({ host, userId }) {
-      const lane = lanes.get(host);
-      const waits = lane !== undefined && (lane.waiting.has(userId) || lane.size >= mostWaiting);
-      return waits || held >= capacity || isOverShare(userId);
+      const queue = queues.get(host);
+      const wouldQueue = queue !== undefined && (queue.waiting.has(userId) || queue.size >= maxWaiting);
+      return wouldQueue || held >= capacity || isOverShare(userId);
     },
 
     unoffered: () => ({
-      hosts: [...lanes].filter(([, { size }]) => size >= mostWaiting).map(([host]) => host),
+      hosts: [...queues].filter(([, { size }]) => size >= maxWaiting).map(([host]) => host),
       users: [...heldBy.keys()].filter(isOverShare),
-      lanes: [...lanes].flatMap(([host, { waiting }]) => [...waiting.keys()].map((userId) => ({ host, userId }))),
+      lanes: [...queues].flatMap(([host, { waiting }]) => [...waiting.keys()].map((userId) => ({ host, userId }))),
     }),
   };
 }

@@ -1,21 +1,21 @@
 import { hmacSha256Base64, type SecretBox } from '../../kernel/index.ts';
 import type { ApiKeyRecord } from '../../store/ports/index.ts';
 
-/** How a Standard Webhooks secret is written: this, and its bytes in base64. */
+/** A Standard Webhooks secret: this prefix, and its bytes in base64. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
 type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormers'>;
 
 /**
- * The keys that sign at `now` (Unix seconds), the present one first; after a rotation those before
- * it sign along for a while. Empty where the present one was never made or can no longer be read:
- * what formers alone signed would soon be refused without anybody having been told.
+ * The keys that sign at `now` (Unix seconds), the current one first. After a rotation the former
+ * keys sign too, for a while. Empty when the current key does not exist or cannot be decrypted:
+ * signatures of former keys alone would soon be refused, without a warning to anyone.
  */
 export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: number): Uint8Array[] {
   const current = openSecret(secretBox, key.webhookSecretSealed);
   if (!current) return [];
-  const living = key.webhookFormers.filter(({ until }) => until > now);
-  return [current, ...living.flatMap(({ sealed }) => openSecret(secretBox, sealed) ?? [])];
+  const valid = key.webhookFormers.filter(({ until }) => until > now);
+  return [current, ...valid.flatMap(({ sealed }) => openSecret(secretBox, sealed) ?? [])];
 }
 
 function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | undefined {
@@ -24,9 +24,9 @@ function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | u
 }
 
 /**
- * The headers that prove a message (Standard Webhooks 1.0.0, scheme v1): HMAC-SHA256 over
- * `id.timestamp.body` with each key. `timestamp` is that of the attempt, in Unix seconds; receivers
- * refuse old ones.
+ * The signature headers of a message (Standard Webhooks 1.0.0, scheme v1): HMAC-SHA256 over
+ * `id.timestamp.body` with each key. `timestamp` is the time of the attempt in Unix seconds;
+ * receivers refuse old ones.
  */
 export const signatureHeaders = (
   keys: readonly Uint8Array[],

@@ -4,84 +4,79 @@ import type { TaskDeps } from '../types.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
 
-/** Pause between two looks at the outbox when nothing is due. */
+/** Interval of claims while nothing is due. */
 const TICK_MS = 250;
-/** Most notices taken with one claim. */
-const CLAIM = 32;
-/**
- * Of these, for each request that a host takes at once: as many rounds may wait under one claim.
- */
+/** Most notices in one claim. */
+const MAX_CLAIM = 32;
+/** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
 const ROUNDS = 4;
 /**
- * Attempts under way and claimed notices at once: so many that slow receivers at a few dozen hosts
- * leave room for the others.
+ * Claimed notices and running attempts of this node. Enough for slow receivers at a few dozen hosts
+ * without blocking the others.
  */
 const CAPACITY = 512;
 
-/** Longest wait for attempts that were cut short. */
-const CUT_MS = 1000;
+/** Longest wait for aborted attempts to end. */
+const ABORT_WAIT_MS = 1000;
 
 type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'>;
-/** Pauses while the database is away: what came of an attempt is told as soon as it is back. */
-const AWAY_PAUSES_MS = [250, 500, 1000];
-const LONGEST_AWAY_PAUSE_MS = 2500;
+/** Pauses while the database is unavailable: an outcome is stored soon after it has recovered. */
+const UNAVAILABLE_PAUSES_MS = [250, 500, 1000];
+const LONGEST_UNAVAILABLE_PAUSE_MS = 2500;
 
 type Claimed = { notice: WebhookRecord; claimedAtMs: number; host: string; userId: number };
 export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
 
 export type WebhookWorker = {
   start(): void;
-  /**
-   * Claims nothing more, lets attempts under way end for up to `graceMs`, and gives every claim
-   * back.
-   */
+  /** Stops claiming, waits up to `graceMs` for running attempts, and releases all leases. */
   stop(graceMs: number): Promise<void>;
-  /** Attempts of this node: under way, and by what became of them. */
+  /** Attempts of this node: running ones, and ended ones by outcome. */
   stats(): WebhookStats;
 };
 
 /**
- * Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow
- * receiver holds up nobody else; users take turns, so that neither does one with many.
+ * Claims notices from the outbox and delivers them. Each host has its own queue, so a slow receiver
+ * delays no other. Users take turns within it, so a user with many notices delays no other either.
  */
 export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
   const underway = new Set<AbortController>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
   const { attemptMs } = webhooks;
-  // A claim outlives its attempt and the rounds before it: a host is offered again only when none
-  // of its notices waits.
+  // A lease outlives its attempt and the rounds before it: a user's notices for a host are claimed
+  // again only when none of them waits.
   const leaseForMs = (ROUNDS + 2) * attemptMs;
-  const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
+  const batch = Math.min(MAX_CLAIM, ROUNDS * webhooks.hostConcurrency);
   const { hostConcurrency } = webhooks;
-  const lanes = createHostQueues<Claimed>({ hostConcurrency, mostWaiting: batch, capacity: CAPACITY });
+  const queues = createHostQueues<Claimed>({ hostConcurrency, maxWaiting: batch, capacity: CAPACITY });
   const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
-  let nap = new AbortController();
+  let idle = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      // Before the claim, so that room made meanwhile is not slept over.
-      nap = new AbortController();
-      const limit = Math.min(batch, CAPACITY - lanes.held());
+      // Created before the claim, so that capacity freed during the claim also ends the sleep.
+      idle = new AbortController();
+      const limit = Math.min(batch, CAPACITY - queues.held());
       const taken = limit > 0 ? await claim(limit) : 0;
-      if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, nap.signal);
+      if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
     }
   }
 
   async function claim(limit: number): Promise<number> {
     try {
-      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, unoffered: lanes.unoffered() });
+      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, unoffered: queues.unoffered() });
       const claimedAtMs = clock.monotonicMs();
       for (const notice of notices) {
         const { host, userId } = notice;
-        lanes.add({ notice, claimedAtMs, host, userId });
+        queues.add({ notice, claimedAtMs, host, userId });
       }
       for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
       return notices.length;
     } catch (error) {
-      logger.error({ err: error }, 'notices could not be claimed');
-      await clock.sleep(1000, nap.signal);
+      logger.error({ err: error }, 'webhook notices could not be claimed; retrying');
+      await clock.sleep(1000, idle.signal);
       return 0;
     }
   }
@@ -89,45 +84,45 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   /** Starts as many attempts at a host as it has free slots. */
   function drain(host: string): void {
     while (!stopping.signal.aborted) {
-      const next = lanes.next(host);
+      const next = queues.next(host);
       if (!next) break;
       void attempt(next)
         .catch((error) =>
           logger.error(
             { err: error, host },
-            'a delivery could not be recorded; its claim runs out and it is made again',
+            'webhook delivery could not be recorded; it is repeated when its lease expires',
           ),
         )
         .finally(() => {
-          const wasFull = lanes.isFull(next);
-          lanes.ended(next);
+          const wasFull = queues.isFull(next);
+          queues.ended(next);
           drain(host);
-          if (wasFull && !lanes.isFull(next)) nap.abort();
+          if (wasFull && !queues.isFull(next)) idle.abort();
         });
     }
   }
 
   async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
-    const key = await whileAway(claimedAtMs, () => store.apiKeys.byId(notice.apiKeyId));
-    // Another node may take it at any moment: it is theirs.
+    const key = await retryWhileUnavailable(claimedAtMs, () => store.apiKeys.byId(notice.apiKeyId));
+    // The lease is about to expire: another node will claim the notice.
     if (stopping.signal.aborted || clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
-    const cutting = new AbortController();
-    underway.add(cutting);
+    const controller = new AbortController();
+    underway.add(controller);
     try {
-      const made = await deliverWebhook(deps, notice, key, cutting);
-      if (made) await record(notice, claimedAtMs, made);
+      const ended = await deliverWebhook(deps, { notice, key, controller });
+      if (ended) await record(notice, claimedAtMs, ended);
     } finally {
-      underway.delete(cutting);
+      underway.delete(controller);
     }
   }
 
-  /** Asks a database that is away again and again, for as long as the claim holds. */
-  async function whileAway<T>(claimedAtMs: number, work: () => Promise<T>): Promise<T> {
+  /** Repeats `work` while the database is unavailable and the lease is held. */
+  async function retryWhileUnavailable<T>(claimedAtMs: number, work: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await work();
       } catch (error) {
-        const pauseMs = AWAY_PAUSES_MS[attempt] ?? LONGEST_AWAY_PAUSE_MS;
+        const pauseMs = UNAVAILABLE_PAUSES_MS[attempt] ?? LONGEST_UNAVAILABLE_PAUSE_MS;
         const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs - claimedAtMs > leaseForMs;
         if (!isStoreUnavailable(error) || isOver) throw error;
         await clock.sleep(pauseMs, stopping.signal);
@@ -137,13 +132,20 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
 
   async function record(notice: WebhookRecord, claimedAtMs: number, { outcome, delivery }: Attempt): Promise<void> {
     const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
-    if (!(await whileAway(claimedAtMs, () => store.webhooks.settle(lease, outcome, delivery)))) return;
+    const settle = () => store.webhooks.settle(lease, outcome, delivery);
+    if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
     if (outcome.status === 'delivered') return;
-    const told = { task_id: notice.taskId, webhook_id: notice.eventId, host: notice.host };
-    const why = { status: delivery.httpStatus, reason: delivery.error, ms: delivery.durationMs };
-    if (outcome.status === 'failed') logger.info({ ...told, ...why }, 'a notice was given up');
-    else logger.debug({ ...told, ...why }, 'a notice was not delivered and is tried again');
+    const logFields = {
+      task_id: notice.taskId,
+      webhook_id: notice.eventId,
+      host: notice.host,
+      status: delivery.httpStatus,
+      reason: delivery.error,
+      ms: delivery.durationMs,
+    };
+    if (outcome.status === 'failed') logger.info(logFields, 'webhook notice failed; it is not retried');
+    else logger.debug(logFields, 'webhook notice not delivered; retrying later');
   }
 
   return {
@@ -152,12 +154,12 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     },
     async stop(graceMs) {
       stopping.abort();
-      nap.abort();
+      idle.abort();
       await loop;
       const deadline = clock.monotonicMs() + graceMs;
       while (underway.size > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
-      for (const cutting of underway) cutting.abort('stopped');
-      while (underway.size > 0 && clock.monotonicMs() < deadline + CUT_MS) await clock.sleep(20);
+      for (const controller of underway) controller.abort('stopped');
+      while (underway.size > 0 && clock.monotonicMs() < deadline + ABORT_WAIT_MS) await clock.sleep(20);
       await store.webhooks.releaseOwner(owner);
     },
     stats: () => ({ underway: underway.size, ...counts }),

@@ -1,5 +1,5 @@
 import { ok } from '../../../src/kernel/index.ts';
-import { createVendorIdFinder, namesOf } from '../../../src/tasks/relay/remember-names.ts';
+import { createVendorIdFinder, namesOf } from '../../../src/tasks/relay/vendor-ids.ts';
 import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParsedBatchItem } from '../../src/plugins/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { readVendorAccount } from '../../src/tasks/vendor/read-vendor-account.ts';
+import { readReportedFields } from '../../src/tasks/vendor/read-reported-fields.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { addCaller, ended, jsonRequest, PRICE, startEngine } from './harness.ts';
@@ -44,7 +44,7 @@ describe('times and action of a batch item', () => {
     ['an action of control characters', { action: 'a\u0007b' }, {}],
   ])('%s', (_name, item, account) => {
     const parsed = { status: 'QUEUED', reason: '', state: { kind: 'keep' }, taskId: 'a', raw: null, ...item };
-    expect(readVendorAccount(task, parsed as ParsedBatchItem, NOW)).toEqual(account);
+    expect(readReportedFields(task, parsed as ParsedBatchItem, NOW)).toEqual(account);
   });
 });
 

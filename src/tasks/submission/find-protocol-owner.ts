@@ -3,24 +3,22 @@ import type { Generation, LoadedPlugin, ProtocolClaim, ProtocolName } from '../.
 import { STATUS } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** A plugin that serves a model on a protocol, with its claim. */
-export type Owner = {
+/** The plugin that serves a model on a protocol, with its claim. */
+export type ProtocolOwner = {
   plugin: LoadedPlugin;
   claim: ProtocolClaim;
-  /** The claimed model that stands behind the client's name, where that is a channel's alias. */
+  /** The claimed model behind the client's name, when that name is a channel's alias. */
   upstreamModel?: string;
 };
 
 /**
- * Who serves `model` on a protocol: the plugin that claims it, else the one of an enabled channel
- * that lists the name and maps it into the plugin's claimed models. Undefined: no plugin does.
+ * Finds the plugin that claims `model` on a protocol. Without a claim: the plugin of an enabled
+ * channel that lists the name and maps it to a model that the plugin claims. Undefined: none.
  */
-export function findOwner(
+export function findProtocolOwner(
   { channels }: Pick<TaskDeps, 'channels'>,
-  generation: Generation,
-  protocol: ProtocolName,
-  model: string,
-): Owner | undefined {
+  { generation, protocol, model }: { generation: Generation; protocol: ProtocolName; model: string },
+): ProtocolOwner | undefined {
   const claimed = generation.protocolOwner(protocol, model);
   if (claimed) return claimed;
   for (const channel of channels.known()) {

@@ -6,32 +6,35 @@ import { insertRecoveringCommit } from '../submission/insert-recovering-commit.t
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import { IDEMPOTENCY_SECONDS } from '../submission/submit-task.ts';
 import type { Caller, Idempotency, TaskDeps } from '../types.ts';
-import type { RelayIntent } from './read-relay-request.ts';
+import type { RelayIntent } from './types.ts';
 
-/** An accepted request whose bill cannot be stored is tried again for 22 s: most of its lease. */
-const STORE_TRIES = 10;
+/** Attempts to store the bill of an answered request: 22 s in all, most of its lease. */
+const STORE_ATTEMPTS = 10;
 const STORE_PAUSE_MS = 500;
 
-type Opening = {
+type NewRelay = {
   caller: Caller;
   requestId: string;
   intent: RelayIntent;
   idempotency: Idempotency | undefined;
+  channel: ChannelRecord;
+  quote: Quote;
 };
 
-/** The price of relayed models stands under this plugin key. */
-export const NO_PLUGIN = '*';
+/** The plugin key of relayed models' prices. No plugin can have it. */
+export const RELAY_PLUGIN_KEY = '*';
 
-/** Row and reservation, together or not at all. @throws billing.*, tasks.idempotency_in_progress */
+/**
+ * Writes the row and its reservation in one transaction.
+ * @throws billing.*, tasks.idempotency_in_progress
+ */
 export function openRelay(
   deps: TaskDeps,
-  { caller, requestId, intent, idempotency }: Opening,
-  channel: ChannelRecord,
-  { quota, snapshot }: Quote,
+  { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const relayId = newRelayId();
-  const open = () =>
+  const insert = () =>
     deps.store.transaction(async (tx) => {
       const at = deps.clock.unix();
       const { userId } = owner;
@@ -57,19 +60,26 @@ export function openRelay(
       await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
       return relay;
     });
-  return insertRecoveringCommit(deps, relayId, open, async () => {
-    const relay = await deps.store.relays.byRelayId(relayId);
-    return relay?.status === 'OPEN' ? relay : undefined;
+  return insertRecoveringCommit(deps, {
+    id: relayId,
+    insert,
+    async find() {
+      const relay = await deps.store.relays.byRelayId(relayId);
+      return relay?.status === 'OPEN' ? relay : undefined;
+    },
   });
 }
 
-/** Another channel, whose price may differ. @throws billing.*, tasks.submission_interrupted */
+type Move = { channel: ChannelRecord; quote: Quote; attempt: number };
+
+/**
+ * Moves the request to another channel and replaces its reservation, as the price may differ.
+ * @throws billing.*, tasks.submission_interrupted
+ */
 export async function moveRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  channel: ChannelRecord,
-  { quota, snapshot: billing }: Quote,
-  attempt: number,
+  { channel, quote: { quota, snapshot: billing }, attempt }: Move,
 ): Promise<RelayRecord> {
   const change = { channelId: channel.id, quota, billing };
   const held = await deps.store.transaction(async (tx) => {
@@ -83,26 +93,26 @@ export async function moveRelay(
 }
 
 /**
- * Charges what was reserved, before anything of the answer reaches the client. @throws
- * tasks.submission_* when that cannot be done
+ * Charges the reservation, before any part of the answer reaches the client.
+ * @throws tasks.submission_interrupted, tasks.submission_unrecorded when it cannot be charged
  */
 export async function billRelay(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       if (await writeBill(deps, relay, httpStatus)) return;
-      // A commit whose answer was lost has happened all the same.
+      // An earlier attempt may have been committed although its acknowledgement was lost.
       if ((await deps.store.relays.byRelayId(relay.relayId))?.status === 'BILLED') return;
       break;
     } catch (error) {
       deps.logger.error(
         { err: error, relay_id: relay.relayId, attempt },
-        'an answered request could not be billed yet',
+        'answered relayed request could not be billed; retrying',
       );
-      if (attempt === STORE_TRIES) throw taskErrors.submission_unrecorded({ cause: error, doNotRetry: true });
+      if (attempt === STORE_ATTEMPTS) throw taskErrors.submission_unrecorded({ cause: error, doNotRetry: true });
       await deps.clock.sleep(STORE_PAUSE_MS * attempt);
     }
   }
-  deps.logger.error({ relay_id: relay.relayId }, 'a vendor answered a request whose lease was lost; it is not billed');
+  deps.logger.error({ relay_id: relay.relayId }, 'relayed request not billed: its lease was lost before the answer');
   throw taskErrors.submission_interrupted({ doNotRetry: true });
 }
 
@@ -119,27 +129,30 @@ function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Prom
 }
 
 /**
- * Tells repeats that what is known of a billed answer is stored; where the store fails, the lease
- * runs out.
+ * Releases the lease: from now on repeats may read what was stored of a billed answer. If the store
+ * fails, the lease expires.
  */
 export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner }: RelayRecord): Promise<void> =>
   store.relays
     .release(relayId, leaseOwner)
     .catch((error) =>
-      logger.warn({ err: error, relay_id: relayId }, 'the lease of a relayed request could not be ended'),
+      logger.warn({ err: error, relay_id: relayId }, 'lease of a relayed request could not be released'),
     );
 
-/** Why a request ends without a bill. `mayBeDone`: the vendor may have done what was asked for. */
-type Refund = { reason: string; httpStatus: number; mayBeDone: boolean };
+/**
+ * Why a request ends without a bill. `mayBeDone`: the vendor may have done the work. `by`: whose
+ * lease it must be; this node's unless given.
+ */
+type Refund = { reason: string; httpStatus: number; mayBeDone: boolean; by?: RelayClaim['by'] };
 
 /**
- * Gives back all of it. Where the store fails, the lease runs out and `refundInterrupted` does it.
+ * Refunds the whole reservation. False: the row had already ended, or the store failed; then the
+ * lease expires and `refundInterrupted` refunds it.
  */
 export async function refundRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  { reason, httpStatus, mayBeDone }: Refund,
-  by: RelayClaim['by'] = { owner: deps.nodeId },
+  { reason, httpStatus, mayBeDone, by = { owner: deps.nodeId } }: Refund,
 ): Promise<boolean> {
   const { store, clock, billing, logger } = deps;
   try {
@@ -148,29 +161,29 @@ export async function refundRelay(
       const bill = billing.noBill(asTask(stored));
       const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
       if (!(await tx.relays.end({ relayId: relay.relayId, by, reserved: stored.quota }, ending))) return false;
-      // What came to nothing may be asked for again. What nobody knows may not: the vendor would be
-      // asked, and bill, twice.
+      // The key is released only when nothing was done. With an unknown outcome a repeat could make
+      // the vendor work, and bill, twice.
       if (!mayBeDone) await tx.idempotency.free(stored.userId, stored.relayId);
       await billing.refund(tx, asTask(stored), { bill, reason });
       return true;
     });
   } catch (error) {
-    logger.error({ err: error, relay_id: relay.relayId }, 'a relayed request could not be refunded yet');
+    logger.error({ err: error, relay_id: relay.relayId }, 'relayed request not refunded yet: the store failed');
     return false;
   }
 }
 
 const INTERRUPTED_BATCH = 100;
 
-/** Refunds what died with its process: its answer reached nobody. */
+/** Refunds requests whose process died before their answer reached the client. */
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH)) {
-    const interrupted = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
-    if (!(await refundRelay(deps, relay, interrupted, 'anyone_after_expiry'))) continue;
+    const refund = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
+    if (!(await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' }))) continue;
     const { relayId, channelId, requestId } = relay;
     deps.logger.warn(
       { relay_id: relayId, channel_id: channelId, request_id: requestId },
-      'a relayed request was interrupted: it is refunded, but the vendor may have worked on it',
+      'interrupted relayed request refunded; the vendor may have done the work',
     );
   }
 }
@@ -178,6 +191,6 @@ export async function refundInterrupted(deps: TaskDeps): Promise<void> {
 const asTask = (relay: RelayRecord) => ({
   ...relay,
   taskId: relay.relayId,
-  platform: NO_PLUGIN,
+  platform: RELAY_PLUGIN_KEY,
   properties: { originModelName: relay.model },
 });

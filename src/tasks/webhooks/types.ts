@@ -1,0 +1,39 @@
+import type { Result, SecretBox } from '../../kernel/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+
+/** WEBHOOK_ALLOWED_HOSTS, parsed: receivers allowed over plain http or at a private address. */
+export type AllowedReceivers = {
+  /** Host names as a URL holds them. */
+  names: readonly string[];
+  /** Canonical CIDRs. */
+  ranges: readonly string[];
+};
+
+/** The rules for callback addresses. */
+export type CallbackUrls = {
+  /** The URL, or the broken rule as a sentence that quotes no part of the URL. */
+  check(text: string): Result<URL, string>;
+  /**
+   * For `UpstreamRequest.privateHosts`: the host of a URL that passed `check`, when it is allowed
+   * by name.
+   */
+  privateHosts(url: URL): string[];
+};
+
+/** What webhook delivery depends on. */
+export type WebhookServices = {
+  /**
+   * A separate HTTP client: users choose the receivers, so these get neither a channel's
+   * permissions nor its connections.
+   */
+  upstream: Upstream;
+  urls: CallbackUrls;
+  /** Opens the sealed signing secrets. */
+  secretBox: SecretBox;
+  /** WEBHOOK_UPDATE_INTERVAL_SECONDS: shortest time between two `task.updated` of a task. */
+  updateEveryMs: number;
+  /** WEBHOOK_HOST_CONCURRENCY: concurrent requests to one host. */
+  hostConcurrency: number;
+  /** WEBHOOK_TIMEOUT_SECONDS: one attempt, from the name lookup to the last byte of the answer. */
+  attemptMs: number;
+};
