@@ -121,12 +121,11 @@ const describeBilling = (opened: () => OpenedStore) => {
     model = 'probe',
     usage: Json = { seconds: 5 },
   ) =>
-    engine.tasks.submitGeneric(
-      caller,
-      'r',
-      'usage-probe',
-      jsonRequest({ model, usage, script: JSON.stringify(script) }),
-    );
+    engine.tasks.submitGeneric(caller, {
+      requestId: 'r',
+      pluginKey: 'usage-probe',
+      request: jsonRequest({ model, usage, script: JSON.stringify(script) }),
+    });
   const warned = (taskId: string) => engine.warnings.filter((line) => line.includes(taskId)).join();
 
   describe('usage hooks', () => {
@@ -323,7 +322,10 @@ const describeBilling = (opened: () => OpenedStore) => {
       const key = await addKey(store, caller.user.id, { models: ['probe', 'tokens-free'] });
       const script = JSON.stringify({ polls: [{ status: 'SUCCESS' }] });
       const body = { model: 'probe', usage: { seconds: 1 }, script, rename };
-      const sent = engine.tasks.submitGeneric({ ...caller, key }, 'r', 'usage-probe', jsonRequest(body));
+      const sent = engine.tasks.submitGeneric(
+        { ...caller, key },
+        { requestId: 'r', pluginKey: 'usage-probe', request: jsonRequest(body) },
+      );
       if (model === undefined) {
         expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
         return;

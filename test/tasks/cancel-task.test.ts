@@ -79,7 +79,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
   test('what is being submitted, what the vendor has and what has ended is refused, and stays as it is', async () => {
     const { user, row, balance } = await open(60_000);
     const cancel = () => refusal(engine.tasks.cancel(user.id, row.taskId));
-    expect(await cancel()).toContain('tasks.cancel_unsupported: The task is being handed to the vendor');
+    expect(await cancel()).toContain('tasks.cancel_unsupported: The task is being submitted to the vendor');
     await store.tasks.advance(leaseOf(row), { status: 'SUBMITTED', upstreamTaskId: 'job_1' }, 3_600_000);
     expect(await cancel()).toContain('tasks.cancel_unsupported: The vendor has the task');
     const [claimed] = await store.tasks.claimOverdue({
@@ -141,7 +141,11 @@ const describeCancelling = (opened: () => OpenedStore) => {
     await slow.addChannel({ baseUrl: vendor.url.origin, models: ['demo-video'], priority: 10 });
     const caller = await addCaller(store);
     const body = { model: 'demo-video', prompt: 'a', seconds: 5 };
-    const sent = refusal(slow.tasks.submitGeneric(caller, 'r', 'demo', jsonRequest(body)).catch(asConflict));
+    const sent = refusal(
+      slow.tasks
+        .submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: jsonRequest(body) })
+        .catch(asConflict),
+    );
     await until('the vendor has the order', () => orders === 1);
     const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
     if (!open) throw new Error('there is no task');
@@ -151,7 +155,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     expect(await sent).toStartWith('tasks.submission_interrupted');
     expect((await store.tasks.byTaskId(open.taskId))?.failReason).toBe('cancelled by user');
     expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
-    expect(slow.warnings.join()).toContain('nobody follows it');
+    expect(slow.warnings.join()).toContain('which is not polled');
     await vendor.stop(true);
   });
 };

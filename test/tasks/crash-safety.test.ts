@@ -45,7 +45,11 @@ const describeCrashes = (opened: () => OpenedStore) => {
   const submit = async (engine: Engine, change: Record<string, number | string> = {}) => {
     const caller = await addCaller(store);
     const body = { model: 'demo-video', prompt: 'a [instant]', seconds: 5, ...change };
-    const sent = engine.tasks.submitGeneric(caller, 'request', 'demo', jsonRequest(body));
+    const sent = engine.tasks.submitGeneric(caller, {
+      requestId: 'request',
+      pluginKey: 'demo',
+      request: jsonRequest(body),
+    });
     return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
   };
   const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });

@@ -40,7 +40,11 @@ const describeEngine = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const model = plugin === 'demo' ? 'demo-video' : 'demo-batch-video';
     const body = { model, prompt, seconds: 5, ...fields };
-    const sent = engine.tasks.submitGeneric(caller, 'request', plugin, jsonRequest(body));
+    const sent = engine.tasks.submitGeneric(caller, {
+      requestId: 'request',
+      pluginKey: plugin,
+      request: jsonRequest(body),
+    });
     return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
   };
 
@@ -169,9 +173,9 @@ const describeEngine = (opened: () => OpenedStore) => {
     test('a balance that does not cover the estimate writes nothing', async () => {
       const caller = await addCaller(store, billFor(5) - 1);
       const body = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 5 });
-      expect((await failure(engine.tasks.submitGeneric(caller, 'r', 'demo', body))).code).toBe(
-        'billing.insufficient_quota',
-      );
+      expect(
+        (await failure(engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body }))).code,
+      ).toBe('billing.insufficient_quota');
       expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(0);
       expect(await balanceOf(store, caller.user.id)).toBe(billFor(5) - 1);
     });
@@ -180,7 +184,9 @@ const describeEngine = (opened: () => OpenedStore) => {
       const caller = await addCaller(store, billFor(5));
       const body = jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.3]', seconds: 5 });
       const results = await Promise.allSettled(
-        Array.from({ length: 50 }, () => engine.tasks.submitGeneric(caller, 'r', 'demo', body)),
+        Array.from({ length: 50 }, () =>
+          engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body }),
+        ),
       );
       const won = results.filter((result) => result.status === 'fulfilled');
       expect(won).toHaveLength(1);
@@ -193,11 +199,13 @@ const describeEngine = (opened: () => OpenedStore) => {
       await engine.addChannel({ name: 'unpriced', models: [model] });
       const body = jsonRequest({ model, prompt: 'a [instant]' });
       const user = await addCaller(store);
-      expect((await failure(engine.tasks.submitGeneric(user, 'r', 'demo', body))).code).toBe(
-        'billing.model_price_error',
-      );
+      expect(
+        (await failure(engine.tasks.submitGeneric(user, { requestId: 'r', pluginKey: 'demo', request: body }))).code,
+      ).toBe('billing.model_price_error');
       const admin = await addCaller(store, 0, { role: 10 });
-      expect((await engine.tasks.submitGeneric(admin, 'r', 'demo', body)).quota).toBe(0);
+      expect(
+        (await engine.tasks.submitGeneric(admin, { requestId: 'r', pluginKey: 'demo', request: body })).quota,
+      ).toBe(0);
     });
 
     describe('another channel', () => {
@@ -327,7 +335,11 @@ describeEachStore('the sweep', (opened) => {
     await engine.addChannel();
     const caller = await addCaller(store);
     const submitOne = (prompt: string) =>
-      engine.tasks.submitGeneric(caller, 'r', 'demo', jsonRequest({ model: 'demo-video', prompt, seconds: 5 }));
+      engine.tasks.submitGeneric(caller, {
+        requestId: 'r',
+        pluginKey: 'demo',
+        request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
+      });
     const [slow, done] = await Promise.all([submitOne('a [duration=6000]'), submitOne('a [duration=0.1]')]);
     for (let status = ''; status !== 'succeeded'; ) status = (await engine.counted(done)).jobs[0]?.status ?? '';
     // Both were submitted two hours ago: the clock cannot be turned, so the stored time is.
@@ -378,7 +390,7 @@ describeEachStore('a stop', (opened) => {
     const caller = await addCaller(store);
     const body = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 5 });
     await engine.tasks.start();
-    const { taskId } = await engine.tasks.submitGeneric(caller, 'r', 'demo', body);
+    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body });
     while (polled === 0) await Bun.sleep(5);
     expect((await store.tasks.byTaskId(taskId))?.leaseUntilMs).toBeGreaterThan(0);
     await engine.tasks.stop(0);

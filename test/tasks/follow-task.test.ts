@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const openTask = () => store.tasks.insert(newTask({ userId: caller.user.id }));
 const follow = (task: TaskRecord, left = new AbortController().signal, by = caller) =>
-  engine.tasks.follow(by, task.taskId, left, 'request');
+  engine.tasks.follow(by, { taskId: task.taskId, left, requestId: 'request' });
 const change = (task: TaskRecord, to: Parameters<Store['tasks']['amend']>[1]) => store.tasks.amend(leaseOf(task), to);
 
 describe('following a task', () => {
@@ -66,7 +66,11 @@ describe('following a task', () => {
     await engine.addChannel();
     await engine.tasks.start();
     const body = { model: 'demo-video', prompt: 'a [duration=0.4]', seconds: 5 };
-    const task = await engine.tasks.submitGeneric(caller, 'r', 'demo', jsonRequest(body));
+    const task = await engine.tasks.submitGeneric(caller, {
+      requestId: 'r',
+      pluginKey: 'demo',
+      request: jsonRequest(body),
+    });
     const kinds: string[] = [];
     for await (const { event, data } of await follow(task)) kinds.push(`${event} ${data.status}`);
     expect(kinds.at(-1)).toBe('task.finished SUCCESS');
@@ -109,12 +113,11 @@ describe('following a task', () => {
     const task = await openTask();
     for (let i = 0; i < 3; i += 1) {
       const got: string[] = [];
-      for await (const { event } of await short.tasks.follow(
-        caller,
-        task.taskId,
-        new AbortController().signal,
-        'request',
-      ))
+      for await (const { event } of await short.tasks.follow(caller, {
+        taskId: task.taskId,
+        left: new AbortController().signal,
+        requestId: 'request',
+      }))
         got.push(event);
       expect(got).toEqual(['task.updated']);
     }

@@ -4,31 +4,31 @@ import { createObservationLimit } from '../../src/tasks/observation/limit-observ
 const LIMITS = { node: 5, plugin: 4, user: 3, key: 2 };
 const observer = (pluginKey: string, userId: number, keyId: number | null) => ({ pluginKey, userId, keyId });
 
-describe('task gate at once', () => {
+describe('concurrent observations are limited', () => {
   test.each([
     ['by one key', 2, (_: number) => observer('a', 1, 1), observer('a', 1, 2)],
     ['by one user', 3, (i: number) => observer('a', 1, i), observer('a', 2, 9)],
     ['without a key, by one user', 3, (_: number) => observer('a', 1, null), observer('a', 2, null)],
     ['for one plugin', 4, (i: number) => observer('a', i, i), observer('b', 9, 9)],
     ['on one node', 5, (i: number) => observer(`p${i}`, i, i), undefined],
-  ])('%s at most %d', (_, limit, next, another) => {
-    const gate = createObservationLimit(LIMITS);
-    const ends = Array.from({ length: limit }, (_, i) => gate.enter(next(i)));
+  ])('%s: at most %d', (_, max, next, another) => {
+    const limit = createObservationLimit(LIMITS);
+    const releases = Array.from({ length: max }, (_, i) => limit.acquire(next(i)));
     const refusal = { code: 'tasks.rate_limit_exceeded', kind: 'rate_limited' };
     const refused = () => {
       try {
-        gate.enter(next(limit));
+        limit.acquire(next(max));
       } catch (error) {
         return error;
       }
       return undefined;
     };
     expect(refused()).toMatchObject(refusal);
-    // A refusal takes nobody's place.
-    if (another) gate.enter(another)();
-    ends[0]?.();
-    ends[0]?.();
-    gate.enter(next(0));
+    // A refusal takes no slot.
+    if (another) limit.acquire(another)();
+    releases[0]?.();
+    releases[0]?.();
+    limit.acquire(next(0));
     expect(refused()).toMatchObject(refusal);
   });
 });

@@ -3,10 +3,11 @@ import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createPollWriteBatcher } from '../../src/tasks/polling/batch-poll-writes.ts';
-import { createChannelQueues, type PollStage } from '../../src/tasks/polling/channel-queues.ts';
+import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';
+import type { PollStage } from '../../src/tasks/polling/types.ts';
 import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
 
-describe('the lane of a channel', () => {
+describe("a channel's queue", () => {
   type Begun = { tasks: string[]; enter(stage: PollStage): void; end(): void };
 
   /** Lanes whose groups go on when the test says so. */
@@ -17,9 +18,9 @@ describe('the lane of a channel', () => {
     const lanes = createChannelQueues({
       concurrency,
       pin: () => ({ generation: { plugins: new Map() }, release: () => {} }) as never,
-      poll: (_pin, _channel, group, enter) =>
+      poll: ({ group, enter }) =>
         new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
-      onRoom: () => {
+      onCapacity: () => {
         rooms += 1;
       },
       stopping: stopping.signal,
@@ -39,11 +40,11 @@ describe('the lane of a channel', () => {
     const { lanes, begun, add } = open(2);
     add(1, 7);
     expect(begun).toHaveLength(2);
-    begun[0]?.enter('reading');
+    begun[0]?.enter('parsing');
     expect(begun).toHaveLength(3);
     // Two are read: the sandbox has enough to do.
-    begun[1]?.enter('reading');
-    begun[2]?.enter('reading');
+    begun[1]?.enter('parsing');
+    begun[2]?.enter('parsing');
     begun[0]?.enter('writing');
     expect(begun).toHaveLength(3);
     begun[1]?.enter('writing');
@@ -65,7 +66,7 @@ describe('the lane of a channel', () => {
     expect(lanes.full()).toEqual([1]);
     expect(begun.map(({ tasks }) => tasks[0])).toEqual(['1-0', '1-1', '2-0', '2-1']);
     const next = (index: number) => {
-      begun[index]?.enter('reading');
+      begun[index]?.enter('parsing');
       begun[index]?.enter('writing');
     };
     next(0);
@@ -82,7 +83,7 @@ describe('the lane of a channel', () => {
     const { lanes, begun, add, stopping } = open(4);
     add(1, 300);
     for (let i = 0; i < begun.length; i += 1) {
-      begun[i]?.enter('reading');
+      begun[i]?.enter('parsing');
       begun[i]?.enter('writing');
     }
     // 128, and the four that were asked for when these had been answered.

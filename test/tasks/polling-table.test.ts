@@ -116,7 +116,11 @@ const describeTable = (opened: () => OpenedStore) => {
     vendor.answers.set(name, [...answers]);
     const caller = await addCaller(store);
     const plugin = model.replace(/-1$/, '');
-    const { taskId } = await engine.tasks.submitGeneric(caller, 'request', plugin, jsonRequest({ model, name }));
+    const { taskId } = await engine.tasks.submitGeneric(caller, {
+      requestId: 'request',
+      pluginKey: plugin,
+      request: jsonRequest({ model, name }),
+    });
     return { taskId, name, balance: () => balanceOf(store, caller.user.id) };
   };
   const read = async (taskId: string) => (await store.tasks.byTaskId(taskId)) as TaskRecord;
@@ -160,7 +164,7 @@ const describeTable = (opened: () => OpenedStore) => {
         expect(failures).toHaveLength(MAX_FAILURES - 1);
         expect(await balance()).toBe(BALANCE);
       }
-      const named = engine.warnings.filter((line) => line.includes('refuses the key'));
+      const named = engine.warnings.filter((line) => line.includes("refused the channel's key"));
       expect(named.length).toBeGreaterThanOrEqual(2 * MAX_FAILURES);
       expect(named.every((line) => line.includes(`"channel_id":${channelId}`))).toBe(true);
       expect((await store.channels.byId(channelId))?.status).toBe(1);
@@ -181,7 +185,11 @@ const describeTable = (opened: () => OpenedStore) => {
       const caller = await addCaller(store);
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
       const body = jsonRequest({ model, name: 'unreachable' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, 'request', 'told', body);
+      const { taskId } = await engine.tasks.submitGeneric(caller, {
+        requestId: 'request',
+        pluginKey: 'told',
+        request: body,
+      });
       await closed.stop();
       const task = await ended(store, taskId, 25_000);
       expect(task).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('transport_error') });
@@ -256,7 +264,11 @@ const describeTable = (opened: () => OpenedStore) => {
       vendor.answers.set('retired', [running]);
       const caller = await addCaller(store);
       const body = jsonRequest({ model, name: 'retired' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, 'request', 'told', body);
+      const { taskId } = await engine.tasks.submitGeneric(caller, {
+        requestId: 'request',
+        pluginKey: 'told',
+        request: body,
+      });
       await engine.channels.update(id, { status: 2 }, { mayMoveKey: false });
       vendor.answers.set('retired', [done]);
       expect((await ended(store, taskId)).status).toBe('SUCCESS');
@@ -350,7 +362,11 @@ describeEachStore(
       vendor.answers.set('patient', [...Array.from({ length: 25 }, () => plain(500)), done]);
       const caller = await addCaller(opened().store);
       const body = jsonRequest({ model: 'told-1', name: 'patient' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, 'request', 'told', body);
+      const { taskId } = await engine.tasks.submitGeneric(caller, {
+        requestId: 'request',
+        pluginKey: 'told',
+        request: body,
+      });
       expect(await ended(opened().store, taskId, 25_000)).toMatchObject({ status: 'SUCCESS', polls: 26 });
       await engine.stop();
       await vendor.stop();

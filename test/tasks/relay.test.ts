@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
 import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
-import { refusalAnswer, withoutKey } from '../../src/tasks/relay/relay-answers.ts';
+import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
 import { createVendorIdFinder } from '../../src/tasks/relay/vendor-ids.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -89,13 +89,16 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   const kindOf = ({ model }: JsonObject): RelayKind => (String(model).startsWith('vid') ? 'video' : 'response');
   const forward = (caller: Caller, kind: RelayKind, id: string, call: Partial<RelayCall> = {}) =>
-    engine.tasks.relay.forward(caller.user.id, kind, id, {
-      operation: 'retrieve',
-      query: {},
-      headers: {},
-      signal: new AbortController().signal,
-      ...call,
-    });
+    engine.tasks.relay.forward(
+      { userId: caller.user.id, kind, id },
+      {
+        operation: 'retrieve',
+        query: {},
+        headers: {},
+        signal: new AbortController().signal,
+        ...call,
+      },
+    );
   const spent = async ({ user }: Caller) => BALANCE - (await balanceOf(store, user.id));
   const usage = async ({ user }: Caller) =>
     (await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 50 })).items;
@@ -896,13 +899,13 @@ test.each([
   ['a short key', 'not-needed', { text: 'not-needed' }, { text: 'not-needed' }],
   ['a key', 'sk-0123456789abcdef', { text: 'sk-0123456789abcdef' }, { text: '[redacted]' }],
 ])('a good answer with %s in it', (_name, key, said, told) => {
-  const clean = withoutKey(new TextEncoder().encode(JSON.stringify(said)), key);
+  const clean = redactKey(new TextEncoder().encode(JSON.stringify(said)), key);
   expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(told);
 });
 
 test('slow redaction: a good answer of more than a mebibyte is left alone', () => {
   const body = new TextEncoder().encode(`sk-0123456789abcdef${'x'.repeat(1024 * 1024)}`);
-  expect(withoutKey(body, 'sk-0123456789abcdef')).toBe(body);
+  expect(redactKey(body, 'sk-0123456789abcdef')).toBe(body);
 });
 
 test('a refusal keeps words that are short keys, and loses longer keys', async () => {

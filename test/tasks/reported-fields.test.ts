@@ -78,7 +78,11 @@ describeEachStore('what a plugin reports beside the status', (opened) => {
     await engine.billing.prices.save({ pluginKey: '*', model, expression: PRICE });
     const caller = await addCaller(store);
     const submit = (body: object) =>
-      engine.tasks.submitGeneric(caller, 'r', key, jsonRequest({ model, ...body } as never));
+      engine.tasks.submitGeneric(caller, {
+        requestId: 'r',
+        pluginKey: key,
+        request: jsonRequest({ model, ...body } as never),
+      });
     return { engine, submit };
   }
 

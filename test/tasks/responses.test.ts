@@ -319,12 +319,11 @@ const describeResponses = (opened: () => OpenedStore) => {
     test('only its owner reads it, and a task of another surface is none', async () => {
       const [owner, stranger] = [await addCaller(store), await addCaller(store)];
       const made = await object(owner, { input: 'a cat [instant]' });
-      const video = await near.tasks.submitGeneric(
-        owner,
-        'r',
-        'responder',
-        jsonRequest({ model: 'responder', prompt: 'x' }),
-      );
+      const video = await near.tasks.submitGeneric(owner, {
+        requestId: 'r',
+        pluginKey: 'responder',
+        request: jsonRequest({ model: 'responder', prompt: 'x' }),
+      });
       const none = { code: 'tasks.not_found', kind: 'not_found' };
       expect(await refusal(retrieve(stranger, made.id))).toMatchObject(none);
       expect(await refusal(retrieve(owner, video.taskId.replace('task_', 'resp_')))).toMatchObject(none);

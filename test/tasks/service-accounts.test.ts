@@ -29,12 +29,11 @@ const describeChannel = (opened: () => OpenedStore) => {
   });
 
   const submit = async () =>
-    engine.tasks.submitGeneric(
-      await addCaller(opened().store),
-      'request',
-      'vertexlike',
-      jsonRequest({ model: 'cloud-video' }),
-    );
+    engine.tasks.submitGeneric(await addCaller(opened().store), {
+      requestId: 'request',
+      pluginKey: 'vertexlike',
+      request: jsonRequest({ model: 'cloud-video' }),
+    });
 
   test('submits, polls and downloads with one token, and its hooks never see the key', async () => {
     const task = await ended(opened().store, (await submit()).taskId);

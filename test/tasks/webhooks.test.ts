@@ -36,7 +36,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   }
   const submit = (prompt: string, callbackUrl: string | null = receiver.url) => {
     const request: ClientRequest = { ...jsonRequest({ model: 'demo-video', prompt, seconds: 5 }), callbackUrl };
-    return engine.tasks.submitGeneric(caller, 'req-1', 'demo', request);
+    return engine.tasks.submitGeneric(caller, { requestId: 'req-1', pluginKey: 'demo', request });
   };
   const of = (taskId: string) => receiver.received.filter(({ payload }) => payload.data.task_id === taskId);
   const finished = (taskId: string) => until(() => of(taskId).some(({ payload }) => payload.type === 'task.finished'));

@@ -48,7 +48,7 @@ export async function forwardRelayed(
   const headers = Object.fromEntries(request.headers);
   const use = call.operation === 'content' ? 'key' : 'api';
   const forward = (signal: AbortSignal) =>
-    tasks.relay.forward(api.user.id, kind, id, { ...call, query, headers, signal });
+    tasks.relay.forward({ userId: api.user.id, kind, id }, { ...call, query, headers, signal });
   if (!watchAccess || !query.stream) return relayedResponse(await forward(request.signal), use);
   const access = watchAccess(api, request.signal);
   return relayedResponse(await openStream(access, forward), use, access);

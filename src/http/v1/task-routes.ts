@@ -28,7 +28,11 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const submitted = await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client);
+          const submitted = await tasks.submitGeneric(callerOf(api), {
+            requestId,
+            pluginKey: params.pluginKey,
+            request: client,
+          });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           return submittedObject(submitted);
         } finally {
@@ -46,7 +50,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, requestId, log, keepOpen }) => {
         const access = deps.watchAccess(api, request.signal);
         const events = await openStream(access, (signal) =>
-          tasks.follow(callerOf(api), params.taskId, signal, requestId),
+          tasks.follow(callerOf(api), { taskId: params.taskId, left: signal, requestId }),
         );
         const onEnd = keepOpen();
         const onFailure = (error: unknown) =>

@@ -1,5 +1,5 @@
 import { ok } from '../../../src/kernel/index.ts';
-import { createVendorIdFinder, namesOf } from '../../../src/tasks/relay/vendor-ids.ts';
+import { createVendorIdFinder, findVendorIds } from '../../../src/tasks/relay/vendor-ids.ts';
 import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -47,7 +47,7 @@ export const vendorAnswerCases = [
     name: 'relayed answer that was read whole',
     limit: 4 * MIB,
     worst: texts,
-    call: (bytes: Buffer) => namesOf('response', bytes),
+    call: (bytes: Buffer) => findVendorIds('response', bytes),
     limitedBy: 'the slices in which it is read, whatever its size',
   }),
   stallCase({

@@ -54,13 +54,12 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
       async ({ body, panel, origin, requestId, request, keepOpen, files, set }) => {
         keepOpen();
         const { plugin_key: pluginKey, body: asked } = body;
-        const { replayed, taskId } = await tasks.submitBody(
-          callerOf(panel),
+        const { replayed, taskId } = await tasks.submitBody(callerOf(panel), {
           requestId,
           pluginKey,
-          asked as JsonObject,
-          optionsOf(request, files),
-        );
+          body: asked as JsonObject,
+          options: optionsOf(request, files),
+        });
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
           const detail = { plugin_key: pluginKey };
@@ -114,7 +113,11 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
       async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
         keepOpen();
         const { task_id: from } = params;
-        const { replayed, taskId } = await tasks.retry(callerOf(panel), requestId, from, optionsOf(request));
+        const { replayed, taskId } = await tasks.retry(callerOf(panel), {
+          requestId,
+          taskId: from,
+          options: optionsOf(request),
+        });
         if (replayed) set.headers[REPLAYED] = 'true';
         else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });
         return ok(await readDetail(panel, taskId));
@@ -135,7 +138,9 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const { user } = panel;
         const watcher = { user, key: null, anyTask: isAdmin(panel) };
         const access = watchAccess(panel, request.signal);
-        const events = await openStream(access, (left) => tasks.follow(watcher, params.task_id, left, requestId));
+        const events = await openStream(access, (left) =>
+          tasks.follow(watcher, { taskId: params.task_id, left, requestId }),
+        );
         const onEnd = keepOpen();
         const onFailure = (error: unknown) =>
           log.warn({ err: error, task_id: params.task_id }, 'task event stream failed');
