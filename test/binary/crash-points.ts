@@ -222,7 +222,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
         gateway
           .log()
           .split('\n')
-          .some((line) => line.includes(unanswered) && line.includes('upstream job may exist')),
+          .some((line) => line.includes(unanswered) && line.includes('vendor may still have a job')),
       );
       // During a poll.
       await expectBilled(polled, BILL);

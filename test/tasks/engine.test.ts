@@ -320,7 +320,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       expect((await store.ledger.byTask(taskId)).filter(({ kind }) => kind === 'refund')).toHaveLength(1);
       await other.stop();
       const named = [...engine.warnings, ...other.warnings].filter((line) => line.includes(taskId));
-      expect(named.join()).toContain('an upstream job may exist');
+      expect(named.join()).toContain('the vendor may still have a job');
     });
   });
 };

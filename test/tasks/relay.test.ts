@@ -534,7 +534,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const told = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
     expect(told.body.id).toBe(name);
     expect((await failureOf(forward(copycat, 'response', name))).code).toBe('tasks.not_found');
-    expect(engine.warnings.join('\n')).toContain('gave the name of an earlier object again');
+    expect(engine.warnings.join('\n')).toContain('reused the id of an earlier object');
     // At another vendor the same name is another thing.
     await create(copycat, { model: 'gpt-y', user: `same ${name}`, input: 'of the copycat' });
     expect((await read(await forward(copycat, 'response', name))).body.secret).toBe('of the copycat');
@@ -691,7 +691,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const told = await read(await create(caller, { model: 'gpt-sealed', input: 'x' }));
     expect(told.body).toMatchObject({ model: 'gpt-sealed', secret: 'x' });
-    expect(engine.warnings.join('\n')).toContain('the channel is passed over');
+    expect(engine.warnings.join('\n')).toContain('channel skipped');
     expect((await failureOf(create(caller, { model: 'gpt-shut' }))).code).toBe('channels.key_unreadable');
     expect(await spent(caller)).toBe(0);
   });
@@ -709,7 +709,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await failureOf(sent)).toMatchObject({ code: 'tasks.submission_interrupted', doNotRetry: true });
     expect(await spent(caller)).toBe(0);
     expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
-    expect([...node.warnings, ...engine.warnings].join('\n')).toContain('the vendor may have worked on it');
+    expect([...node.warnings, ...engine.warnings].join('\n')).toContain('the vendor may have done the work');
     await node.stop();
     // The vendor may have done it: a repeat must not buy it again.
     const again = create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'late' });

@@ -116,12 +116,3 @@ async function* hashChunks(
     if (chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength) chunk.buffer.transfer(0);
   }
 }
-
-/** The model that a request names, for the limits of the API key; empty if it names none. */
-export function requestedModel(request: ClientRequest): string {
-  const { body } = request;
-  if (body.kind === 'none') return '';
-  if (body.kind !== 'json') return body.fields.model?.[0] ?? '';
-  const model = isObject(body.value) ? (body.value as JsonObject).model : undefined;
-  return typeof model === 'string' ? model : '';
-}

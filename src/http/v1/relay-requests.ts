@@ -1,7 +1,7 @@
 import type { AccessWatch, ApiPrincipal, Auth } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import type { ClientRequest, RelayAnswer, RelayCall, Tasks } from '../../tasks/index.ts';
-import { readAddress, requestedModel } from '../bodies/read-client-request.ts';
+import { type ClientRequest, type RelayAnswer, type RelayCall, requestedModel, type Tasks } from '../../tasks/index.ts';
+import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import { callerOf } from './caller.ts';
 import type { ContentUse } from './content-headers.ts';

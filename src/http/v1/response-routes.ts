@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia';
 import { authErrors } from '../../auth/index.ts';
+import { requestedModel } from '../../tasks/index.ts';
 import { isJsonType, mediaType } from '../bodies/read-body.ts';
-import { readClientRequest, readRelayableRequest, requestedModel } from '../bodies/read-client-request.ts';
+import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';

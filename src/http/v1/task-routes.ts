@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
-import { submittedObject, taskObject } from '../../tasks/index.ts';
-import { readClientRequest, requestedModel } from '../bodies/read-client-request.ts';
+import { requestedModel, submittedObject, taskObject } from '../../tasks/index.ts';
+import { readClientRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';

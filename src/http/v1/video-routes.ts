@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { type Tasks, videoObject } from '../../tasks/index.ts';
-import { readClientRequest, readRelayableRequest, requestedModel } from '../bodies/read-client-request.ts';
+import { requestedModel, type Tasks, videoObject } from '../../tasks/index.ts';
+import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
