@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, type JsonScanner, sha256Hex } from '../../kernel/index.ts';
+import { type JsonScanner, sha256Hex } from '../../kernel/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
