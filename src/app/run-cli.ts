@@ -6,8 +6,8 @@ import { parseCommand } from './cli/parse-command.ts';
 const STDIN_LIMIT = 64 * 1024;
 
 /**
- * Runs one command line (without the program's own name) and gives its exit code once everything
- * printed has been handed to the system. Never rejects.
+ * Runs one command line (without the program's name). Resolves to its exit code once all output has
+ * been flushed. Never rejects.
  */
 export async function runCli(argv: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
   const code = await runCommand(argv, io);
@@ -26,7 +26,7 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
     const command = await parsed.spec.load();
     return await command.run({ ...parsed.input, io });
   } catch (error) {
-    const message = explain(error);
+    const message = describeError(error);
     const usage = error instanceof UsageError ? error : undefined;
     const help = usage ? `See: taskgate ${usage.command ? `${usage.command} ` : ''}--help\n` : '';
     if (json) io.out(`${JSON.stringify({ ok: false, error: message })}\n`);
@@ -35,10 +35,8 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
   }
 }
 
-/**
- * Expected failures say what to do; anything else is a fault of ours and shows where it comes from.
- */
-function explain(error: unknown): string {
+/** Expected failures say what to do. Anything else is a bug and shows its stack. */
+function describeError(error: unknown): string {
   if (error instanceof UsageError || error instanceof CommandError) return error.message;
   if (error instanceof AppError) return error.message;
   return error instanceof Error
@@ -47,14 +45,13 @@ function explain(error: unknown): string {
 }
 
 function processIo(): CommandIo {
-  // A full disk or a reader that has gone away must not end a gateway; unheard, these errors would
-  // end the process.
+  // Without a listener, a full disk or a closed pipe would end the process, and with it a gateway.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     async flush() {
-      await Promise.all([drained(process.stdout), drained(process.stderr)]);
+      await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
     },
     isTerminal: process.stderr.isTTY === true,
     async readStdin() {
@@ -71,9 +68,6 @@ function processIo(): CommandIo {
   };
 }
 
-/**
- * Resolves when all that was written before has left the process; a reader that has gone away is no
- * fault of the command.
- */
-const drained = (stream: NodeJS.WriteStream): Promise<void> =>
+/** Resolves when all earlier output has been written. A closed pipe is not an error here. */
+const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => stream.write('', () => resolve()));

@@ -87,7 +87,7 @@ describe('a bad value stops the start: key, what was read, what is allowed', () 
     [{ CRYPTO_SECRET_PREVIOUS: `${SECRET},` }, 'CRYPTO_SECRET_PREVIOUS', 'an entry is empty'],
     [{ SESSION_COOKIE_SECURE: '1' }, 'SESSION_COOKIE_SECURE: read "1"', 'true or false'],
     [{ TRUSTED_PROXIES: 'none, 10.0.0.1' }, 'TRUSTED_PROXIES', '"none" cannot be mixed'],
-    [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES', '"10.0.0.0/33" is no address and no CIDR'],
+    [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES', '"10.0.0.0/33" is neither an address nor a CIDR'],
     [{ TRUSTED_PROXIES: '10/8' }, 'TRUSTED_PROXIES', '"10/8" is no address'],
     [{ TRUSTED_PROXIES: '010.0.0.1' }, 'TRUSTED_PROXIES'],
     [{ TRUSTED_PROXIES: 'proxy.example.com' }, 'TRUSTED_PROXIES'],
@@ -131,7 +131,7 @@ describe('session cookie origins', () => {
     ['https://a.example?x=1', 'more than scheme, host and port'],
     ['https://user:pw@a.example', 'user info is not accepted'],
     ['https://a.example,,https://b.example', 'an entry is empty'],
-    ['a.example', 'is no origin'],
+    ['a.example', 'is not an origin'],
   ];
   test.each(refused)('refuses %s', (value, part) => {
     expect(faults(secure(value))).toEqual([expect.stringContaining(part)]);

@@ -11,7 +11,7 @@ function watch(
   options: { probe?: (path: string) => Promise<DiskReading>; databaseFault?: () => string | undefined } = {},
 ) {
   return createDiskWatch({
-    places: [
+    folders: [
       { name: 'data', path: folder() },
       { name: 'uploads', path: folder() },
     ],
@@ -25,12 +25,12 @@ function watch(
 test('a folder that can be written says how much is free, and keeps nothing of the look', async () => {
   const path = folder();
   const disks = createDiskWatch({
-    places: [{ name: 'data', path }],
+    folders: [{ name: 'data', path }],
     clock: systemClock,
     logger: silentLogger,
     databaseFault: () => undefined,
   });
-  await disks.look();
+  await disks.check();
   expect(disks.states()).toEqual([{ name: 'data', path, freeBytes: expect.any(Number) }]);
   expect(readdirSync(path)).toEqual([]);
   expect(disks.canStore()).toBe(true);
@@ -40,19 +40,19 @@ test('a folder that can be written says how much is free, and keeps nothing of t
 test('a folder that was writable and is gone, and is there again', async () => {
   const path = folder();
   const disks = createDiskWatch({
-    places: [{ name: 'uploads', path }],
+    folders: [{ name: 'uploads', path }],
     clock: systemClock,
     logger: silentLogger,
     databaseFault: () => undefined,
   });
-  await disks.look();
+  await disks.check();
   rmSync(path, { recursive: true });
   writeFileSync(path, '');
-  await disks.look();
+  await disks.check();
   expect(disks.faults()).toEqual(['The disk of the folder of uploads cannot be written (ENOTDIR).']);
   rmSync(path);
   mkdirSync(path);
-  await disks.look();
+  await disks.check();
   expect(disks.faults()).toEqual([]);
 });
 
@@ -64,32 +64,32 @@ test('a full data directory is not ready and stops polling; a full folder of upl
     return { freeBytes: 0, ...(fault === undefined ? {} : { fault }) };
   };
   const disks = watch({ probe });
-  await disks.look();
+  await disks.check();
   expect([disks.faults(), disks.low().length]).toEqual([[], 2]);
   faults[1] = 'is read-only';
-  await disks.look();
+  await disks.check();
   expect(disks.canStore()).toBe(true);
   await expect(disks.requireWritable()).rejects.toThrow('The disk of the folder of uploads is read-only.');
   faults[0] = 'is full';
-  await disks.look();
+  await disks.check();
   expect(disks.canStore()).toBe(false);
   await expect(disks.requireWritable()).rejects.toThrow('The disk of the data directory is full.');
   faults.fill(undefined);
-  await disks.look();
+  await disks.check();
   expect(disks.canStore()).toBe(true);
   await disks.requireWritable();
 });
 
 test('a folder that never could be written does not count: a node on PostgreSQL may have none', async () => {
   const disks = watch({ probe: async () => ({ fault: 'is read-only' }) });
-  await disks.look();
+  await disks.check();
   expect([disks.faults(), disks.states(), disks.canStore()]).toEqual([[], [], true]);
 });
 
 test("the database's own write error counts where the folder seems writable", async () => {
   let fault: string | undefined = 'The database file cannot be written.';
   const disks = watch({ databaseFault: () => fault });
-  await disks.look();
+  await disks.check();
   expect(disks.canStore()).toBe(false);
   await expect(disks.requireWritable()).rejects.toThrow('The database file cannot be written.');
   fault = undefined;

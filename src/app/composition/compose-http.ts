@@ -94,7 +94,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     offeredModels,
     records: store.logs,
     system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
-    demoChannel: () => demo.make(),
+    demoChannel: () => demo.findOrCreate(),
     attention: () =>
       listAttention({
         store,

@@ -107,7 +107,7 @@ export function composeServices(foundation: Foundation): DomainServices {
 
   const uploadsFolder = join(config.dataDir, UPLOADS_FOLDER);
   const disks = createDiskWatch({
-    places: [
+    folders: [
       ...(store.dialect === 'sqlite' ? [{ name: 'data' as const, path: config.dataDir }] : []),
       { name: 'uploads', path: uploadsFolder },
     ],

@@ -2,8 +2,8 @@ import ipaddr from 'ipaddr.js';
 import type { Config } from './config-variables.ts';
 
 /**
- * Rules between variables, and combinations that work but deserve a word. `set` holds the
- * environment names that were given, rightly or not.
+ * Checks rules between variables, and warns of unsafe combinations. `set` holds the environment
+ * names that were given, with valid values or not.
  */
 export function checkConfig(
   config: Config,
@@ -27,7 +27,7 @@ export function checkConfig(
       ['CRYPTO_SECRET', config.cryptoSecret],
     ] as const) {
       if (value !== '') continue;
-      // Each node would make its own, and no node could read what another wrote.
+      // Each node would create its own, and no node could read what another wrote.
       faults.push(
         `${env}: not set; with PostgreSQL it is required and must be the same on all nodes (openssl rand -hex 32)`,
       );
@@ -46,7 +46,7 @@ export function checkConfig(
   }
   if (!set.has('TRUSTED_PROXIES')) {
     warnings.push(
-      'TRUSTED_PROXIES is not set: other hosts of a private network can forge the addresses in logs and sessions, while limits and allow-lists of keys believe a proxy on this machine alone; list your proxies, or set it to "none"',
+      'TRUSTED_PROXIES is not set: other hosts of a private network can forge the addresses in logs and sessions, while limits and allow-lists of keys believe a proxy on this machine only; list your proxies, or set it to "none"',
     );
   }
   if (config.trustedProxies.some((proxy) => proxy.endsWith('/0'))) {
@@ -58,22 +58,19 @@ export function checkConfig(
     warnings.push('UPSTREAM_ALLOW_PRIVATE=true: plugins can reach private and loopback addresses');
   }
   if (config.redisUrl !== '' && config.databaseUrl === '') {
-    warnings.push('REDIS_URL is set with SQLite: a single node has no use for a shared cache');
+    warnings.push('REDIS_URL is set with SQLite: a single node needs no shared cache');
   }
 
   const retentionSeconds = config.sessionRevokedRetentionDays * 86_400;
   if (config.sessionIssuanceWindow <= retentionSeconds) return { config, faults, warnings };
-  // Rows older than the retention are deleted: a longer window would count what is no longer there.
+  // Rows older than the retention are deleted: a longer window would miss them.
   warnings.push(
     `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${config.sessionIssuanceWindow} is longer than the retention of revoked sessions; ${retentionSeconds} is used instead`,
   );
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
 }
 
-/**
- * True for an address that only this machine reaches. A name other than localhost counts as
- * reachable.
- */
+/** Whether only this machine reaches the address. Any name but localhost counts as reachable. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true;
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback';

@@ -3,14 +3,11 @@ import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { err, ok, type Result } from '../../kernel/index.ts';
 
-/**
- * How the text of one variable becomes a value. `parse` fails with a hint for this very text, or
- * with an empty string.
- */
+/** How the text of one variable becomes a value. `parse` fails with a hint, or an empty string. */
 export type ValueKind<T> = {
   /** Short name for the tables: `integer`, `boolean`, … */
   type: string;
-  /** What may be written, as the end of the sentence "allowed: …". */
+  /** The allowed values, as the end of the sentence "allowed: …". */
   allowed: string;
   parse(text: string): Result<T, string>;
 };
@@ -42,7 +39,7 @@ export function integer(min: number, max: number): ValueKind<number> {
   };
 }
 
-/** `integer`, and 0 for what is switched off. */
+/** `integer`, or 0 to switch off. */
 export function integerOrOff(min: number, max: number): ValueKind<number> {
   const on = integer(min, max);
   return { ...on, allowed: `0, or ${on.allowed}`, parse: (value) => (value === '0' ? ok(0) : on.parse(value)) };
@@ -80,7 +77,7 @@ export const hostList: ValueKind<readonly string[]> = {
   },
 };
 
-/** A URL of one of `schemes`, the empty string where the variable is unset. */
+/** A URL of one of `schemes`. */
 export function urlOf(schemes: readonly string[], what: string): ValueKind<string> {
   return {
     type: 'URL',
@@ -93,7 +90,7 @@ export function urlOf(schemes: readonly string[], what: string): ValueKind<strin
   };
 }
 
-/** 16 characters are the least that is no guessable word; the generated secrets have 64. */
+/** 16 characters rule out a guessable word; generated secrets have 64. */
 export const SECRET_MIN_LENGTH = 16;
 
 export const secret: ValueKind<string> = {
@@ -114,37 +111,34 @@ export const secretList: ValueKind<readonly string[]> = {
   },
 };
 
-/** The path of a PEM file; the empty string where the variable is unset. */
+/** The path of a PEM file. */
 export const pemFile: ValueKind<string> = {
   type: 'file',
   allowed: 'the path of a readable PEM file',
   parse(path) {
     try {
-      return readFileSync(path, 'utf8').includes('-----BEGIN ') ? ok(path) : refuse('the file is no PEM file');
+      return readFileSync(path, 'utf8').includes('-----BEGIN ') ? ok(path) : refuse('the file is not a PEM file');
     } catch (cause) {
       return refuse(`the file cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
     }
   },
 };
 
-/** The absolute path of a folder; the empty string where the variable is unset. */
+/** The absolute path of a folder. */
 export const folder: ValueKind<string> = {
   type: 'folder',
   allowed: 'the absolute path of a folder',
   parse(path) {
     if (!isAbsolute(path)) return refuse();
     try {
-      return statSync(path).isDirectory() ? ok(path) : refuse('it is no folder');
+      return statSync(path).isDirectory() ? ok(path) : refuse('it is not a folder');
     } catch (cause) {
       return refuse(`the folder cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
     }
   },
 };
 
-/**
- * Scheme, host and port as they may be written, without what a URL parser forgives: escapes,
- * blanks, an empty port.
- */
+/** Scheme, host and port, without what a URL parser tolerates: escapes, blanks, an empty port. */
 const PLAIN_ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#\\@%:[\]]+)(?::\d+)?$/i;
 
 /** Exact HTTPS origins: wildcards, domain suffixes, paths, queries and user info are refused. */
@@ -156,7 +150,7 @@ export const httpsOrigins: ValueKind<readonly string[]> = {
     for (const item of value.split(',').map((part) => part.trim())) {
       if (item === '') return refuse('an entry is empty');
       if (item.includes('*')) return refuse(`wildcards are not accepted: "${item}"`);
-      if (!URL.canParse(item)) return refuse(`"${item}" is no origin`);
+      if (!URL.canParse(item)) return refuse(`"${item}" is not an origin`);
       const url = new URL(item);
       if (url.protocol !== 'https:') return refuse(`"${item}" is not https`);
       if (/^https:\/\/[^/?#]*@/i.test(item)) return refuse('user info is not accepted');
@@ -171,10 +165,7 @@ export const httpsOrigins: ValueKind<readonly string[]> = {
   },
 };
 
-/**
- * Loopback and the common private ranges: where proxies stand. A public host is never believed
- * unless it is named.
- */
+/** Loopback and the common private ranges. A public proxy is trusted only if it is listed. */
 export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
   '127.0.0.0/8',
   '::1/128',
@@ -187,14 +178,13 @@ export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
 const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
 /**
- * Proxies that are believed where an address decides: those that were listed, or loopback alone
- * where none were. The default list itself says that the variable is unset; one that is written out
- * is another array.
+ * The proxies to believe for rate limits and allow-lists: the listed ones, or loopback alone while
+ * the variable is unset. Identity with the default array is what tells that it is unset.
  */
 export const decidingProxies = (trusted: readonly string[]): readonly string[] =>
   trusted === DEFAULT_TRUSTED_PROXIES ? LOOPBACK : trusted;
 
-/** Canonical CIDRs; an empty list trusts nobody (`none`). */
+/** Canonical CIDRs; the empty list (`none`) trusts no proxy. */
 export const proxyList: ValueKind<readonly string[]> = {
   type: 'address list',
   allowed: '"none" alone, or comma-separated IP addresses and CIDRs (10.0.0.0/8, 192.168.1.7)',
@@ -209,7 +199,7 @@ export const proxyList: ValueKind<readonly string[]> = {
     const cidrs: string[] = [];
     for (const item of items) {
       const cidr = readRange(item);
-      if (cidr === undefined) return refuse(`"${item}" is no address and no CIDR`);
+      if (cidr === undefined) return refuse(`"${item}" is neither an address nor a CIDR`);
       cidrs.push(cidr);
     }
     return ok(cidrs);
@@ -219,17 +209,14 @@ export const proxyList: ValueKind<readonly string[]> = {
 /** An address or CIDR as a canonical CIDR; undefined for anything else. */
 export function readRange(text: string): string | undefined {
   const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
-  // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than
-  // they seem to ("10/8").
+  // The parser accepts short, octal and hexadecimal IPv4 forms, which do not mean what they seem to
+  // ("10/8").
   const [address = ''] = cidr.split('/');
   const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
   return plain && ipaddr.isValidCIDR(cidr) ? canonicalCidr(cidr) : undefined;
 }
 
-/**
- * One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it
- * is compared.
- */
+/** One spelling per range. IPv4-mapped IPv6 becomes IPv4, as peers' addresses do before a check. */
 function canonicalCidr(cidr: string): string {
   const [address, bits] = ipaddr.parseCIDR(cidr);
   const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;

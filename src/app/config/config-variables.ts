@@ -2,12 +2,12 @@ import type { Variable } from './define-variable.ts';
 import { GATEWAY_VARIABLES } from './gateway-variables.ts';
 import { TASK_VARIABLES } from './task-variables.ts';
 
-/** Every environment variable there is, by the name of its value in `Config`. */
+/** Every environment variable, by the name of its value in `Config`. */
 export const VARIABLES = { ...GATEWAY_VARIABLES, ...TASK_VARIABLES };
 
 export type VariableName = keyof typeof VARIABLES;
 
-/** The values of all variables, after checks. */
+/** The checked values of all variables. */
 export type Config = {
   readonly [K in VariableName]: (typeof VARIABLES)[K] extends Variable<infer T> ? T : never;
 };

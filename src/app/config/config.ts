@@ -2,17 +2,17 @@ import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
 import type { Variable } from './define-variable.ts';
 
-/** A flag of the command line that stands above an environment variable: `--port` above `PORT`. */
+/** Command-line flags that override environment variables: `--port` overrides `PORT`. */
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;
 
 export type ConfigReading =
   | { ok: true; config: Config; warnings: string[] }
-  /** One sentence a fault: the key, what was read (secrets never), what is allowed. */
+  /** One sentence per fault: the key, the value read (never a secret), what is allowed. */
   | { ok: false; faults: string[] };
 
 /**
- * Reads and checks the whole configuration and finds all faults at once. A variable that is empty
- * or only white space counts as unset. Pure: `environment` is the caller's.
+ * Reads and checks the whole configuration and reports all faults at once. An empty or blank
+ * variable counts as unset.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
@@ -34,9 +34,9 @@ export function readConfig(
       values[name] = parsed.value;
       continue;
     }
-    const said = describeFault(override?.flag ?? variable.env, variable, raw, parsed.error);
-    if (variable.fallback) warnings.push(`${said}; ${String(variable.default)} is used instead`);
-    else faults.push(said);
+    const fault = describeFault(override?.flag ?? variable.env, variable, raw, parsed.error);
+    if (variable.fallback) warnings.push(`${fault}; ${String(variable.default)} is used instead`);
+    else faults.push(fault);
   }
   const checked = checkConfig(values as Config, set);
   faults.push(...checked.faults);
@@ -44,7 +44,7 @@ export function readConfig(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, config: checked.config, warnings };
 }
 
-/** Reads the environment of the process: the only place that does. */
+/** The only code that reads the environment of the process. */
 export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(process.env, overrides);
 
 function describeFault(name: string, variable: Variable<unknown>, raw: string, hint: string): string {

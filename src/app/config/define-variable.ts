@@ -23,13 +23,13 @@ export type Variable<T> = {
   doc: string;
   kind: ValueKind<T>;
   default: NoInfer<T>;
-  /** How the default reads in the tables where its value does not say it. */
+  /** Describes the default in the tables if its value does not. */
   defaultText?: string;
   /** Its value never appears in a message. */
   secret?: true;
-  /** An invalid value takes the default with a warning instead of stopping the start. */
+  /** An invalid value falls back to the default with a warning; it does not stop the start. */
   fallback?: true;
 };
 
-/** The kind alone says the type; the default must fit it. */
+/** Infers the type from `kind`; the default must fit it. */
 export const variable = <T>(definition: Variable<T>): Variable<T> => definition;

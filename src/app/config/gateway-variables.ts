@@ -38,14 +38,14 @@ export const GATEWAY_VARIABLES = {
   dataDir: variable({
     env: 'DATA_DIR',
     group: 'server',
-    doc: 'Folder of the SQLite database and of generated secrets; made with mode 0700 when absent.',
+    doc: 'Folder of the SQLite database and of generated secrets; created with mode 0700 if absent.',
     kind: text('a path'),
     default: './data',
   }),
   tlsCert: variable({
     env: 'TLS_CERT_FILE',
     group: 'server',
-    doc: 'Certificate chain (PEM). Together with TLS_KEY_FILE it makes the listener HTTPS.',
+    doc: 'Certificate chain (PEM). With TLS_KEY_FILE the listener serves HTTPS.',
     kind: pemFile,
     default: '',
     defaultText: 'unset',
@@ -61,7 +61,7 @@ export const GATEWAY_VARIABLES = {
   trustedHosts: variable({
     env: 'TRUSTED_HOSTS',
     group: 'server',
-    doc: 'While HOST is loopback the panel answers under localhost, IP addresses, the names in ServerAddress, TaskPublicAddress and SESSION_COOKIE_TRUSTED_URL, and these.',
+    doc: 'Further host names under which the panel answers while HOST is loopback. It always answers under localhost, IP addresses and the names in ServerAddress, TaskPublicAddress and SESSION_COOKIE_TRUSTED_URL.',
     kind: hostList,
     default: [],
     defaultText: 'unset',
@@ -69,7 +69,7 @@ export const GATEWAY_VARIABLES = {
   trustedProxies: variable({
     env: 'TRUSTED_PROXIES',
     group: 'server',
-    doc: 'Proxies whose X-Forwarded-For is believed; a list replaces the default entirely, "none" trusts nobody. While it is unset, limits and the allow-lists of API keys believe a proxy on loopback alone.',
+    doc: 'Proxies whose X-Forwarded-For is believed; a list replaces the default entirely, "none" trusts no proxy. While it is unset, rate limits and the allow-lists of API keys believe a proxy on loopback only.',
     kind: proxyList,
     default: DEFAULT_TRUSTED_PROXIES,
     defaultText: 'loopback and private ranges, with a warning',
@@ -84,7 +84,7 @@ export const GATEWAY_VARIABLES = {
   logLevel: variable({
     env: 'LOG_LEVEL',
     group: 'server',
-    doc: 'Least level that is logged.',
+    doc: 'Lowest level that is logged.',
     kind: oneOf('debug', 'info', 'warn', 'error', 'silent'),
     default: 'info',
   }),
@@ -115,7 +115,7 @@ export const GATEWAY_VARIABLES = {
   shutdownSeconds: variable({
     env: 'SHUTDOWN_TIMEOUT_SECONDS',
     group: 'server',
-    doc: 'How long a stop waits for requests in flight. A second signal ends the wait.',
+    doc: 'How long a shutdown waits for requests in flight. A second signal ends the wait.',
     kind: integer(0, 3600),
     default: 25,
   }),
@@ -138,7 +138,7 @@ export const GATEWAY_VARIABLES = {
   redisUrl: variable({
     env: 'REDIS_URL',
     group: 'storage',
-    doc: 'Redis or Valkey as shared cache of several nodes. Empty: every node counts for itself.',
+    doc: 'Redis or Valkey as shared cache of several nodes. Empty: each node counts its limits for itself.',
     kind: urlOf(['redis:', 'rediss:'], 'redis://host:6379 or rediss://user:password@host:6379'),
     default: '',
     defaultText: 'empty: no cache',
@@ -150,13 +150,13 @@ export const GATEWAY_VARIABLES = {
     doc: 'Keys of access tokens, proofs, refresh tokens and login flows. The same on all nodes; a change signs everybody out.',
     kind: secret,
     default: '',
-    defaultText: 'SQLite: made once and kept in DATA_DIR; PostgreSQL: required',
+    defaultText: 'SQLite: created once in DATA_DIR; PostgreSQL: required',
     secret: true,
   }),
   sessionSecretPrevious: variable({
     env: 'SESSION_SECRET_PREVIOUS',
     group: 'secrets',
-    doc: 'Former session secrets, comma-separated: they still verify and never sign.',
+    doc: 'Former session secrets, comma-separated: they still verify, and never sign.',
     kind: secretList,
     default: [],
     defaultText: 'unset',
@@ -168,7 +168,7 @@ export const GATEWAY_VARIABLES = {
     doc: 'Encrypts stored credentials, signs artifact links, keys cache digests. The same on all nodes.',
     kind: secret,
     default: '',
-    defaultText: 'SQLite: made once and kept in DATA_DIR; PostgreSQL: required',
+    defaultText: 'SQLite: created once in DATA_DIR; PostgreSQL: required',
     secret: true,
   }),
   cryptoSecretPrevious: variable({
@@ -183,7 +183,7 @@ export const GATEWAY_VARIABLES = {
   syncFrequency: variable({
     env: 'SYNC_FREQUENCY',
     group: 'sessions',
-    doc: 'Seconds after which a node re-reads what others may have changed: sessions, plugins, prices, options.',
+    doc: 'Seconds between two reads of what other nodes may have changed: sessions, plugins, prices, options.',
     kind: integer(1, 86_400),
     default: 60,
     fallback: true,
@@ -207,7 +207,7 @@ export const GATEWAY_VARIABLES = {
   sessionActiveLimit: variable({
     env: 'USER_SESSION_ACTIVE_LIMIT',
     group: 'sessions',
-    doc: 'Most unexpired active sessions a user.',
+    doc: 'Most active sessions of a user.',
     kind: integer(1, 1_000_000),
     default: 50,
     fallback: true,
@@ -231,7 +231,7 @@ export const GATEWAY_VARIABLES = {
   auditSignInDays: variable({
     env: 'AUDIT_SIGN_IN_DAYS',
     group: 'sessions',
-    doc: 'Days that the audit log keeps sign-ins and their failures; 0: for good. All else that it has is kept for good.',
+    doc: 'Days that the audit log keeps sign-ins and failed sign-ins; 0 keeps them for ever. All other entries are kept for ever.',
     kind: integerOrOff(1, 3650),
     default: 90,
   }),
@@ -246,8 +246,8 @@ export const GATEWAY_VARIABLES = {
   sessionIdleMinutes: variable({
     env: 'USER_SESSION_IDLE_TIMEOUT_MINUTES',
     group: 'sessions',
-    doc: 'Minutes without a request after which a session cannot be refreshed and ends; 0 keeps it for its whole 30 days. Uses are noted to within two minutes.',
-    // An access token works for 15 minutes without a look at the time of the last use.
+    doc: 'Minutes without a request after which a session cannot be refreshed and ends; 0 keeps it for its whole 30 days. The last use is recorded to within two minutes.',
+    // An access token works for 15 minutes without a check of the last use.
     kind: integerOrOff(15, 43_200),
     default: 0,
     defaultText: '0: off',
@@ -256,7 +256,7 @@ export const GATEWAY_VARIABLES = {
   sessionHourlyAlert: variable({
     env: 'USER_SESSION_HOURLY_ALERT_THRESHOLD',
     group: 'sessions',
-    doc: 'Logs an alert when more sessions than this are opened in an hour, over all users. Refuses nothing.',
+    doc: 'Logs a warning if more sessions than this are opened in an hour, over all users. Refuses nothing.',
     kind: integer(1, 1_000_000_000),
     default: 5000,
     fallback: true,

@@ -4,13 +4,13 @@ import { deriveKey, hmacSha256Hex, isObject, parseJson, randomToken } from '../.
 import { CommandError } from '../cli/command.ts';
 import type { Config } from './config-variables.ts';
 
-/** The current secret first, then the former ones that still verify and decrypt. */
+/** The current secret, then the former ones, which still verify and decrypt. */
 type SecretChain = readonly [string, ...string[]];
 
 export type Secrets = {
   session: SecretChain;
   crypto: SecretChain;
-  /** True when this call made the file. */
+  /** Whether this call created the file. */
   created: boolean;
   warnings: string[];
 };
@@ -18,42 +18,43 @@ export type Secrets = {
 export const SECRETS_FILE = 'secrets.json';
 
 /**
- * The secrets of the configuration; on SQLite those that are unset come from `secrets.json` in the
- * data directory, made once with mode 0600 by whichever process comes first. Throws `CommandError`
- * when the file cannot be made or read.
+ * The secrets of the configuration. On SQLite, unset ones come from `secrets.json` in the data
+ * directory, which the first process creates with mode 0600.
+ *
+ * @throws `CommandError` if the file cannot be created or read
  */
 export function loadSecrets(
   config: Pick<Config, 'sessionSecret' | 'sessionSecretPrevious' | 'cryptoSecret' | 'cryptoSecretPrevious'>,
   dataDir: string,
 ): Secrets {
   const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
-  const kept = complete ? undefined : readOrMake(join(dataDir, SECRETS_FILE));
+  const stored = complete ? undefined : readOrCreate(join(dataDir, SECRETS_FILE));
   return {
-    session: [config.sessionSecret || (kept?.session ?? ''), ...config.sessionSecretPrevious],
-    crypto: [config.cryptoSecret || (kept?.crypto ?? ''), ...config.cryptoSecretPrevious],
-    created: kept?.created ?? false,
-    warnings: kept?.warnings ?? [],
+    session: [config.sessionSecret || (stored?.session ?? ''), ...config.sessionSecretPrevious],
+    crypto: [config.cryptoSecret || (stored?.crypto ?? ''), ...config.cryptoSecretPrevious],
+    created: stored?.created ?? false,
+    warnings: stored?.warnings ?? [],
   };
 }
 
-type Kept = { session: string; crypto: string; created: boolean; warnings: string[] };
+type StoredSecrets = { session: string; crypto: string; created: boolean; warnings: string[] };
 
-function readOrMake(path: string): Kept {
+function readOrCreate(path: string): StoredSecrets {
   try {
     const found = read(path);
     if (found) return { ...found, created: false };
-    const made = make(path);
+    const created = create(path);
     const stored = read(path);
-    if (!stored) throw new CommandError(`${path} vanished while it was made`);
-    return { ...stored, created: made };
+    if (!stored) throw new CommandError(`${path} was removed while it was created`);
+    return { ...stored, created };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new CommandError(`the secrets in ${path} cannot be kept (${code}): the data directory must be writable`);
+    throw new CommandError(`the secrets in ${path} cannot be stored (${code}): the data directory must be writable`);
   }
 }
 
-function read(path: string): Omit<Kept, 'created'> | undefined {
+function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
   let content: string;
   try {
     content = readFileSync(path, 'utf8');
@@ -69,19 +70,16 @@ function read(path: string): Omit<Kept, 'created'> | undefined {
   const crypto = isObject(value) ? value.crypto_secret : undefined;
   if (typeof session !== 'string' || typeof crypto !== 'string' || session === '' || crypto === '') {
     throw new CommandError(
-      `${path} is damaged: restore it from a back-up. Removing it makes new secrets: everybody signs in again and stored credentials must be entered again`,
+      `${path} is damaged: restore it from a back-up. Without it the next start creates new secrets: everybody must sign in again and stored credentials must be entered again`,
     );
   }
-  // Permission bits mean nothing on Windows.
-  const open = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
-  return { session, crypto, warnings: open ? [`${path} can be read by other users: chmod 600 ${path}`] : [] };
+  // Permission bits have no meaning on Windows.
+  const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  return { session, crypto, warnings: isOpen ? [`${path} can be read by other users: chmod 600 ${path}`] : [] };
 }
 
-/**
- * True when this process made the file; false when another was first. The file appears whole or not
- * at all.
- */
-function make(path: string): boolean {
+/** False if another process was first. The file appears complete or not at all. */
+function create(path: string): boolean {
   const draft = `${path}.${randomToken(6)}`;
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
@@ -91,7 +89,7 @@ function make(path: string): boolean {
     closeSync(descriptor);
   }
   try {
-    // A link never replaces a file that is there, unlike a rename.
+    // Unlike a rename, a link never replaces an existing file.
     linkSync(draft, path);
     return true;
   } catch (error) {
@@ -103,11 +101,11 @@ function make(path: string): boolean {
 }
 
 /**
- * What a node publishes of its secrets: a keyed digest of each, current and former, by which two
- * nodes see that they share one and nobody sees which.
+ * What a node publishes about its secrets: a keyed digest of each, current and former. Two nodes see
+ * that they share a secret; nobody can derive it.
  */
 export function fingerprintSecrets(secrets: Pick<Secrets, 'session' | 'crypto'>): string[] {
-  const print = (kind: string) => (secret: string) =>
+  const fingerprint = (kind: string) => (secret: string) =>
     `${kind}:${hmacSha256Hex(deriveKey(secret, 'node-fingerprint.v1'), kind).slice(0, 32)}`;
-  return [...secrets.session.map(print('session')), ...secrets.crypto.map(print('crypto'))];
+  return [...secrets.session.map(fingerprint('session')), ...secrets.crypto.map(fingerprint('crypto'))];
 }

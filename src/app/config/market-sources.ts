@@ -1,7 +1,7 @@
 import type { MarketSource } from '../../plugins/index.ts';
 import { type OptionValues, parseMarketSources } from '../../settings/index.ts';
 
-/** The marketplaces as they are set now; the catalogue has checked them. */
+/** The configured marketplaces; the catalogue has checked the option. */
 export function marketSources(options: OptionValues): MarketSource[] {
   const sources = parseMarketSources(options.json('task_plugin.marketplace_sources'));
   return sources.ok ? sources.value : [];

@@ -1,7 +1,7 @@
 import type { OptionValues } from '../../settings/index.ts';
 import type { Config } from './config-variables.ts';
 
-/** The names under which the panel is known, in lower case, beside `localhost` and addresses. */
+/** The host names, in lower case, under which the panel answers besides `localhost`. */
 export const panelHostNames = (
   config: Pick<Config, 'trustedHosts' | 'cookieTrustedUrls'>,
   options: OptionValues,

@@ -6,9 +6,9 @@ import type { Config } from './config-variables.ts';
 const EMBEDDED = '/$bunfs/';
 
 /**
- * The command that starts a sandbox process: this same program. From source it names `main.ts`
- * itself, whatever script was started: another one would take `__sandbox` for nothing special and
- * start a gateway with a sandbox of its own, without end.
+ * The command that starts a sandbox process: this same program. From source it always names
+ * `main.ts`. Another script would ignore `__sandbox` and start a gateway that starts a sandbox, and
+ * so on for ever.
  */
 export function sandboxCommand(): readonly string[] {
   if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath, '__sandbox'];

@@ -6,10 +6,7 @@ import { readRange, type ValueKind } from './config-kinds.ts';
 /** Labels of letters, digits and hyphens, of any script. */
 const NAME = /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u;
 
-/**
- * Hosts that may be called back where others may not: names as a URL holds them, and canonical
- * CIDRs.
- */
+/** Hosts that may receive webhooks at private addresses: names as URLs hold them, and CIDRs. */
 export const webhookReceivers: ValueKind<AllowedReceivers> = {
   type: 'host list',
   allowed:
@@ -28,14 +25,14 @@ export const webhookReceivers: ValueKind<AllowedReceivers> = {
         continue;
       }
       const name = readName(item);
-      if (name === undefined) return err(`"${item}" is no host name, no address and no CIDR`);
+      if (name === undefined) return err(`"${item}" is not a host name, an address or a CIDR`);
       names.add(name);
     }
     return ok({ names: [...names], ranges: [...ranges] });
   },
 };
 
-/** A name as a URL holds it. What a URL takes for an address (a plain number, "127.1") is none. */
+/** A name as a URL holds it; undefined for what a URL takes for an address ("127.1"). */
 function readName(text: string): string | undefined {
   if (!NAME.test(text) || !URL.canParse(`https://${text}`)) return undefined;
   const { hostname } = new URL(`https://${text}`);

@@ -1,19 +1,13 @@
 import { escapeHiddenCharacters, escapeHiddenInJson, isObject, parseJson } from '../../kernel/index.ts';
 
-/**
- * Top-level fields that pino-pretty writes as they are, in front of the line. Others it writes as
- * JSON.
- */
+/** Top-level fields that pino-pretty prints as text before the message; others it prints as JSON. */
 const PREFIX = new Set(['level', 'time', 'msg', 'name', 'pid', 'hostname', 'caller']);
-/**
- * A line of a stack begins so; other line breaks in it belong to a message, which anybody may have
- * written.
- */
+/** The start of a stack frame. Other line breaks belong to the message, which may be an attacker's. */
 const FRAME = /\n(?= {4}at |caused by: )/;
 
 /**
- * The fields of a JSON log line as pino-pretty may write them for people: no name and no value
- * begins a line of its own, or tells the terminal anything.
+ * The fields of a JSON log line, escaped for pino-pretty: no name and no value can begin a new line
+ * or control the terminal.
  */
 export function escapeFields(line: string): object {
   const fields = parseJson(line);

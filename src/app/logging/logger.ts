@@ -8,22 +8,18 @@ export type LogOptions = {
   /** Lines for people instead of one JSON object a line. */
   pretty: boolean;
   colors: boolean;
-  /**
-   * Where lines go; standard error without it, since standard output belongs to the command's own
-   * answer.
-   */
+  /** Default: standard error. Standard output carries the command's own answer. */
   destination?: DestinationStream;
 };
 
 /**
- * The kernel's logger on pino. Lines are written synchronously: nothing is lost when the process
- * ends, and no transport thread has to be found on disk, which a compiled binary could not do. JSON
- * lines are `{level, time, …fields, msg}`, times in ISO form.
+ * The kernel's logger on pino. It writes synchronously: nothing is lost at exit, and it needs no
+ * transport thread, which a compiled binary could not load from disk. JSON lines are
+ * `{level, time, …fields, msg}` with ISO times.
  */
 export async function createLogger(options: LogOptions): Promise<Logger> {
   const lines = options.destination ?? openStandardError();
-  // What a terminal acts on, or what changes the order in which a line is read, is written as an
-  // escape.
+  // Control characters, and those that change the reading order, are escaped.
   const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
   return wrap(
     pino(
@@ -38,13 +34,10 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
   );
 }
 
-/** Lines kept while standard error takes none, in bytes; what comes on top is dropped. */
+/** Bytes buffered while standard error accepts nothing; further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
-/**
- * A full disk or a closed pipe under the log is no fault of whoever has something to say: the lines
- * wait, and go out with the next.
- */
+/** A full disk or a closed pipe fails no caller: lines are buffered and written with the next one. */
 function openStandardError(): DestinationStream {
   const lines = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
   lines.on('error', () => {});
@@ -52,22 +45,22 @@ function openStandardError(): DestinationStream {
 }
 
 async function prettify(plain: DestinationStream, colors: boolean): Promise<DestinationStream> {
-  // 3 ms to load: only where a person reads.
+  // Loading takes 3 ms, so only a terminal pays for it.
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({ singleLine: true, colorize: colors, translateTime: 'SYS:HH:MM:ss.l' });
   return { write: (line) => plain.write(format(escapeFields(line))) };
 }
 
 function wrap(inner: PinoLogger): Logger {
-  const at = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
+  const logAt = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
     if (!inner.isLevelEnabled(level)) return;
     inner[level](redactFields(fields), redactText(message));
   };
   return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    debug: logAt('debug'),
+    info: logAt('info'),
+    warn: logAt('warn'),
+    error: logAt('error'),
     child: (fields) => wrap(inner.child(redactFields(fields))),
   };
 }

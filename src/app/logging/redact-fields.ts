@@ -1,6 +1,6 @@
 /**
- * Last defence of the log: whatever a room hands over, credentials are gone before a line is
- * written. Services still keep them out of their fields; this catches what slipped through.
+ * Removes credentials from log fields before a line is written. Services must not log them in the
+ * first place; this is the last defence.
  */
 
 const REDACTED = '[redacted]';
@@ -12,20 +12,19 @@ const SECRET_NAME =
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
 
 /**
- * Each pattern keeps its first group: the name or scheme in front of the credential. None may start
- * a scan without end at every place of a run, which costs the square of a text's length: callers
- * choose these texts.
+ * Each pattern keeps its first group: the name or scheme before the credential. Clients choose these
+ * texts, so every pattern must run in linear time.
  */
 const SECRET_TEXT: readonly RegExp[] = [
   // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of
   // the set-up link.
   /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
   /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
-  // The flow token that Telegram's return carries in its path, whatever is asked of it.
+  // The flow token in the path of Telegram's return URL.
   /(\/api\/oauth\/telegram\/bind\/)(?!start\b|:)[^/?#\s"'<>]+/gi,
-  // User info of a URL.
+  // User info in a URL.
   /(:\/\/)[^\s/@"']+(?=@)/g,
-  // Our own keys and access tokens wherever they stand.
+  // The gateway's own keys and access tokens, anywhere.
   /\b((?:sk-|tgp_))[A-Za-z0-9_-]{20,}/g,
   /(?<![A-Za-z0-9_-])(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
   // A database driver's error lists the values of the failed statement.
@@ -39,7 +38,7 @@ export function redactText(text: string): string {
   return out;
 }
 
-/** Deeper structures are cut: a log line is no dump. */
+/** Deeper structures are cut off. */
 const MAX_DEPTH = 6;
 
 /**
@@ -64,8 +63,8 @@ function walk(value: unknown, depth: number): unknown {
   const out: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value)) {
     // Numbers and flags are counts and states ("tokens": 12), never credentials.
-    const hides = isSecretName(name) && (typeof item === 'string' || (typeof item === 'object' && item !== null));
-    out[name] = hides ? REDACTED : walk(item, depth + 1);
+    const isSecret = isSecretName(name) && (typeof item === 'string' || (typeof item === 'object' && item !== null));
+    out[name] = isSecret ? REDACTED : walk(item, depth + 1);
   }
   return out;
 }

@@ -2,12 +2,12 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 
-/** A node whose last sign of life is younger than this lives: three heartbeats and a little. */
+/** A node counts as alive this long after its last heartbeat: three heartbeats and a margin. */
 export const NODE_ALIVE_SECONDS = 35;
 const HEARTBEAT_MS = 10_000;
 
 export const ONLY_WORKERS =
-  'every running node is a worker, so that ended sessions and used steps of sign-ins are never cleaned up: run one with NODE_ROLE=master';
+  'every running node is a worker, so that ended sessions and used sign-in flows are never cleaned up: run one with NODE_ROLE=master';
 
 export const onlyWorkers = (nodes: readonly NodeRecord[]): boolean =>
   nodes.length > 0 && nodes.every(({ role }) => role === 'worker');
@@ -18,16 +18,17 @@ export type NodePresence = {
 };
 
 /**
- * Enters this process into the list of nodes and keeps it there. On PostgreSQL it refuses
- * (`CommandError`) when a live node shares neither the current nor a former secret of a kind: the
- * two could not read what the other writes. A SQLite database has one process, and what stands
- * there is the row of one that has ended.
+ * Adds this process to the table of nodes and keeps its heartbeat. On PostgreSQL it refuses if it
+ * shares no secret of a kind, current or former, with a live node: neither could read what the other
+ * writes. A SQLite database has one process, so that another row belongs to one that has ended.
+ *
+ * @throws `CommandError`
  */
 export async function announceNode(options: {
   store: Store;
   clock: Clock;
   logger: Logger;
-  /** This process's name, new at every start; leases bear it too. */
+  /** A new id at every start; it is also the holder of this node's leases. */
   id: string;
   role: string;
   version: string;
@@ -36,15 +37,15 @@ export async function announceNode(options: {
   const { store, clock, logger } = options;
   const startedAt = clock.unix();
   if (store.dialect === 'postgres') {
-    await refuseStrangers(store, options.fingerprints, startedAt);
+    await requireSharedSecrets(store, options.fingerprints, startedAt);
   }
   const { id, role, version, fingerprints } = options;
   const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
   await beat();
 
   let warned = false;
-  /** Once, and not before nodes that start together have all entered themselves. */
-  async function lookForMaster(): Promise<void> {
+  /** Warns once, and not before nodes that start together have all written their rows. */
+  async function warnWithoutMaster(): Promise<void> {
     const now = clock.unix();
     if (warned || role !== 'worker' || now - startedAt < NODE_ALIVE_SECONDS) return;
     warned = onlyWorkers(await store.nodes.alive(now - NODE_ALIVE_SECONDS));
@@ -56,8 +57,8 @@ export async function announceNode(options: {
     while (true) {
       await clock.sleep(HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      await Promise.all([beat(), lookForMaster()]).catch((error) =>
-        logger.warn({ err: error }, 'heartbeat not written'),
+      await Promise.all([beat(), warnWithoutMaster()]).catch((error) =>
+        logger.warn({ err: error }, 'the heartbeat could not be written; the next one is due in 10 s'),
       );
     }
   })();
@@ -65,22 +66,26 @@ export async function announceNode(options: {
     async stop() {
       stopping.abort();
       await beating;
-      await store.nodes.remove(id).catch((error) => logger.warn({ err: error }, 'node row not removed'));
+      await store.nodes
+        .remove(id)
+        .catch((error) =>
+          logger.warn({ err: error }, 'the row of this node could not be removed; it expires by itself'),
+        );
     },
   };
 }
 
-/** @throws CommandError when a live node of this database has other secrets */
-export async function refuseStrangers(store: Store, fingerprints: readonly string[], now: number): Promise<void> {
-  for (const other of await store.nodes.alive(now - NODE_ALIVE_SECONDS)) refuseStranger(fingerprints, other);
+/** @throws `CommandError` if a live node of this database has other secrets */
+export async function requireSharedSecrets(store: Store, fingerprints: readonly string[], now: number): Promise<void> {
+  for (const other of await store.nodes.alive(now - NODE_ALIVE_SECONDS)) requireSharedSecret(fingerprints, other);
 }
 
-function refuseStranger(mine: readonly string[], other: NodeRecord): void {
+function requireSharedSecret(own: readonly string[], other: NodeRecord): void {
   for (const [kind, variable] of [
     ['session', 'SESSION_SECRET'],
     ['crypto', 'CRYPTO_SECRET'],
   ] as const) {
-    const shared = other.fingerprints.some((print) => print.startsWith(`${kind}:`) && mine.includes(print));
+    const shared = other.fingerprints.some((print) => print.startsWith(`${kind}:`) && own.includes(print));
     if (shared) continue;
     throw new CommandError(
       `${variable} differs from that of the node ${other.id}, which is running on the same database. Give both the same value, or name the other's value in ${variable}_PREVIOUS. A node that was just stopped counts as running for ${NODE_ALIVE_SECONDS} seconds`,

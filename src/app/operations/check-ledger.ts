@@ -1,24 +1,24 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
-/** At most this many rows are named; the count of the rest says nothing more. */
+/** At most this many rows are listed. */
 export const LISTED = 20;
-/** A check reads every line there is: not more often than this, however many ask. */
+/** A check reads the whole ledger, so it runs at most this often. */
 const CHECK_EVERY_SECONDS = 6 * 3600;
-/** After one that failed, a database that cannot do it is left alone for so long. */
+/** After a failed check the next one waits this long. */
 const TRY_AGAIN_SECONDS = 300;
 
 export type LedgerCheck = {
   /** Unix seconds. */
   checkedAt: number;
-  /** Those whose balance or quota is not the sum of its lines, at most `LISTED` of each. */
+  /** Rows whose balance or quota is not the sum of its ledger lines; at most `LISTED` of each. */
   users: { userId: number; quota: number; ledger: number }[];
   tasks: { taskId: string; quota: number; ledger: number }[];
 };
 
 /**
- * The latest check of this node, undefined before the first. Whoever asks begins a new one where
- * the latest is six hours old; nobody waits for it.
+ * Returns this node's latest check, undefined before the first. A call starts a new one in the
+ * background if the latest is six hours old.
  */
 export function createLedgerCheck({ store, clock, logger }: { store: Store; clock: Clock; logger: Logger }) {
   let latest: LedgerCheck | undefined;
@@ -35,7 +35,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
       if (found.users.length + found.tasks.length > 0)
         logger.error({ ...found }, 'balances do not agree with the ledger: run taskgate doctor');
     } catch (error) {
-      logger.warn({ err: error }, 'the ledger could not be checked');
+      logger.warn({ err: error }, 'the ledger could not be checked; it is tried again in 5 minutes');
     } finally {
       isChecking = false;
     }

@@ -6,27 +6,26 @@ import { createDemoVendor, type DemoVendor } from '../demo-vendor/index.ts';
 
 const PLUGIN = 'demo';
 /**
- * The setting with the address that the built-in vendor gave its channel, sealed, so that nobody
- * marks another channel by hand.
+ * The channel setting that holds the encrypted address of the built-in vendor. Encryption keeps
+ * people from marking another channel by hand.
  */
 const MARK = 'built_in_demo_vendor';
 
 export type DemoChannel = {
   /**
-   * Makes the channel and starts its vendor, or gives the one that is there.
+   * Creates the channel and starts its vendor, or returns the existing one.
    * @throws channels.demo_unavailable
    */
-  make(): Promise<{ channel: ChannelRecord; created: boolean }>;
-  /** Serves the channel while there is one. */
+  findOrCreate(): Promise<{ channel: ChannelRecord; created: boolean }>;
+  /** Serves the channel while it exists. */
   start(): Promise<void>;
   stop(): Promise<void>;
 };
 
 /**
- * A channel of the demo plugin whose vendor is part of this process: it listens on loopback alone,
- * takes the channel's own key and no other, and lives as long as the channel does, or until
- * somebody gives the channel another address. What it has made is in memory and gone with the
- * process. Jobs of one process are unknown to another, so that this is for a gateway of one node.
+ * A channel of the demo plugin whose vendor runs in this process. The vendor listens on loopback,
+ * accepts the channel's key only, and runs until the channel is deleted or gets another address. Its
+ * jobs are in the memory of this process, so that it suits a gateway of one node only.
  */
 export function createDemoChannel(deps: {
   store: Store;
@@ -39,45 +38,43 @@ export function createDemoChannel(deps: {
   const { store, channels, plugins, secretBox, clock, logger } = deps;
   let vendor: (Awaited<ReturnType<DemoVendor['start']>> & Pick<DemoVendor, 'changeKey'>) | undefined;
   let unsubscribe = () => {};
-  /** One operation at a time, so that two calls at once create one channel. */
+  /** Serializes operations, so that two concurrent calls create one channel. */
   const exclusively = createMutex();
 
   const markOf = (address: string) => ({ [MARK]: secretBox.seal(address) });
 
-  /** The channel whose address is still the one that the vendor gave it. */
-  const isOurs = ({ settings, baseUrl }: ChannelRecord): boolean => {
+  /** Whether the channel still has the vendor's address. */
+  const isOwnChannel = ({ settings, baseUrl }: ChannelRecord): boolean => {
     const mark = settings[MARK];
     return typeof mark === 'string' && secretBox.open(mark) === baseUrl;
   };
-  const find = async () => (await store.channels.all()).find(isOurs);
+  const find = async () => (await store.channels.all()).find(isOwnChannel);
 
-  async function end(): Promise<void> {
+  async function stopVendor(): Promise<void> {
     await vendor?.stop();
     vendor = undefined;
   }
 
-  /**
-   * At this address, or, where something else has its port by now, at another. Gives the address.
-   */
+  /** Listens at this address, or at another one if its port is taken. Returns the address. */
   async function serve(key: string, address: string): Promise<string> {
     if (vendor?.url === address) {
       vendor.changeKey(key);
       return address;
     }
-    await end();
-    const made = createDemoVendor({ clock, key });
+    await stopVendor();
+    const created = createDemoVendor({ clock, key });
     const port = portOf(address);
-    const started = await made.start(port).catch((error) => {
+    const started = await created.start(port).catch((error) => {
       if (port === 0) throw error;
-      return made.start(0);
+      return created.start(0);
     });
-    vendor = { ...started, changeKey: made.changeKey };
+    vendor = { ...started, changeKey: created.changeKey };
     return started.url;
   }
 
-  async function follow(): Promise<void> {
+  async function syncVendor(): Promise<void> {
     const channel = await find();
-    if (!channel || !channels.isReadable(channel)) return end();
+    if (!channel || !channels.isReadable(channel)) return stopVendor();
     const before = vendor;
     const address = await serve(channels.credential(channel), channel.baseUrl);
     if (vendor === before) return;
@@ -89,20 +86,20 @@ export function createDemoChannel(deps: {
   }
 
   return {
-    make: () =>
+    findOrCreate: () =>
       exclusively(async () => {
         if (store.dialect !== 'sqlite')
           throw channelErrors.demo_unavailable({
             message:
-              'The built-in demo vendor keeps its jobs in one process, and a gateway on PostgreSQL may have several. Start taskgate demo-vendor and make a channel for it.',
+              'The built-in demo vendor keeps its jobs in one process, and a gateway on PostgreSQL may have several. Start taskgate demo-vendor and create a channel for it.',
           });
-        // The vendor of a channel that was deleted a moment ago ends with it.
-        await follow();
+        // Stops the vendor of a channel that has just been deleted.
+        await syncVendor();
         const known = await find();
         if (known) return { channel: known, created: false };
         const plugin = plugins.current().plugins.get(PLUGIN);
         if (!plugin)
-          throw channelErrors.demo_unavailable({ message: 'The demo plugin does not serve: enable it first.' });
+          throw channelErrors.demo_unavailable({ message: 'The demo plugin is not enabled: enable it first.' });
         const key = randomToken(32);
         const baseUrl = await serve(key, '');
         const { channel } = await channels.create({
@@ -120,13 +117,15 @@ export function createDemoChannel(deps: {
       if (store.dialect !== 'sqlite') return;
       unsubscribe = store.subscribe((topic) => {
         if (topic !== 'channels') return;
-        void exclusively(follow).catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
+        void exclusively(syncVendor).catch((error) =>
+          logger.warn({ err: error }, 'the demo vendor could not be started'),
+        );
       });
-      await exclusively(follow);
+      await exclusively(syncVendor);
     },
     async stop() {
       unsubscribe();
-      await exclusively(end);
+      await exclusively(stopVendor);
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Config } from '../config/config-variables.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
 
-/** Nodes that were last heard of within so long are listed. */
+/** Nodes are listed this long after their last heartbeat. */
 const LISTED_SECONDS = 86_400;
 
 /** What the system page shows, as this node sees it. */
@@ -34,7 +34,7 @@ export async function describeSystem(deps: {
   const { processes, calls, kills, queued, suspended, residentBytes } = deps.sandbox.stats();
   const { currentGeneration, generationPublishedAt, pluginErrors } = deps.plugins.runtimeStatus();
   const isAlive = ({ heartbeatAt }: NodeRecord) => heartbeatAt >= now - NODE_ALIVE_SECONDS;
-  // A SQLite database has one process: another row is that of one that was killed.
+  // A SQLite database has one process: another row belongs to one that was killed.
   const shown = nodes.filter((node) => isAlive(node) || store.dialect === 'postgres');
   return {
     nodes: shown.map((node) => ({

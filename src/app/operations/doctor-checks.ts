@@ -17,19 +17,19 @@ export type Finding = {
     | 'tasks'
     | 'clock'
     | 'nodes';
-  /** A warning deserves a look and changes no exit code; an error does. */
+  /** An error changes the exit code; a warning does not. */
   level: 'ok' | 'warning' | 'error';
   message: string;
   details?: unknown;
 };
 
-/** Heartbeats ahead of our clock by more than this are no network delay. */
+/** A heartbeat further ahead of our clock than this is no network delay. */
 const SKEW_SECONDS = 5;
 
-export type ExamineDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
+export type DoctorDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
 
-/** What `doctor` checks in the database, without writing to it: safe beside a running gateway. */
-export async function runDoctorChecks({ store, secretBox, clock, node }: ExamineDeps): Promise<Finding[]> {
+/** Checks the database without writing to it: safe beside a running gateway. */
+export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorDeps): Promise<Finding[]> {
   await store.ping();
   const findings: Finding[] = [
     {
@@ -38,21 +38,21 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: Examine
       message: `${store.dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} answers and is up to date`,
     },
   ];
-  findings.push(await examineLedger(store));
-  findings.push(await examineAudit(store));
-  findings.push(await examineSecrets(store, secretBox));
-  findings.push(await examineOptions(store, secretBox));
-  findings.push(await examineAddress(store, secretBox, node));
-  findings.push(await examineProviders(store, secretBox));
-  findings.push(await examineTwoFactor(store, secretBox));
-  findings.push(await examineWebhooks(store, secretBox));
-  findings.push(await examineTasks(store));
-  findings.push(await examineClock(store, clock));
-  findings.push(await examineNodes(store, clock));
+  findings.push(await checkLedger(store));
+  findings.push(await checkAudit(store));
+  findings.push(await checkSecrets(store, secretBox));
+  findings.push(await checkOptions(store, secretBox));
+  findings.push(await checkAddress(store, secretBox, node));
+  findings.push(await checkProviders(store, secretBox));
+  findings.push(await checkTwoFactor(store, secretBox));
+  findings.push(await checkWebhooks(store, secretBox));
+  findings.push(await checkTasks(store));
+  findings.push(await checkClock(store, clock));
+  findings.push(await checkNodes(store, clock));
   return findings;
 }
 
-async function examineLedger(store: Store): Promise<Finding> {
+async function checkLedger(store: Store): Promise<Finding> {
   const { users, tasks } = await store.ledger.imbalances(LISTED);
   if (users.length + tasks.length === 0) {
     return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
@@ -70,7 +70,7 @@ async function examineLedger(store: Store): Promise<Finding> {
   };
 }
 
-async function examineAudit(store: Store): Promise<Finding> {
+async function checkAudit(store: Store): Promise<Finding> {
   const { faults, chained, unchained } = await store.logs.verifyAudit();
   if (faults.length > 0) {
     const named = faults.map(({ chain, id, fault }) =>
@@ -87,14 +87,14 @@ async function examineAudit(store: Store): Promise<Finding> {
     return {
       check: 'audit',
       level: 'warning',
-      message: `${unchained} rows of the audit log are in no chain: a node of an older version wrote them, or somebody did from outside`,
+      message: `${unchained} rows of the audit log are in no chain: a node of an older version wrote them, or another program did`,
       details: { unchained },
     };
   }
   return { check: 'audit', level: 'ok', message: `the audit log is as it was written (${chained} rows in its chains)` };
 }
 
-async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
+async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
   const channels = await store.channels.all();
   const lost = channels.filter((channel) => secretBox.open(channel.keySealed) === undefined);
   if (lost.length === 0) {
@@ -109,7 +109,7 @@ async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Findi
   };
 }
 
-async function examineOptions(store: Store, secretBox: SecretBox): Promise<Finding> {
+async function checkOptions(store: Store, secretBox: SecretBox): Promise<Finding> {
   const options = [...readOptions(await store.options.all(), secretBox).unreadable];
   if (options.length === 0) return { check: 'secrets', level: 'ok', message: "every option's secret can be read" };
   return {
@@ -120,7 +120,7 @@ async function examineOptions(store: Store, secretBox: SecretBox): Promise<Findi
   };
 }
 
-async function examineAddress(store: Store, secretBox: SecretBox, node: NodeAddress): Promise<Finding> {
+async function checkAddress(store: Store, secretBox: SecretBox, node: NodeAddress): Promise<Finding> {
   const options = readOptions(await store.options.all(), secretBox);
   const missing = describeMissingAddress(options, node);
   return missing === undefined
@@ -128,7 +128,7 @@ async function examineAddress(store: Store, secretBox: SecretBox, node: NodeAddr
     : { check: 'address', level: 'warning', message: missing };
 }
 
-async function examineProviders(store: Store, secretBox: SecretBox): Promise<Finding> {
+async function checkProviders(store: Store, secretBox: SecretBox): Promise<Finding> {
   const lost = (await store.providers.all()).filter(
     ({ clientSecretSealed: sealed }) => sealed !== '' && secretBox.open(sealed) === undefined,
   );
@@ -137,24 +137,24 @@ async function examineProviders(store: Store, secretBox: SecretBox): Promise<Fin
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET decrypts the client secrets of the added providers ${slugs.join(', ')}, through which nobody signs in: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the client secrets of the added providers ${slugs.join(', ')}, so that nobody can sign in there: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { providers: slugs },
   };
 }
 
-/** Read at a time. */
-const FACTORS = 500;
-const WEBHOOK_SECRETS = 500;
+/** Rows per read. */
+const FACTOR_PAGE = 500;
+const WEBHOOK_PAGE = 500;
 
-async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Finding> {
+async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Finding> {
   const lost: number[] = [];
   for (let last = 0; ; ) {
-    const page = await store.twoFactor.enabledAfter(last, FACTORS);
+    const page = await store.twoFactor.enabledAfter(last, FACTOR_PAGE);
     lost.push(
       ...page.filter(({ secretSealed }) => secretBox.open(secretSealed) === undefined).map((row) => row.userId),
     );
     last = page.at(-1)?.userId ?? last;
-    if (page.length < FACTORS) break;
+    if (page.length < FACTOR_PAGE) break;
   }
   if (lost.length === 0)
     return { check: 'secrets', level: 'ok', message: "every user's authenticator secret can be read" };
@@ -164,18 +164,18 @@ async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Fin
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator takes their second factor off`,
+    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
     details: { users: lost },
   };
 }
 
-async function examineWebhooks(store: Store, secretBox: SecretBox): Promise<Finding> {
+async function checkWebhooks(store: Store, secretBox: SecretBox): Promise<Finding> {
   const lost: { id: number; name: string }[] = [];
   for (let last = 0; ; ) {
-    const page = await store.apiKeys.withWebhookSecret(last, WEBHOOK_SECRETS);
+    const page = await store.apiKeys.withWebhookSecret(last, WEBHOOK_PAGE);
     lost.push(...page.filter(({ sealed }) => secretBox.open(sealed) === undefined));
     last = page.at(-1)?.id ?? last;
-    if (page.length < WEBHOOK_SECRETS) break;
+    if (page.length < WEBHOOK_PAGE) break;
   }
   if (lost.length === 0)
     return { check: 'secrets', level: 'ok', message: "every API key's webhook secret can be read" };
@@ -184,12 +184,12 @@ async function examineWebhooks(store: Store, secretBox: SecretBox): Promise<Find
   return {
     check: 'secrets',
     level: 'warning',
-    message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose notices cannot be signed: their owners make new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose webhooks cannot be signed: their owners create new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { api_keys: lost.map(({ id }) => id) },
   };
 }
 
-async function examineTasks(store: Store): Promise<Finding> {
+async function checkTasks(store: Store): Promise<Finding> {
   const depth = await store.tasks.queueDepth();
   const late = depth.latestLatenessMs > LATE_MS;
   const lateness = late
@@ -203,7 +203,7 @@ async function examineTasks(store: Store): Promise<Finding> {
   };
 }
 
-async function examineClock(store: Store, clock: Clock): Promise<Finding> {
+async function checkClock(store: Store, clock: Clock): Promise<Finding> {
   const now = clock.unix();
   const nodes = await store.nodes.alive(now - NODE_ALIVE_SECONDS);
   const ahead = Math.max(0, ...nodes.map((node) => node.heartbeatAt - now));
@@ -213,7 +213,7 @@ async function examineClock(store: Store, clock: Clock): Promise<Finding> {
   return { check: 'clock', level: 'warning', message: `a node's clock is ${ahead} s ahead of this one; ${running}` };
 }
 
-async function examineNodes(store: Store, clock: Clock): Promise<Finding> {
+async function checkNodes(store: Store, clock: Clock): Promise<Finding> {
   const nodes = await store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS);
   if (onlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
   return {

@@ -1,17 +1,14 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { Clock } from '../../kernel/index.ts';
 
-/**
- * How often the loop is asked. Shorter finds more of the short blocks; at this rate it costs 2 ms
- * of processor time a second.
- */
+/** How often the lag is measured. At this rate it costs 2 ms of processor time a second. */
 const EVERY_MS = 50;
-/** Seconds. The aim is that nothing holds the loop for more than 0.05. */
+/** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * Observes how late a timer fires: so long would a request have waited that came in then. Gives the
- * function that ends it.
+ * Observes how late a timer fires: a request that arrived then would have waited as long. Returns
+ * the function that stops it.
  */
 export function measureLag(registry: Registry, clock: Clock): () => void {
   const lag = new Histogram({

@@ -5,19 +5,18 @@ import { migrateStore, openStore } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { Config } from '../config/config-variables.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../config/load-secrets.ts';
-import { refuseStrangers } from './announce-node.ts';
+import { requireSharedSecrets } from './announce-node.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
 /**
- * The migrations that a start would run, and what would stop it, a sentence each. Makes and changes
- * nothing. Whether the port is free is not looked at: before an upgrade the former program still
- * has it.
+ * The migrations that a start would run, and what would stop it, one sentence each. Changes nothing.
+ * Does not check the port: before an upgrade the former program still uses it.
  */
 export async function findStartProblems(config: Config): Promise<{ migrations: string[]; problems: string[] }> {
   const problems: string[] = [];
-  const attempt = async <T>(look: () => T | Promise<T>): Promise<T | undefined> => {
+  const attempt = async <T>(check: () => T | Promise<T>): Promise<T | undefined> => {
     try {
-      return await look();
+      return await check();
     } catch (error) {
       if (!(error instanceof AppError || error instanceof CommandError)) throw error;
       problems.push(error.message);
@@ -27,10 +26,10 @@ export async function findStartProblems(config: Config): Promise<{ migrations: s
 
   const isLocal = config.databaseUrl === '';
   if (isLocal) await attempt(() => requireUsableDataDir(config.dataDir));
-  // Secrets that are not there yet are made by the start.
+  // The start creates secrets that do not exist yet.
   const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
-  const isKept = existsSync(resolve(config.dataDir, SECRETS_FILE));
-  const secrets = complete || isKept ? await attempt(() => loadSecrets(config, resolve(config.dataDir))) : undefined;
+  const isStored = existsSync(resolve(config.dataDir, SECRETS_FILE));
+  const secrets = complete || isStored ? await attempt(() => loadSecrets(config, resolve(config.dataDir))) : undefined;
 
   const options = {
     databaseUrl: config.databaseUrl,
@@ -44,7 +43,7 @@ export async function findStartProblems(config: Config): Promise<{ migrations: s
     await attempt(async () => {
       const store = await openStore({ ...options, migrate: false });
       try {
-        await refuseStrangers(store, fingerprintSecrets(secrets), systemClock.unix());
+        await requireSharedSecrets(store, fingerprintSecrets(secrets), systemClock.unix());
       } finally {
         await store.close();
       }

@@ -9,13 +9,13 @@ import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.t
 import type { LedgerCheck } from './check-ledger.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
-/** A poll this late means that no node polls, or that they cannot keep up. */
+/** If a poll is this late, no node polls, or they cannot keep up. */
 export const LATE_MS = 60_000;
-/** A node that was last heard of within so long and gave no notice is told of. */
+/** A node that ended without removing its row is reported this long after its last heartbeat. */
 const GONE_SECONDS = 86_400;
-/** A running task older than this is told of, where no other age ends it earlier. */
+/** Running tasks older than this are reported, unless TASK_TIMEOUT_MINUTES is shorter. */
 const OVERDUE_SECONDS = 43_200;
-/** Notices that wait longer than this. */
+/** Webhooks that wait longer than this are reported. */
 const OUTBOX_SECONDS = 3600;
 
 export type AttentionDeps = {
@@ -27,12 +27,9 @@ export type AttentionDeps = {
   tasks: Tasks;
   offeredModels: () => OfferedModel[];
   ledger: () => LedgerCheck | undefined;
-  /**
-   * Links lead nowhere useful while no option names the gateway's address: a sentence that says
-   * what to set.
-   */
+  /** A sentence that says what to set while no option names the gateway's address. */
   missingAddress: () => string | undefined;
-  /** Unsafe settings in force, each as a sentence. */
+  /** Unsafe settings, each as a sentence. */
   risks: () => string[];
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
@@ -42,19 +39,19 @@ export type AttentionDeps = {
   unlistedProxy: string | undefined;
 };
 
-/** What an administrator should look at, the worst first. */
+/** What an administrator should look at, errors first. */
 export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
   const parts = await Promise.all([
-    pluginTrouble(deps),
-    channelTrouble(deps),
-    taskTrouble(deps),
-    unpricedModels(deps),
-    addressTrouble(deps),
-    settingTrouble(deps),
-    proxyTrouble(deps),
-    diskTrouble(deps),
-    ledgerTrouble(deps),
-    nodeTrouble(deps),
+    pluginItems(deps),
+    channelItems(deps),
+    taskItems(deps),
+    priceItems(deps),
+    addressItems(deps),
+    settingItems(deps),
+    proxyItems(deps),
+    diskItems(deps),
+    ledgerItems(deps),
+    nodeItems(deps),
   ]);
   const items = parts.flat();
   return [
@@ -63,7 +60,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
   ];
 }
 
-function pluginTrouble({ plugins }: AttentionDeps): AttentionItem[] {
+function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
   const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
   const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
   return [
@@ -71,18 +68,18 @@ function pluginTrouble({ plugins }: AttentionDeps): AttentionItem[] {
       code: 'plugin_suspended' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
-      message: `The plugin "${key}" had to be stopped too often on this node and takes no new tasks for a few minutes.`,
+      message: `The plugin "${key}" was killed too often on this node and accepts no new tasks for a few minutes.`,
     })),
     ...broken.map(([key, message]) => ({
       code: 'plugin_failed' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
-      message: `The plugin "${key}" does not serve as it is installed: ${message}`,
+      message: `The plugin "${key}" cannot serve the installed version: ${message}`,
     })),
   ];
 }
 
-async function channelTrouble({ channels, tasks }: AttentionDeps): Promise<AttentionItem[]> {
+async function channelItems({ channels, tasks }: AttentionDeps): Promise<AttentionItem[]> {
   const health = await tasks.channelHealth();
   return channels
     .known()
@@ -102,12 +99,12 @@ async function channelTrouble({ channels, tasks }: AttentionDeps): Promise<Atten
             ]
           : [];
       if (channels.isReadable(channel)) return failing;
-      const message = `No CRYPTO_SECRET opens the key of the channel "${channel.name}". Enter it again.`;
+      const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
       return [...failing, { code: 'channel_key_unreadable', severity: 'error', target, message }];
     });
 }
 
-async function taskTrouble({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {
+async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {
   const age = taskTimeoutMinutes > 0 ? Math.min(OVERDUE_SECONDS, taskTimeoutMinutes * 60) : OVERDUE_SECONDS;
   const [queue, outbox, overdue] = await Promise.all([
     tasks.queueDepth(),
@@ -117,7 +114,7 @@ async function taskTrouble({ store, clock, tasks, taskTimeoutMinutes }: Attentio
   const items: AttentionItem[] = [];
   const seconds = Math.round(queue.latestLatenessMs / 1000);
   if (queue.latestLatenessMs > LATE_MS) {
-    const message = `The latest poll is ${seconds} s behind its time: no node polls (UPDATE_TASK), or they cannot keep up.`;
+    const message = `The latest poll is ${seconds} s late: no node polls (UPDATE_TASK), or they cannot keep up.`;
     items.push({ code: 'polls_late', severity: 'error', target: { kind: 'system', id: null }, message });
   }
   if (overdue > 0) {
@@ -131,7 +128,7 @@ async function taskTrouble({ store, clock, tasks, taskTimeoutMinutes }: Attentio
   return items;
 }
 
-function unpricedModels({ billing, offeredModels }: AttentionDeps): AttentionItem[] {
+function priceItems({ billing, offeredModels }: AttentionDeps): AttentionItem[] {
   return findUnpriced(billing.prices, offeredModels()).flatMap(({ pluginKey, models }) => {
     const offered = models.filter((model) => model.offered).map(({ model }) => model);
     if (offered.length === 0) return [];
@@ -145,14 +142,14 @@ function unpricedModels({ billing, offeredModels }: AttentionDeps): AttentionIte
   });
 }
 
-function addressTrouble({ missingAddress }: AttentionDeps): AttentionItem[] {
+function addressItems({ missingAddress }: AttentionDeps): AttentionItem[] {
   const message = missingAddress();
   if (message === undefined) return [];
   const target = { kind: 'setting' as const, id: 'ServerAddress' };
   return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
 }
 
-const settingTrouble = ({ risks }: AttentionDeps): AttentionItem[] =>
+const settingItems = ({ risks }: AttentionDeps): AttentionItem[] =>
   risks().map((message) => ({
     code: 'setting_unsafe',
     severity: 'warning',
@@ -160,27 +157,29 @@ const settingTrouble = ({ risks }: AttentionDeps): AttentionItem[] =>
     message,
   }));
 
-function proxyTrouble({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
+function proxyItems({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
   if (peer === undefined) return [];
-  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: to rate limits and to allow-lists of API keys all its clients are one address. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
+  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: rate limits and allow-lists of API keys see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
   return [
     { code: 'proxy_not_listed', severity: 'warning', target: { kind: 'setting', id: 'TRUSTED_PROXIES' }, message },
   ];
 }
 
-function diskTrouble({ disks }: AttentionDeps): AttentionItem[] {
+function diskItems({ disks }: AttentionDeps): AttentionItem[] {
   const target = { kind: 'system' as const, id: null };
   const faults = disks.faults();
   if (faults.length > 0) {
     return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
   }
   return disks.low().map(({ path, freeBytes = 0 }) => ({
-    ...{ code: 'disk_low', severity: 'warning', target },
+    code: 'disk_low',
+    severity: 'warning',
+    target,
     message: `Only ${Math.floor(freeBytes / 1024 / 1024)} MB are free in ${path}.`,
   }));
 }
 
-function ledgerTrouble({ ledger }: AttentionDeps): AttentionItem[] {
+function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {
   const check = ledger();
   const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
   if (count === 0) return [];
@@ -188,8 +187,8 @@ function ledgerTrouble({ ledger }: AttentionDeps): AttentionItem[] {
   return [{ code: 'ledger_mismatch', severity: 'error', target: { kind: 'system', id: null }, message }];
 }
 
-async function nodeTrouble({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
-  // A SQLite database has one process, and another row is that of one that was killed.
+async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
+  // A SQLite database has one process: another row belongs to one that was killed.
   if (store.dialect === 'sqlite') return [];
   const now = clock.unix();
   const known = await store.nodes.alive(now - GONE_SECONDS);
@@ -200,7 +199,7 @@ async function nodeTrouble({ store, clock }: AttentionDeps): Promise<AttentionIt
       code: 'node_gone',
       severity: 'warning',
       target: { kind: 'node', id: node.id },
-      message: `The node ${node.id} has given no sign of life for ${now - node.heartbeatAt} s and did not say that it stops.`,
+      message: `The node ${node.id} has sent no heartbeat for ${now - node.heartbeatAt} s and did not stop cleanly.`,
     }));
   const versions = [...new Set(alive.map(({ version }) => version))];
   const system = { kind: 'system' as const, id: null };

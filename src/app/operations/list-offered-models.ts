@@ -3,10 +3,7 @@ import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 
-/**
- * Every model that a plugin has or a channel lists, with who serves it: what prices are compared
- * with.
- */
+/** Every model of a plugin or a channel, with the plugin that serves it; prices refer to these. */
 export function listOfferedModels(
   plugins: { current(): Generation },
   channels: Pick<Channels, 'known'>,
@@ -24,11 +21,11 @@ export function listOfferedModels(
       model,
       upstreamModel: model,
       facts: Object.keys(manifest.usageSchema),
-      // A channel's listing of it is an entry of its own below.
+      // A channel that lists it adds its own entry below.
       offered: false,
     })),
   );
-  // The models of a channel whose plugin is gone are nobody's.
+  // A channel whose plugin is gone serves no models.
   const served = known.filter(({ channel, plugin }) => plugin || channel.type === RELAY_TYPE);
   const listed = served.flatMap(({ channel, plugin }) =>
     channel.models.map((model) => ({

@@ -2,7 +2,7 @@ import type { DeclaredFact } from '../../billing/index.ts';
 import type { PluginFacts } from '../../channels/index.ts';
 import { type Generation, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
-/** What channels and prices may know of the serving plugins, without importing their room. */
+/** What channels and prices may know of the plugins, without importing their room. */
 export function createPluginFacts(plugins: {
   current(): Generation;
 }): PluginFacts & { declaredFacts(pluginKey: string): Record<string, DeclaredFact> | undefined } {

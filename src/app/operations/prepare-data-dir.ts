@@ -21,8 +21,9 @@ const PROBE_BYTES = 64 * 1024;
 const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
 /**
- * Makes the data directory (mode 0700) if it is absent and proves that it can be written, by
- * writing. Throws `CommandError` that names the folder, the reason and the way out.
+ * Creates the data directory (mode 0700) if it is absent, and writes to it to prove that it can.
+ *
+ * @throws `CommandError` that names the folder, the reason and what to do
  */
 export function prepareDataDir(path: string): { path: string; created: boolean; warnings: string[] } {
   const folder = resolve(path);
@@ -35,15 +36,15 @@ export function prepareDataDir(path: string): { path: string; created: boolean; 
   }
 }
 
-/** The same rules, as far as they can be told without writing. */
+/** The same rules, as far as they can be checked without writing. */
 export function requireUsableDataDir(path: string): void {
   const folder = resolve(path);
   try {
     const existing = nearestExisting(folder);
-    if (!statSync(existing).isDirectory()) throw codeOf(existing === folder ? 'EEXIST' : 'ENOTDIR');
+    if (!statSync(existing).isDirectory()) throw errorWithCode(existing === folder ? 'EEXIST' : 'ENOTDIR');
     accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
     const { bavail, bsize } = statfsSync(existing);
-    if (bavail * bsize < PROBE_BYTES) throw codeOf('ENOSPC');
+    if (bavail * bsize < PROBE_BYTES) throw errorWithCode('ENOSPC');
   } catch (error) {
     throw unusable(folder, error);
   }
@@ -55,7 +56,7 @@ function nearestExisting(path: string): string {
   return folder;
 }
 
-const codeOf = (code: string): Error => Object.assign(new Error(code), { code });
+const errorWithCode = (code: string): Error => Object.assign(new Error(code), { code });
 
 function unusable(folder: string, error: unknown): CommandError {
   const code = (error as NodeJS.ErrnoException).code ?? '';
@@ -73,7 +74,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full. Free some space and start again; nothing was changed',
   EDQUOT: 'the disk quota is used up. Free some space and start again; nothing was changed',
   ENOTDIR: 'a part of the path is a file. Choose another folder with --data-dir',
-  EEXIST: 'there is a file of that name. Choose another folder with --data-dir',
+  EEXIST: 'there is a file with that name. Choose another folder with --data-dir',
 };
 
 /** Writes 64 KiB to the disk and removes them: a full disk accepts an empty file. */
@@ -92,15 +93,15 @@ function probe(folder: string): void {
   }
 }
 
-/** What deserves a word about an existing folder: its permissions, the space that is left. */
+/** Warnings about an existing folder: its permissions and its free space. */
 export function describeFolder(folder: string): string[] {
   const warnings: string[] = [];
   const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
   if (others !== 0) {
-    // It holds secrets and the database, and who may pass through it reads whatever file in it is
-    // open to them.
-    const may = (others & 0o022) !== 0 ? 'written' : 'read';
-    warnings.push(`the data directory ${folder} can be ${may} by other users: chmod 700 ${folder}`);
+    // The folder holds the secrets and the database. Its own mode protects files in it whose mode is
+    // too open.
+    const access = (others & 0o022) !== 0 ? 'written' : 'read';
+    warnings.push(`the data directory ${folder} can be ${access} by other users: chmod 700 ${folder}`);
   }
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;

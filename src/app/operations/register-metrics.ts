@@ -4,10 +4,10 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
-/** Seconds; fine where the aim lies (99 of 100 polls within a second of their due time). */
+/** Seconds; fine-grained around the aim: 99 of 100 polls within a second of their due time. */
 const LATENESS_BUCKETS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 60];
 
-/** Counts how late polls are sent; gives the function that takes each lateness in ms. */
+/** Measures how late polls are sent; returns the function that records each lateness in ms. */
 export function measurePolls(registry: Registry): (latenessMs: number) => void {
   const lateness = new Histogram({
     name: 'taskgate_poll_delay_seconds',
@@ -18,9 +18,7 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
   return (latenessMs) => lateness.observe(latenessMs / 1000);
 }
 
-/**
- * Adds the sizes of the caches in memory to `/metrics`; gives the function that takes each cache.
- */
+/** Adds the sizes of caches in memory to `/metrics`; returns the function that registers a cache. */
 export function measureCaches(registry: Registry): WatchCache {
   const caches = new Map<string, () => number>();
   new Gauge({
@@ -35,7 +33,7 @@ export function measureCaches(registry: Registry): WatchCache {
   return (cache, size) => void caches.set(cache, size);
 }
 
-/** Counts sign-ins by method and outcome; gives the function that takes each. */
+/** Counts sign-ins by method and outcome; returns the function that records each. */
 export function countSignIns(registry: Registry): (sample: { method: string; outcome: string }) => void {
   const signIns = new Counter({
     name: 'taskgate_sign_ins_total',
@@ -66,7 +64,7 @@ export function registerMetrics(
   });
   new Gauge({
     name: 'taskgate_tasks_unfinished',
-    help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be asked.',
+    help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be polled.',
     labelNames: ['state'],
     registers: [registry],
     async collect() {
@@ -85,7 +83,7 @@ export function registerMetrics(
   });
   new Gauge({
     name: 'taskgate_polls',
-    help: 'Polls of this node: made since its start, under way, claimed and waiting.',
+    help: 'Polls of this node: made since its start, running, claimed and waiting.',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -113,7 +111,7 @@ export function registerMetrics(
   });
   new Gauge({
     name: 'taskgate_webhook_attempts',
-    help: 'Deliveries of webhooks that this node has tried since its start, by what became of them, and those under way.',
+    help: 'Deliveries of webhooks that this node has tried since its start, by outcome, and those running.',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -133,7 +131,7 @@ export function registerMetrics(
   });
   new Gauge({
     name: 'taskgate_sandbox_kills',
-    help: 'Sandbox processes of this node that had to be stopped since its start, by plugin and by whose call it was: user, or system for polls.',
+    help: 'Sandbox processes of this node that had to be stopped since its start, by plugin and by the owner of the call: user, or system for polls.',
     labelNames: ['plugin', 'owner'],
     registers: [registry],
     collect() {

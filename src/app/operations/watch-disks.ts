@@ -3,81 +3,81 @@ import { join } from 'node:path';
 import { NotReady } from '../../http/index.ts';
 import type { Clock, Logger } from '../../kernel/index.ts';
 
-const LOOK_EVERY_MS = 5_000;
-/** As much as a file system may still have when SQLite cannot write a page any more. */
+const CHECK_EVERY_MS = 5_000;
+/** A file system may still have this much free when SQLite can no longer write a page. */
 const PROBE_BYTES = 64 * 1024;
-/** Always the same name, so that a process that is killed leaves one file at most. */
+/** One fixed name, so that killed processes leave one file at most. */
 const PROBE_FILE = '.disk-probe';
-/** Below this much free space an administrator is told. */
+/** The panel warns administrators below this much free space. */
 const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
-const WORDS = { data: 'the data directory', uploads: 'the folder of uploads' } as const;
+const FOLDER_NAMES = { data: 'the data directory', uploads: 'the folder of uploads' } as const;
 
-export type DiskPlace = { name: keyof typeof WORDS; path: string };
-/** What one look at a folder found; `fault` completes "The disk of … is". */
+export type WatchedFolder = { name: keyof typeof FOLDER_NAMES; path: string };
+/** The result of one probe; `fault` completes the sentence "The disk of the folder …". */
 export type DiskReading = { freeBytes?: number; fault?: string };
-export type DiskState = DiskPlace & DiskReading;
+export type DiskState = WatchedFolder & DiskReading;
 
 export type DiskWatch = ReturnType<typeof createDiskWatch>;
 
 /**
- * Looks every five seconds whether the folders that the gateway writes to can be written, and how
- * much is free. A folder counts from the first time that it could be written: a node on PostgreSQL
- * may have none. `databaseFault`: why the database's own latest write failed, in a sentence.
+ * Checks every five seconds whether the gateway's folders can be written, and how much space is
+ * free. A folder counts from its first successful probe: a node on PostgreSQL may have none.
+ * `databaseFault` says in a sentence why the database's latest write failed.
  */
 export function createDiskWatch(deps: {
-  places: readonly DiskPlace[];
+  folders: readonly WatchedFolder[];
   clock: Clock;
   logger: Logger;
   databaseFault: () => string | undefined;
   probe?: (path: string) => Promise<DiskReading>;
 }) {
-  const { places, clock, logger, databaseFault, probe = probeFolder } = deps;
+  const { folders, clock, logger, databaseFault, probe = probeFolder } = deps;
   const states = new Map<string, DiskState>();
   const stopping = new AbortController();
   let watching: Promise<void> = Promise.resolve();
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     await Promise.all(
-      places.map(async (place) => {
-        const reading = await probe(place.path);
-        const before = states.get(place.name);
+      folders.map(async (folder) => {
+        const reading = await probe(folder.path);
+        const before = states.get(folder.name);
         if (!before && reading.fault !== undefined) return;
-        states.set(place.name, { ...place, ...reading });
+        states.set(folder.name, { ...folder, ...reading });
         if (before?.fault === reading.fault) return;
         if (reading.fault === undefined) {
-          if (before) logger.info({ folder: place.path }, 'the disk can be written again');
-        } else logger.error({ folder: place.path }, describe({ ...place, ...reading }));
+          if (before) logger.info({ folder: folder.path }, 'the disk can be written again');
+        } else logger.error({ folder: folder.path }, describe({ ...folder, ...reading }));
       }),
     );
   }
 
-  /** A sentence for each thing that cannot be written. */
+  /** One sentence for each folder or database that cannot be written. */
   const faults = (): string[] => {
     const found = [...states.values()].filter(({ fault }) => fault !== undefined).map(describe);
-    const ofDatabase = databaseFault();
-    return found.length === 0 && ofDatabase !== undefined ? [ofDatabase] : found;
+    const writeFault = databaseFault();
+    return found.length === 0 && writeFault !== undefined ? [writeFault] : found;
   };
 
   return {
     faults,
     states: (): DiskState[] => [...states.values()],
-    /** Those with little space left. */
+    /** Folders with little free space. */
     low: (): DiskState[] => [...states.values()].filter(({ freeBytes = Infinity }) => freeBytes < LOW_SPACE_BYTES),
-    /** False while nothing can be stored in a database that lies in the data directory. */
+    /** False while the database, or the data directory it lies in, cannot be written. */
     canStore: (): boolean => states.get('data')?.fault === undefined && databaseFault() === undefined,
-    /** Rejects with `NotReady` while something cannot be written. */
+    /** Rejects with `NotReady` while anything cannot be written. */
     async requireWritable(): Promise<void> {
       const [fault] = faults();
       if (fault !== undefined) throw new NotReady(fault);
     },
-    look,
+    check,
     async start(): Promise<void> {
-      await look();
+      await check();
       watching = (async () => {
         while (!stopping.signal.aborted) {
-          await clock.sleep(LOOK_EVERY_MS, stopping.signal);
-          if (!stopping.signal.aborted) await look();
+          await clock.sleep(CHECK_EVERY_MS, stopping.signal);
+          if (!stopping.signal.aborted) await check();
         }
       })();
     },
@@ -88,7 +88,7 @@ export function createDiskWatch(deps: {
   };
 }
 
-const describe = ({ name, fault }: DiskState): string => `The disk of ${WORDS[name]} ${fault}.`;
+const describe = ({ name, fault }: DiskState): string => `The disk of ${FOLDER_NAMES[name]} ${fault}.`;
 
 const FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: 'is full',
@@ -96,7 +96,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   EROFS: 'is read-only',
 };
 
-/** Writes 64 KiB and removes them: a full disk still takes an empty file. */
+/** Writes and removes 64 KiB: a full disk still accepts an empty file. */
 async function probeFolder(path: string): Promise<DiskReading> {
   const freeBytes = await statfs(path).then(
     ({ bavail, bsize }) => bavail * bsize,

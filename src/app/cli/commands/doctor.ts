@@ -25,8 +25,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
   if (warnings.length === 0)
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
-  const usable = config.databaseUrl === '' ? examineFolder(config.dataDir, findings) : true;
-  if (usable) findings.push(...(await examineDatabase(config)));
+  const usable = config.databaseUrl === '' ? checkFolder(config.dataDir, findings) : true;
+  if (usable) findings.push(...(await checkDatabase(config)));
 
   const failed = findings.some((finding) => finding.level === 'error');
   const text = findings.map((finding) => `${MARKS[finding.level]}  ${finding.check}: ${finding.message}`).join('\n');
@@ -35,7 +35,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 }
 
 /** False when there is no database to look at: doctor makes nothing. */
-function examineFolder(path: string, findings: Finding[]): boolean {
+function checkFolder(path: string, findings: Finding[]): boolean {
   const folder = resolve(path);
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
     findings.push({ check: 'data_dir', level: 'error', message: `there is no data directory ${folder}` });
@@ -52,7 +52,7 @@ function examineFolder(path: string, findings: Finding[]): boolean {
   return true;
 }
 
-async function examineDatabase(config: Config): Promise<Finding[]> {
+async function checkDatabase(config: Config): Promise<Finding[]> {
   try {
     const store = await openStore({
       databaseUrl: config.databaseUrl,
@@ -72,7 +72,7 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
       });
       return [
         ...found,
-        ...(await examineNames(config, store, box)),
+        ...(await checkNames(config, store, box)),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
@@ -88,7 +88,7 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
  * Under which names the panel opens; others are refused while only this machine reaches the
  * listener.
  */
-async function examineNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
+async function checkNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
   if (!isLoopback(config.host)) return [];
   const names = [...new Set(panelHostNames(config, readOptions(await store.options.all(), box)))];
   const others = names.filter((name) => name !== 'localhost');
