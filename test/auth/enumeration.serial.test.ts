@@ -7,6 +7,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
 import { addUser, hashOfGateway, openTestStore } from './harness.ts';
 import { summarizeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
@@ -14,7 +15,7 @@ import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness
 /**
  * Pairs that are measured, alternating, so that what the machine does besides falls on both alike.
  */
-const PAIRS = 40;
+const PAIRS = IS_FULL_RUN ? 40 : 12;
 /** A difference that is there is there in every round; one that a busy machine makes is not. */
 const ROUNDS = 4;
 

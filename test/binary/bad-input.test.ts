@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
@@ -33,7 +34,7 @@ const demo = readFileSync(new URL('../../src/plugins/factory/demo.js', import.me
 
 type Refusal = { status: number; code: string; says?: string | RegExp };
 
-for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
+for (const dialect of RULE_DATABASE_NAMES) {
   describe(dialect, () => {
     let gateway: Gateway;
     let vendor: VendorProcess;

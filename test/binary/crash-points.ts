@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { freePort } from '../support/free-port.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
   type Administrator,
   type Gateway,
@@ -23,7 +24,7 @@ import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.t
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
-const RUNS = 20;
+const RUNS = IS_FULL_RUN ? 20 : 3;
 const PRICE = 0.02;
 const BILL = 5 * PRICE * 500_000;
 

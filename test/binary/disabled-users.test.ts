@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -15,10 +16,14 @@ const passwordHash = cheapHash(ROOT.password);
 /** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
 const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
 
-const SURROUNDINGS: [name: string, nodes: number, redis: 'none' | 'shared' | 'one each'][] = [
+const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: 'none' | 'shared' | 'one each'])[] = [
   ['SQLite', 1, 'none'],
-  ['PostgreSQL', 2, 'none'],
-  ['PostgreSQL and a shared Redis', 2, 'shared'],
+  ...(IS_FULL_RUN
+    ? ([
+        ['PostgreSQL', 2, 'none'],
+        ['PostgreSQL and a shared Redis', 2, 'shared'],
+      ] as const)
+    : []),
   ['PostgreSQL and a Redis for each node', 2, 'one each'],
 ];
 

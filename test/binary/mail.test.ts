@@ -5,6 +5,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
+import { RULE_DATABASE_NAMES } from '../support/databases.ts';
+import { RACERS } from '../support/full-run.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -20,7 +22,7 @@ const NEW_PASSWORD = 'another password of somebody';
 const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
 const linkIn = ({ text }: ReceivedMail): URL => new URL(/https?:\S+\/user\/reset\?\S+/.exec(text)?.[0] ?? '');
 
-for (const database of ['SQLite', 'PostgreSQL'] as const) {
+for (const database of RULE_DATABASE_NAMES) {
   describe(`on ${database}`, () => {
     let gateway: Gateway;
     let root: Administrator;
@@ -193,7 +195,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       const secret = link.searchParams.get('token') ?? '';
       const body = { email, token: secret, password: NEW_PASSWORD };
       expect((await post('/api/user/reset', { ...body, password: 'short' })).body.code).toBe('VALIDATION_FAILED');
-      const uses = await Promise.all(Array.from({ length: 50 }, () => post('/api/user/reset', body)));
+      const uses = await Promise.all(Array.from({ length: RACERS }, () => post('/api/user/reset', body)));
       expect(uses.filter(({ status }) => status === 200)).toHaveLength(1);
       for (const use of uses) if (use.status !== 200) expect(use.body.code).toBe('AUTH_FLOW_INVALID');
       expect(await post('/api/user/self', undefined, { token, method: 'GET' })).toMatchObject({

@@ -3,6 +3,7 @@
  * the administrator's way.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
@@ -33,7 +34,7 @@ const requestsTo = (id: number): Request[] => [
   ['DELETE', `/api/user/${id}/sessions`],
 ];
 
-for (const database of ['SQLite', 'PostgreSQL'] as const) {
+for (const database of RULE_DATABASE_NAMES) {
   describe(`on ${database}`, () => {
     let gateway: Gateway;
     let root: Administrator;

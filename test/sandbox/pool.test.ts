@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Sandbox, SandboxLimits } from '../../src/sandbox/index.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
 import { childrenOf, failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox, until } from './start-sandbox.ts';
 
 const open: Sandbox[] = [];
@@ -239,13 +240,14 @@ describe('suspension', () => {
 });
 
 describe('memory stays flat', () => {
-  test('over 10,000 calls', async () => {
+  const count = IS_FULL_RUN ? 10_000 : 3000;
+  test(`over ${count} calls`, async () => {
     const sandbox = start({ processes: 1 });
     const work = plugin(
       "export function work(x) { console.log('n'); return { x, sign: utils.hmacSHA256(x.text, 'k'), n: Math.random() } }",
     );
-    const calls = async (count: number) => {
-      let left = count;
+    const calls = async (total: number) => {
+      let left = total;
       await Promise.all(
         Array.from({ length: 16 }, async () => {
           while (left-- > 0) await resultOf(sandbox, work, 'work', [{ text: 'x'.repeat(2_000) }]);
@@ -254,7 +256,7 @@ describe('memory stays flat', () => {
     };
     await calls(3_000);
     const before = sandbox.stats().residentBytes;
-    await calls(10_000);
+    await calls(count);
     expect(sandbox.stats().residentBytes - before).toBeLessThan(24 * MEBIBYTE);
   }, 180_000);
 

@@ -8,3 +8,6 @@ export type DatabaseKind = (typeof DATABASES)[number];
  * itself (contracts, migrations, races, several nodes, crash points) runs on `DATABASES` always.
  */
 export const RULE_DATABASES: readonly DatabaseKind[] = IS_FULL_RUN ? DATABASES : ['sqlite'];
+
+/** `RULE_DATABASES` as tests of the executable name them. */
+export const RULE_DATABASE_NAMES = RULE_DATABASES.map((kind) => (kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'));

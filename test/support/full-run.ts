@@ -3,6 +3,9 @@ import { test } from 'bun:test';
 /** `npm run test:full`: every test on every database, and more rounds. */
 export const IS_FULL_RUN = process.env.TASKGATE_FULL_TESTS === '1';
 
+/** Requests that race for one thing where a process serves them: the contracts race fifty always. */
+export const RACERS = IS_FULL_RUN ? 50 : 8;
+
 /**
  * A test that `npm test` skips: a page in another size, theme or language, or a rule that the short
  * run shows with another page, database or value.
