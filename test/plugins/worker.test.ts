@@ -70,6 +70,6 @@ test('where no thread opens the task fails, and the next one is tried', async ()
 
 test('what cannot be sent to a thread fails alone', async () => {
   const worker = createPluginWorker();
-  expect(await failureOf(worker.run('checkSource', (() => '') as never))).toContain('could not be judged');
+  expect(await failureOf(worker.run('checkSource', (() => '') as never))).toContain('could not be checked');
   expect(await worker.run('checkSource', 'export const meta = {};')).toBeArray();
 });

@@ -3,8 +3,8 @@ import { err, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import type { RuleId } from './rules.ts';
 
 /**
- * Labels of letters, digits and inner hyphens, at most 63 characters each and 253 together (RFC
- * 1123).
+ * Whether a text is a host name of RFC 1123: labels of ASCII letters and digits, with hyphens
+ * inside; at most 63 characters per label and 253 in all.
  */
 export function isHostname(host: string): boolean {
   if (host.length === 0 || host.length > 253) return false;
@@ -19,24 +19,18 @@ function parseUrl(text: string): URL | undefined {
   }
 }
 
-/**
- * The host as it was written: the URL parser turns non-ASCII and percent-encoded names into
- * something else in silence.
- */
+/** The host as it was written. The URL parser silently converts non-ASCII and encoded names. */
 const writtenHost = (text: string): string => {
   const authority = /^[a-z]+:\/\/([^/?#\\]*)/i.exec(text)?.[1] ?? '';
   return authority.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '');
 };
 
-/**
- * A name that a vendor's own network may use: as `isHostname`, and with underscores, which
- * container networks have.
- */
+/** Like `isHostname`, but allows underscores, which names in container networks have. */
 const isNetworkHost = (host: string): boolean => isHostname(host.replaceAll('_', '0'));
 
 /**
- * A host as requests will name it: lower case, addresses in their shortest form; `undefined` when
- * it is none.
+ * A host in the form that requests use: lower case, addresses in their shortest form. `undefined`
+ * for anything else.
  */
 function canonicalHost(written: string): string | undefined {
   const plausible = written.startsWith('[') ? isIPv6(written.slice(1, -1)) : isNetworkHost(written);
@@ -49,8 +43,8 @@ export function isHttpUrl(text: string): boolean {
 }
 
 /**
- * A website: absolute https URL, ASCII hostname, no credentials. Whitespace and backslashes are the
- * schema's to refuse.
+ * Whether a text is an absolute https URL with an ASCII host name and without credentials. The
+ * schema refuses whitespace and backslashes.
  */
 export function isWebsite(text: string): boolean {
   const url = parseUrl(text);
@@ -64,13 +58,10 @@ export function isWebsite(text: string): boolean {
   );
 }
 
-/** Longest base URL after normalisation: the width of its column in new-api. */
+/** Longest base URL after normalization: the width of its column in new-api. */
 const MAX_BASE_URL = 191;
 
-/**
- * The base URL with its host in lower case and without trailing slashes; the rule that it breaks
- * when it is none.
- */
+/** The base URL with its host in lower case and without trailing slashes, or the broken rule. */
 export function normalizeBaseUrl(text: string): Result<string, { rule: RuleId; message: string }> {
   const url = parseUrl(text);
   if (!url || canonicalHost(writtenHost(text)) === undefined) {
@@ -83,10 +74,7 @@ export function normalizeBaseUrl(text: string): Result<string, { rule: RuleId; m
     : ok(normalized);
 }
 
-/**
- * A `host` or `host:port` entry in lower case, addresses in their shortest form; the reason when it
- * is none.
- */
+/** A `host` or `host:port` in lower case with addresses in their shortest form, or what is wrong. */
 export function normalizeAllowedHost(entry: string): Result<string, string> {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(entry);
   const host = canonicalHost(match?.[1] ?? '');

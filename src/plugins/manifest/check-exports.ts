@@ -18,7 +18,7 @@ const ARTIFACTS = ['listArtifacts', 'buildContentRequest'] as const;
 const own = (shapes: Shapes | undefined, name: string): ExportShape | undefined =>
   shapes && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
 
-/** Says why an export is no plain function; nothing when it is one. */
+/** Checks that an export is a plain function. */
 function checkFunction(shape: ExportShape, path: string): PluginFault[] {
   if (shape.type === 'function') return [];
   const what: Record<string, string> = {
@@ -26,27 +26,33 @@ function checkFunction(shape: ExportShape, path: string): PluginFault[] {
     generator: 'is a generator',
     class: 'is a class',
   };
-  return [makeFault(path, 'export.function', `${what[shape.type] ?? 'is no function'}; it must be a plain function`)];
+  return [makeFault(path, 'export.function', `${what[shape.type] ?? 'is not a function'}; it must be a plain function`)];
 }
 
-function needFunction(shapes: Shapes | undefined, name: string, path: string, why: string): PluginFault[] {
+/** Checks that there is a plain function called `name`. `why`: what needs it. */
+function requireFunction(
+  shapes: Shapes | undefined,
+  name: string,
+  { path, why }: { path: string; why: string },
+): PluginFault[] {
   const shape = own(shapes, name);
   return shape ? checkFunction(shape, path) : [makeFault(path, 'export.required', `is missing: ${why}`)];
 }
 
-/**
- * The exports that need no manifest: names of earlier contracts, and hooks that every plugin has.
- */
+/** Checks that need no manifest: names of earlier contracts, and hooks that every plugin has. */
 export function checkBaseExports(exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
   for (const name of Object.keys(exports)) {
     const hint = REMOVED_EXPORTS[name];
     if (hint) {
-      faults.push(makeFault(`exports/${name}`, 'removed_name', `"${name}" is no longer part of the contract`, hint));
+      faults.push({
+        ...makeFault(`exports/${name}`, 'removed_name', `"${name}" is no longer part of the contract`),
+        hint,
+      });
     }
   }
   for (const name of REQUIRED)
-    faults.push(...needFunction(exports, name, `exports/${name}`, 'every plugin exports it'));
+    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why: 'every plugin exports it' }));
   for (const name of OPTIONAL) {
     const shape = own(exports, name);
     if (shape) faults.push(...checkFunction(shape, `exports/${name}`));
@@ -54,7 +60,10 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
   if (ARTIFACTS.some((name) => own(exports, name))) {
     for (const name of ARTIFACTS) {
       faults.push(
-        ...needFunction(exports, name, `exports/${name}`, 'listArtifacts and buildContentRequest come together'),
+        ...requireFunction(exports, name, {
+          path: `exports/${name}`,
+          why: 'listArtifacts and buildContentRequest come together',
+        }),
       );
     }
   }
@@ -62,13 +71,13 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
 }
 
 /**
- * The exports that the manifest's modes, routes and protocols ask for, and protocol hooks that
- * nothing asks for.
+ * Checks the exports that the manifest's modes, routes and protocols need, and that there are no
+ * protocol hooks that nothing needs.
  */
 export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands, exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
   for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
-    faults.push(...needFunction(exports, name, `exports/${name}`, `fetchMode "${fetchMode}" needs it`));
+    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why: `fetchMode "${fetchMode}" needs it` }));
   }
   if (routes) faults.push(...checkNative(routes, own(exports, 'native')));
   if (protocols) faults.push(...checkProtocolHooks(protocols, own(exports, 'protocols')));
@@ -92,22 +101,20 @@ function checkNative(routes: Routes, native: ExportShape | undefined): PluginFau
     if (route.decode !== undefined && !names.has(route.decode))
       names.set(route.decode, `route ${label} decodes with it`);
   }
-  for (const [name, why] of names) faults.push(...needFunction(native?.members, name, `exports/native/${name}`, why));
+  for (const [name, why] of names) faults.push(...requireFunction(native?.members, name, { path: `exports/native/${name}`, why }));
   return faults;
 }
 
-/**
- * Hooks by protocol and the reason each is needed; a member that is not here is used by nothing.
- */
-function wantedHooks(claims: Claims): Record<ProtocolName, Map<string, string> | undefined> {
+/** The hooks that the claims of each protocol need, with the reason. Other members are unused. */
+function neededHooks(claims: Claims): Record<ProtocolName, Map<string, string> | undefined> {
   const video = claims.find((claim) => claim.name === 'proto_video');
   const responses = claims.find((claim) => claim.name === 'proto_responses');
-  const wanted = new Map<string, string>([['decodeRequest', 'proto_responses needs it']]);
-  if (responses?.supports.includes('stream')) wanted.set('renderEvents', '"stream" is supported');
+  const ofResponses = new Map<string, string>([['decodeRequest', 'proto_responses needs it']]);
+  if (responses?.supports.includes('stream')) ofResponses.set('renderEvents', '"stream" is supported');
   if (responses?.supports.some((mode) => mode !== 'stream'))
-    wanted.set('renderFinal', '"sync" or "background" is supported');
+    ofResponses.set('renderFinal', '"sync" or "background" is supported');
   return {
-    proto_responses: responses && wanted,
+    proto_responses: responses && ofResponses,
     proto_video:
       video &&
       new Map([
@@ -124,7 +131,7 @@ function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined):
   const faults: PluginFault[] = [];
   const members = protocols?.members ?? {};
   const known = new Set<string>();
-  for (const [name, hooks] of Object.entries(wantedHooks(claims)) as [
+  for (const [name, hooks] of Object.entries(neededHooks(claims)) as [
     ProtocolName,
     Map<string, string> | undefined,
   ][]) {
@@ -144,7 +151,7 @@ function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined):
   }
   for (const name of Object.keys(members)) {
     if (!known.has(name)) {
-      faults.push(makeFault(`exports/protocols/${name}`, 'export.unused', 'is no protocol of this gateway'));
+      faults.push(makeFault(`exports/protocols/${name}`, 'export.unused', 'is not a protocol of this gateway'));
     }
   }
   return faults;
@@ -155,7 +162,7 @@ function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, 
     return [makeFault(at, 'export.object', 'must be an object of functions')];
   }
   const faults: PluginFault[] = [];
-  for (const [name, why] of hooks) faults.push(...needFunction(shape?.members, name, `${at}/${name}`, why));
+  for (const [name, why] of hooks) faults.push(...requireFunction(shape?.members, name, { path: `${at}/${name}`, why }));
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
       faults.push(makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses'));
@@ -164,6 +171,6 @@ function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, 
   return faults;
 }
 
-/** The key of the exported `protocols` under which a protocol's hooks are. */
+/** The key of a protocol's hooks in the exported `protocols`. */
 export const exportedSpelling = (name: ProtocolName, protocols: ExportShape | undefined): string | undefined =>
   PROTOCOL_SPELLINGS[name]?.find((spelling) => own(protocols?.members, spelling));

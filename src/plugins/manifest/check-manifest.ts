@@ -13,9 +13,9 @@ import { toManifest } from './normalize-meta.ts';
 import { translateProtocols } from './protocol-aliases.ts';
 
 /**
- * Checks `meta` against the schema and against what the schema cannot say, and gives the manifest
- * or every fault at once. A rule that builds on another one is not judged where that one is broken,
- * so each mistake is named once.
+ * Checks `meta` against the schema and against rules that a schema cannot express. Gives the
+ * manifest, or all faults at once. A rule that builds on another one is not checked where that one
+ * is broken, so each mistake is reported once.
  */
 export function checkManifest(
   meta: Json | undefined,
@@ -30,17 +30,17 @@ export function checkManifest(
   const list = new FaultList();
   list.addAll(explainSchemaFaults(checkSchema(prepared)));
 
-  // From here on each part is read only where the schema found it sound.
-  const sound = prepared as Meta & Json;
-  checkAddresses(sound, list);
-  checkModels(sound, list);
-  checkTexts(sound, list);
-  checkRoutes(entriesOf(sound.routes), list);
-  checkUsageExamples(sound, list);
+  // Each check below reads a part only if the schema found no fault in it, so the type holds there.
+  const typed = prepared as Meta & Json;
+  checkAddresses(typed, list);
+  checkModels(typed, list);
+  checkTexts(typed, list);
+  checkRoutes(entriesOf(typed.routes), list);
+  checkUsageExamples(typed, list);
   if (list.faults.length > 0) return err(list.faults);
 
   const written = entriesOf(meta.protocols).map(nameOfEntry);
-  return ok(toManifest(sound, written, 'listArtifacts' in exports));
+  return ok(toManifest(typed, written, 'listArtifacts' in exports));
 }
 
 const entriesOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
@@ -80,7 +80,7 @@ function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: 
   }
 }
 
-/** Models are unique after trimming, and so is every narrowed list, which is a subset of them. */
+/** Models are unique after trimming. So is every narrowed list, which is a subset of them. */
 function checkModels(meta: Meta, list: FaultList): void {
   const models = new Map<string, number>();
   for (const [index, name] of entriesOf(meta.models).entries()) {
@@ -90,7 +90,7 @@ function checkModels(meta: Meta, list: FaultList): void {
     if (other === undefined) models.set(name.trim(), index);
     else if (list.clean(at)) list.add(at, 'models.unique', `is the same as entry ${other}`);
   }
-  // Without a list of models every narrowed one would be at fault, and none of them is.
+  // Without a list of models every narrowed model would be reported, and none is the mistake.
   if (models.size === 0) return;
   const checkNarrowed = (names: unknown, at: string, subject: 'route' | 'protocol'): void => {
     if (list.has(at)) return;

@@ -4,11 +4,11 @@ import { makeFault, pointer } from './faults.ts';
 import type { RuleId } from './rules.ts';
 
 /**
- * Names by which a plugin could look like another one. No part of `checkManifest`: a plugin that
- * has been stored already still serves; only a new one is refused.
+ * Finds names with hidden characters, by which a plugin could look like another one. This is not
+ * part of `checkManifest`, because it only refuses new plugins: stored ones still serve.
  */
 export function checkVisibleNames({ name, author, models }: Manifest): PluginFault[] {
-  const named: [path: string, rule: RuleId, name: string][] = [
+  const names: [path: string, rule: RuleId, name: string][] = [
     ['/name', 'name.characters', name],
     ['/author/name', 'author.name.characters', author.name],
     ...models.map((model, index): [string, RuleId, string] => [
@@ -18,5 +18,5 @@ export function checkVisibleNames({ name, author, models }: Manifest): PluginFau
     ]),
   ];
   const message = 'must have no control characters, no invisible ones, and none that change the direction of text';
-  return named.flatMap(([path, rule, text]) => (hasHiddenCharacters(text) ? [makeFault(path, rule, message)] : []));
+  return names.flatMap(([path, rule, text]) => (hasHiddenCharacters(text) ? [makeFault(path, rule, message)] : []));
 }

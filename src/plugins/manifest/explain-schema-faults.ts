@@ -5,7 +5,7 @@ import { makeFault, pointer } from './faults.ts';
 import { REMOVED_NAMES, REMOVED_ROUTE_NAMES } from './removed-names.ts';
 import { hintForMissing, type RuleId } from './rules.ts';
 
-/** What is wrong about a rule's subject, by JSON Schema keyword. */
+/** The second half of a rule's id, by JSON Schema keyword. */
 const ASPECTS: Record<string, string> = {
   type: 'type',
   enum: 'value',
@@ -27,18 +27,18 @@ const textOf = (schema: Record<string, unknown>, key: string): string | undefine
   return typeof text === 'string' ? text : undefined;
 };
 
-const list = (values: unknown): string =>
+const listOf = (values: unknown): string =>
   (Array.isArray(values) ? values : [values]).map((value) => JSON.stringify(value)).join(', ');
 
-function describe(error: ErrorObject, own: string | undefined): string {
+function describe(error: ErrorObject, schemaMessage: string | undefined): string {
   const { keyword, params } = error;
   switch (keyword) {
     case 'type':
       return `must be ${[params.type].flat().join(' or ')}`;
     case 'enum':
-      return `must be one of ${list(params.allowedValues)}`;
+      return `must be one of ${listOf(params.allowedValues)}`;
     case 'const':
-      return `must be ${list(params.allowedValue)}`;
+      return `must be ${listOf(params.allowedValue)}`;
     case 'maxLength':
       return `must have at most ${params.limit} characters`;
     case 'minItems':
@@ -49,14 +49,11 @@ function describe(error: ErrorObject, own: string | undefined): string {
     case 'maximum':
       return `must be ${params.comparison} ${params.limit}`;
     default:
-      return own ?? error.message ?? 'is not valid';
+      return schemaMessage ?? error.message ?? 'is not valid';
   }
 }
 
-/**
- * Where a fault sits: an unknown property or a property's name is named itself, not the object
- * around it.
- */
+/** The pointer of a fault. A fault of a property's name is at the property, not at its object. */
 const locate = ({ instancePath, propertyName }: ErrorObject): string =>
   propertyName === undefined ? instancePath : instancePath + pointer(propertyName);
 
@@ -67,15 +64,15 @@ function explainUnknown({ params, instancePath }: ErrorObject): PluginFault {
   const removed = inRoute ? REMOVED_ROUTE_NAMES[name] : instancePath === '' ? REMOVED_NAMES[name] : undefined;
   return removed === undefined
     ? makeFault(path, 'unknown_property', `unknown property "${name}"`)
-    : makeFault(path, 'removed_name', `"${name}" is no longer part of the contract`, removed);
+    : { ...makeFault(path, 'removed_name', `"${name}" is no longer part of the contract`), hint: removed };
 }
 
 function explainMissing({ params, instancePath }: ErrorObject, subject: string): PluginFault {
   const name: string = params.missingProperty;
-  return makeFault(instancePath + pointer(name), 'required', 'is required', hintForMissing(subject, name));
+  return { ...makeFault(instancePath + pointer(name), 'required', 'is required'), hint: hintForMissing(subject, name) };
 }
 
-/** Every entry that an earlier one equals; the validator itself tells one of them alone. */
+/** Reports every entry that equals an earlier one; the validator reports only one pair. */
 function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): PluginFault[] {
   const faults: PluginFault[] = [];
   const seen = new Map<string, number>();
@@ -89,21 +86,21 @@ function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): P
 }
 
 /**
- * Schema errors in the product's words, one a rule that is broken. Errors of `if` and of wrapping
- * keywords say nothing new.
+ * Translates schema errors into faults, one per broken rule. Errors of `if` and of wrapping keywords
+ * are dropped, because they repeat others.
  */
 export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath));
   return errors.flatMap((error): PluginFault[] => {
     const { keyword } = error;
     if (keyword === 'if' || keyword === 'propertyNames') return [];
-    // A value of the wrong type is said to be that, not to be no known value as well.
+    // A value of the wrong type is reported once, not as an unknown value too.
     if (keyword === 'enum' && mistyped.has(error.instancePath)) return [];
     const schema = isObject(error.parentSchema) ? error.parentSchema : {};
     const subject = textOf(schema, 'x-rule') ?? 'manifest';
     if (keyword === 'additionalProperties') return [explainUnknown(error)];
     if (keyword === 'required') return [explainMissing(error, subject)];
-    // A test holds every such pair in the schema to the list of rules.
+    // A test checks that every such pair in the schema is a rule.
     const rule = `${subject}.${textOf(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
     if (keyword === 'uniqueItems') return explainDuplicates(error, rule);
     return [makeFault(locate(error), rule, describe(error, textOf(schema, 'x-message')))];

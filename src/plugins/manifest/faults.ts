@@ -1,8 +1,9 @@
 import type { PluginFault } from '../types.ts';
 import { RULES, type RuleId } from './rules.ts';
 
-/** A fault with the hint of its rule, or with a better one. */
-export function makeFault(path: string, rule: RuleId, message: string, hint: string | null = RULES[rule]): PluginFault {
+/** A fault with the hint of its rule. */
+export function makeFault(path: string, rule: RuleId, message: string): PluginFault {
+  const hint = RULES[rule];
   return hint === null ? { path, rule, message } : { path, rule, message, hint };
 }
 
@@ -10,11 +11,11 @@ export function makeFault(path: string, rule: RuleId, message: string, hint: str
 const pointerSegment = (segment: string | number): string =>
   String(segment).replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** A JSON pointer, `/routes/0/path`; the empty string is the manifest itself. */
+/** A JSON pointer such as `/routes/0/path`; the empty string is the manifest itself. */
 export const pointer = (...segments: readonly (string | number)[]): string =>
   segments.map((segment) => `/${pointerSegment(segment)}`).join('');
 
-/** The pointers above one, without the manifest itself: `/a/b/c` lies in `/a/b` and `/a`. */
+/** The parents of a pointer, without the manifest itself: `/a/b` and `/a` for `/a/b/c`. */
 function ancestorsOf(path: string): string[] {
   const ancestors: string[] = [];
   for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
@@ -22,14 +23,11 @@ function ancestorsOf(path: string): string[] {
   return ancestors;
 }
 
-/**
- * Far more than anyone reads, and few enough that a manifest made of mistakes costs nothing to
- * refuse.
- */
+/** Far more faults than anyone reads, and few enough that refusing them all costs nothing. */
 export const MAX_FAULTS = 500;
 
 /**
- * Gathers faults, the first 500 of them; a later check asks `clean` first, so that one mistake is
+ * Collects the first `MAX_FAULTS` faults. A later check asks `clean` first, so that one mistake is
  * reported once.
  */
 export class FaultList {
@@ -49,12 +47,12 @@ export class FaultList {
     }
   }
 
-  /** True when something is at fault at this very pointer. */
+  /** Whether there is a fault at exactly this pointer. */
   has(path: string): boolean {
     return this.at.has(path);
   }
 
-  /** True when nothing at, above or below these pointers is at fault. */
+  /** Whether there is no fault at, above or below these pointers. */
   clean(...paths: readonly string[]): boolean {
     return paths.every(
       (path) =>

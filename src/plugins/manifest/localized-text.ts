@@ -1,11 +1,10 @@
 import { isObject, type Json } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
-import type { FaultList } from './faults.ts';
-import { pointer } from './faults.ts';
+import { type FaultList, pointer } from './faults.ts';
 
 /**
- * BCP-47 casing (RFC 5646, 2.1.1): language lower case, four-letter subtags in title case,
- * two-letter ones upper case.
+ * Casing of BCP-47 (RFC 5646, 2.1.1): language in lower case, four-letter subtags in title case,
+ * two-letter subtags in upper case.
  */
 export function canonicalLocale(tag: string): string {
   return tag
@@ -19,10 +18,7 @@ export function canonicalLocale(tag: string): string {
     .join('-');
 }
 
-/**
- * Both forms of a text with the spaces around each value taken away: they count neither for a rule
- * nor for a reader.
- */
+/** Trims both forms of a text. Surrounding spaces count neither for rules nor for readers. */
 function trimText(text: Json): Json {
   if (typeof text === 'string') return text.trim();
   if (!isObject(text)) return text;
@@ -30,8 +26,7 @@ function trimText(text: Json): Json {
 }
 
 /**
- * An object's members, each through `change`. `Object.fromEntries` keeps a member called
- * `__proto__` a member.
+ * Maps the members of an object. `Object.fromEntries` keeps a member called `__proto__` a member.
  */
 const mapValues = (object: { [key: string]: Json }, change: (value: Json) => Json): Json =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
@@ -42,10 +37,7 @@ const mapMember = (value: Json, name: string, change: (member: Json) => Json): J
   return Object.hasOwn(object, name) ? { ...object, [name]: change(object[name] ?? null) } : value;
 };
 
-/**
- * A manifest with all its texts trimmed; whatever is no text stays as it is, for the schema to
- * refuse.
- */
+/** Trims all texts of a manifest. Values that are not texts stay, and the schema refuses them. */
 export function trimTexts(meta: Json): Json {
   const ofField = (field: Json): Json =>
     mapMember(mapMember(field, 'description', trimText), 'enumLabels', (labels) =>
@@ -56,18 +48,13 @@ export function trimTexts(meta: Json): Json {
   );
 }
 
-/**
- * Both forms of a text as a map by canonical locale. Expects a text that is trimmed and passed the
- * schema.
- */
+/** Both forms of a text as a map by canonical locale. The text is trimmed and fits the schema. */
 export function toTextMap(text: Json): LocalizedText {
   if (typeof text === 'string') return { en: text };
   return Object.fromEntries(Object.entries(text ?? {}).map(([tag, value]) => [canonicalLocale(tag), String(value)]));
 }
 
-/**
- * The one rule of texts that a schema cannot say: locales that are the same after canonicalisation.
- */
+/** Checks the rule of texts that a schema cannot express: two spellings of one locale. */
 export function checkLocaleCollisions(text: Json, path: string, list: FaultList): void {
   if (!isObject(text)) return;
   const seen = new Map<string, string>();

@@ -11,7 +11,7 @@ const trimmed = (names: readonly string[]): string[] => names.map((name) => name
 const textOf = (text: WrittenText | undefined): { description?: LocalizedText } =>
   text === undefined ? {} : { description: toTextMap(text) };
 
-/** A usage field that passed the schema, as the rest of the room works with it. */
+/** The internal form of a usage field that passed the schema. */
 export function usageFieldOf(field: WrittenField): UsageField {
   const description = textOf(field.description);
   if ('enum' in field) {
@@ -37,7 +37,7 @@ const baseUrlOf = (text: string): string => {
   return url.ok ? url.value : text;
 };
 
-/** `written` gives the protocol names as the plugin spelled them, by position. */
+/** `writtenAs`: the protocol's name as the plugin spelled it. */
 function claimOf(entry: NonNullable<Meta['protocols']>[number], writtenAs: string, models: string[]): ProtocolClaim {
   if (typeof entry === 'string') return { name: entry, writtenAs, supports: [], models };
   const supports = entry.name === 'proto_responses' ? entry.supports : [];
@@ -49,7 +49,10 @@ function claimOf(entry: NonNullable<Meta['protocols']>[number], writtenAs: strin
   };
 }
 
-/** A checked `meta` (aliases translated) as a manifest. */
+/**
+ * The manifest of a checked `meta` whose protocol aliases are translated. `written`: the names of
+ * the protocols as the plugin spelled them, by position.
+ */
 export function toManifest(meta: Meta, written: readonly string[], hasArtifacts: boolean): Manifest {
   const models = trimmed(meta.models);
   return {
@@ -81,8 +84,8 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
 }
 
 /**
- * A manifest in the contract's own form with every text a map: what the API shows. Checking it
- * again gives the same manifest.
+ * A manifest in the contract's form, with every text as a map, for the API. Checking it again gives
+ * the same manifest.
  */
 export function publishMeta(manifest: Manifest): Meta {
   const { protocols, routes, usageSchema, auth, hasArtifacts: _, ...rest } = manifest;

@@ -2,16 +2,13 @@ import { isObject, type Json } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { ProtocolName, ResponsesMode } from '../types.ts';
 
-/** Names under which published plugins of new-api's contract claim our protocols. */
+/** The names of our protocols in new-api's contract, which published plugins use. */
 const ALIASES: ReadonlyMap<string, ProtocolName> = new Map([
   ['openai_video', 'proto_video'],
   ['openai_responses', 'proto_responses'],
 ]);
 
-/**
- * Every name of a protocol: as a claim in `meta.protocols` and as a key of the exported
- * `protocols`.
- */
+/** All names of a protocol, in `meta.protocols` and as keys of the exported `protocols`. */
 export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly string[]> = {
   proto_video: ['proto_video', 'openai_video'],
   proto_responses: ['proto_responses', 'openai_responses'],
@@ -19,10 +16,7 @@ export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly string[]> = {
 
 export const canonicalProtocol = (name: string): string => ALIASES.get(name) ?? name;
 
-/**
- * The modes that the exported Responses hooks can render; a bare alias says nothing else about
- * them.
- */
+/** The modes that the exported Responses hooks can render, for a bare alias without modes. */
 function exportedModes(exports: Record<string, ExportShape>): ResponsesMode[] {
   const modes: ResponsesMode[] = [];
   for (const spelling of PROTOCOL_SPELLINGS.proto_responses) {
@@ -34,8 +28,8 @@ function exportedModes(exports: Record<string, ExportShape>): ResponsesMode[] {
 }
 
 /**
- * `meta.protocols` with aliases replaced by canonical entries, so that one schema judges both;
- * positions stay.
+ * Replaces aliases in `meta.protocols` with canonical entries, so that one schema covers both.
+ * Positions stay the same.
  */
 export function translateProtocols(meta: Json, exports: Record<string, ExportShape>): Json {
   if (!isObject(meta) || !Array.isArray(meta.protocols)) return meta;

@@ -1,7 +1,4 @@
-/**
- * Names of earlier contracts with what to write instead. Own properties only are looked up: no
- * prototype.
- */
+/** Names of earlier contracts, with what to write instead. Without prototype, for safe lookups. */
 const names = (entries: Record<string, string>): Record<string, string | undefined> =>
   Object.assign(Object.create(null), entries);
 

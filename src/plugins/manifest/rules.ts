@@ -1,9 +1,9 @@
-const RETYPE = 'Retype it: a pasted text may carry characters that nobody sees.';
+const RETYPE = 'Retype it: a pasted text may contain characters that are not visible.';
 
 /**
- * Every rule that a plugin can break, by its stable id, with what to do about it. An id is the
- * subject and what is wrong about it; `required` is told apart by the fault's path. `null`: what to
- * do depends on the name at fault, and the fault says it.
+ * Every rule that a plugin can break: its stable id, and a hint how to fix it. An id is the subject
+ * and its faulty aspect; `required` covers all subjects, so look at the fault's path. `null`: the
+ * hint depends on the name, and comes with the fault.
  */
 export const RULES = {
   'manifest.type': 'Write export const meta = { apiVersion: 1, key: "acme-video", … }.',
@@ -11,9 +11,9 @@ export const RULES = {
   unknown_property: 'Remove it, or look for another spelling: names are case-sensitive.',
   removed_name: null,
 
-  'apiVersion.value': 'This gateway speaks version 1 of the plugin contract: apiVersion: 1.',
+  'apiVersion.value': 'This gateway supports version 1 of the plugin contract: apiVersion: 1.',
   'key.type': 'Write the plugin\'s id in quotes, such as "acme-video".',
-  'key.length': 'Shorten it: the key stands in every task and in URLs.',
+  'key.length': 'Shorten it: the key is part of every task and of URLs.',
   'key.format': 'For example "acme-video".',
   'name.type': 'Write the name that people see in quotes.',
   'name.format': 'Write the name that people see, such as "Acme Video".',
@@ -28,12 +28,12 @@ export const RULES = {
   'author.url.format': 'Write the whole address, such as "https://example.com/acme", or leave url out.',
   'models.type': 'Write a list, such as models: ["acme-1"].',
   'models.count': 'Name the models that clients may ask for, such as models: ["acme-1"].',
-  'models.unique': 'Name each model once; spaces around a name do not count.',
+  'models.unique': 'Name each model once; spaces around a name do not matter.',
   'models.item.type': "Write each model's name in quotes.",
   'models.item.format': 'Write the name that clients send as model.',
   'models.item.characters': RETYPE,
   'fetchMode.value':
-    'Write "per_task" where the vendor is asked for each task, "batch" where one request asks for many.',
+    'Write "per_task" if each task is queried alone, "batch" if one request queries many tasks.',
   'icon.type': 'Write the icon\'s name in quotes, such as "Kling.Color" or "text:AC".',
   'icon.length': 'Write an icon\'s name, or "text:" and one or two letters.',
   'icon.format': 'Write an icon\'s name or "text:AC"; an image goes beside the source as icon.svg or icon.png.',
@@ -46,7 +46,7 @@ export const RULES = {
   'baseUrl.format':
     'Write scheme, host and at most a path, such as "https://api.example.com/v2"; a key belongs to the channel.',
   'allowedHosts.type': 'Write a list, such as allowedHosts: ["cdn.example.com"].',
-  'allowedHosts.unique': 'Name each host once; case does not count.',
+  'allowedHosts.unique': 'Name each host once; case does not matter.',
   'allowedHosts.item.type': 'Write the host in quotes.',
   'allowedHosts.item.format':
     'For example "cdn.example.com" or "[2001:db8::1]:8443"; international names in punycode (xn--…).',
@@ -59,15 +59,15 @@ export const RULES = {
   'text.type': 'Write a text, or texts by locale: { en: "…", zh: "…" }.',
   'text.format': 'Write one line of text.',
   'text.length': 'Shorten it; characters outside the basic plane count as one.',
-  'text.count': 'Keep the locales that readers use; English is what all others see.',
+  'text.count': 'Keep the locales that readers use; all others see English.',
   'text.locale.format': 'Write a language, optionally with script and region: "en", "zh-CN", "zh-Hant-TW".',
-  'text.locale.unique': 'Keep one of them: case does not tell locales apart.',
-  'text.en.required': 'Add en: English is what every reader falls back to.',
+  'text.locale.unique': 'Keep one of them: locales that differ only in case are the same.',
+  'text.en.required': 'Add en: readers of other locales see English.',
 
   'protocols.type': 'Write a list, such as protocols: ["proto_video"].',
   'protocol.type':
     'Write "proto_video", { name: "proto_video", models } or { name: "proto_responses", supports, models }.',
-  'protocol.unique': 'Write one entry a protocol.',
+  'protocol.unique': 'Write one entry per protocol.',
   'protocol.bare.value':
     'Only a protocol without modes may be a bare name: "proto_video". Write { name: "proto_responses", supports: ["sync"] }.',
   'protocol.name.value': 'The gateway has proto_video and proto_responses.',
@@ -84,14 +84,14 @@ export const RULES = {
 
   'routes.type': 'Write a list of routes.',
   'route.type': 'Write { method, path, type, render, … }.',
-  'route.unique': 'Give one of them another method or path; how a parameter is called does not tell paths apart.',
+  'route.unique': 'Give one of them another method or path; paths that differ only in names of parameters are the same.',
   'route.reserved': 'Begin with a segment of your own, such as "/acme/v1".',
   'route.method.value': 'Write the method in capitals; GET serves HEAD as well.',
   'route.path.type': 'Write the path in quotes, such as "/acme/v1/jobs".',
   'route.path.format': "No query, fragment, percent sign, '//' or '.' and '..' segments; '/' alone is the panel's.",
   'route.path.params': 'Give each parameter its own name.',
   'route.path.task_id': 'Put the parameter into the path, or name another one in taskIdParam.',
-  'route.type.value': '"submit" makes a task, "query" shows one, "dynamic" decides by the request.',
+  'route.type.value': '"submit" creates a task, "query" shows one, "dynamic" decides by the request.',
   'route.render.type': 'Name a function of the exported native.',
   'route.render.format': 'Name a function of the exported native.',
   'route.decode.type': 'Name a function of the exported native.',
@@ -133,7 +133,7 @@ export const RULES = {
   'usageExample.facts.value': 'Write a value that the hooks could report for this field.',
 
   'export.required': 'Export a function of this name.',
-  'export.function': 'Export a plain function: no async function, generator, class or value.',
+  'export.function': 'Export a plain function, not an async function, generator, class or value.',
   'export.object': 'Export an object whose members are functions.',
   'export.unused': 'Remove it, or declare in meta what uses it.',
   'export.ambiguous': 'Keep one of the two names.',
@@ -157,7 +157,7 @@ export const RULES = {
 
 export type RuleId = keyof typeof RULES;
 
-/** What to write where something is missing, by the object that lacks it. */
+/** Examples for missing properties, by the subject of the object and the property. */
 const MISSING: Record<string, string> = {
   'manifest.apiVersion': 'apiVersion: 1',
   'manifest.key': 'key: "acme-video"',
@@ -166,7 +166,7 @@ const MISSING: Record<string, string> = {
   'manifest.author': 'author: { name: "Acme Inc." }',
   'manifest.models': 'models: ["acme-1"]',
   'manifest.fetchMode': 'fetchMode: "per_task", or "batch"',
-  'usageExamples.token.usageExamples': 'usageExamples: [{ label, facts }], since a number field in tokens needs one',
+  'usageExamples.token.usageExamples': 'usageExamples: [{ label, facts }], because a number field in tokens needs one',
   'author.name': 'name: "Acme Inc."',
   'protocol.name': 'name: "proto_video"',
   'protocol.supports': 'supports: ["stream", "sync", "background"], or those of them that the plugin renders',

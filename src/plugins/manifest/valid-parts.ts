@@ -6,8 +6,8 @@ import { FaultList, MAX_FAULTS } from './faults.ts';
 import { translateProtocols } from './protocol-aliases.ts';
 
 /**
- * What the exports are held against; a part that is left out is not judged. A whole manifest is one
- * of these.
+ * The parts of a manifest that exports are checked against. A part that is absent is not checked. A
+ * whole manifest is one of these.
  */
 export type ExportDemands = Partial<Pick<Manifest, 'fetchMode'>> & {
   routes?: readonly Pick<PluginRoute, 'method' | 'path' | 'render' | 'decode'>[];
@@ -15,19 +15,19 @@ export type ExportDemands = Partial<Pick<Manifest, 'fetchMode'>> & {
 };
 
 /**
- * The parts of a manifest with faults that none of the faults touches, so that one round names the
- * exports they lack as well.
+ * The parts of a faulty manifest that have no faults themselves, so that missing exports are
+ * reported in the same round.
  */
 export function validParts(
   meta: Json | undefined,
   exports: Record<string, ExportShape>,
   faults: readonly PluginFault[],
 ): ExportDemands {
-  // Of more faults than this only the first are known: nothing is sound for certain.
+  // Only the first faults are known, so any part may have further ones.
   if (!isObject(meta) || faults.length >= MAX_FAULTS) return {};
   const list = new FaultList();
   list.addAll(faults);
-  // What the schema and the rules found nothing about has the shape that they ask for.
+  // A part without faults has the type that the schema requires.
   const { fetchMode, routes, protocols } = translateProtocols(meta as Json, exports) as Meta & Json;
   return {
     ...(list.clean('/fetchMode') ? { fetchMode } : {}),

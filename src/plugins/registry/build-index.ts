@@ -2,7 +2,7 @@ import { createRouteIndex } from '../routes/build-route-index.ts';
 import { routeShape } from '../routes/route-paths.ts';
 import type { Generation, LoadedPlugin, ProtocolClaim, ProtocolName } from '../types.ts';
 
-/** What two plugins cannot share, and who has it. */
+/** Something that two plugins claim, and which of them has it. */
 export type Conflict = {
   kind: 'channel_type' | 'route' | 'protocol_model';
   /** The key of the plugin that has it. */
@@ -12,9 +12,9 @@ export type Conflict = {
   message: string;
 };
 
-/** Who owns what among the plugins admitted so far; becomes the lookup part of a generation. */
+/** Which plugin owns what, among those admitted so far. Becomes the lookups of a generation. */
 export interface OwnershipIndex {
-  /** Adds a plugin whole, or names the first thing that another one has and adds nothing. */
+  /** Adds a plugin with all its claims, or gives the first conflict and adds nothing. */
   admit(plugin: LoadedPlugin): Conflict | undefined;
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   lookups(): Pick<Generation, 'byChannelType' | 'protocolOwner' | 'matchRoute'>;
@@ -28,7 +28,7 @@ export function createOwnershipIndex(): OwnershipIndex {
   const claims = new Map<string, { plugin: LoadedPlugin; claim: ProtocolClaim }>();
   const routes = createRouteIndex();
 
-  function conflictOf({ key, manifest }: LoadedPlugin): Conflict | undefined {
+  function findConflict({ key, manifest }: LoadedPlugin): Conflict | undefined {
     for (const type of manifest.channelTypes) {
       const owner = channelTypes.get(type)?.key;
       if (owner !== undefined) {
@@ -59,7 +59,7 @@ export function createOwnershipIndex(): OwnershipIndex {
   return {
     plugins,
     admit(plugin) {
-      const conflict = conflictOf(plugin);
+      const conflict = findConflict(plugin);
       if (conflict) return conflict;
       plugins.set(plugin.key, plugin);
       for (const type of plugin.manifest.channelTypes) channelTypes.set(type, plugin);
@@ -77,7 +77,7 @@ export function createOwnershipIndex(): OwnershipIndex {
   };
 }
 
-/** The first conflict that `candidate` would have if it took the place of its key in `plugins`. */
+/** The first conflict that `candidate` would have if it replaced the plugin of its key. */
 export function preflight(plugins: Iterable<LoadedPlugin>, candidate: LoadedPlugin): Conflict | undefined {
   const index = createOwnershipIndex();
   for (const plugin of plugins) {

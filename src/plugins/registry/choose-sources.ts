@@ -3,18 +3,13 @@ import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer } from '../types.ts';
 
-/**
- * The option that lists factory plugins switched off by an administrator, as a JSON array of keys.
- */
+/** The option with the factory plugins that are switched off: a JSON array of keys. */
 const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
 
-/** What the database says about plugins at one moment. */
+/** What the database has about plugins at one moment. */
 export type DatabaseSnapshot = { rows: PluginRecord[]; disabledFactoryKeys: ReadonlySet<string> };
 
-/**
- * What may serve a key: a plugin that was judged already, or the text of a version that is still to
- * be judged.
- */
+/** What may serve a key: a compiled plugin, or the source of a version that is compiled later. */
 export type Candidate = {
   key: string;
   version: string;
@@ -47,8 +42,8 @@ export async function setFactoryEnabled(
 
 /**
  * The candidates of every key, the highest layer first: the plugin under development, the active
- * and enabled database version, the factory's unless it is switched off. Keys in alphabetical
- * order.
+ * database version if it is enabled, the factory plugin unless it is switched off. Keys are in
+ * alphabetical order.
  */
 export function chooseCandidates(
   factory: ReadonlyMap<string, CompiledPlugin>,
@@ -59,22 +54,23 @@ export function chooseCandidates(
   const add = (candidate: Candidate): void => {
     chosen.set(candidate.key, [...(chosen.get(candidate.key) ?? []), candidate]);
   };
-  const judged = (layer: Layer, compiled: CompiledPlugin): Candidate => {
+  const compiledCandidate = (layer: Layer, compiled: CompiledPlugin): Candidate => {
     const { key, version } = compiled.manifest;
     return { key, version, sourceHash: compiled.sourceHash, layer, narrowedModels: null, compiled };
   };
-  if (development) add(judged('development', development));
+  if (development) add(compiledCandidate('development', development));
   for (const { key, version, source, sourceHash, narrowedModels, enabled } of rows) {
     if (enabled) add({ key, version, source, sourceHash, layer: 'database', narrowedModels });
   }
   for (const [key, compiled] of factory) {
-    if (!disabledFactoryKeys.has(key)) add(judged('factory', compiled));
+    if (!disabledFactoryKeys.has(key)) add(compiledCandidate('factory', compiled));
   }
   return [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /**
- * The same on every node that sees the same active versions: SHA-256 over their identities, sorted.
+ * SHA-256 over the sorted identities of the active versions. Nodes that see the same versions have
+ * the same revision.
  */
 export function databaseRevision({ rows, disabledFactoryKeys }: DatabaseSnapshot): string {
   const versions = rows

@@ -16,15 +16,15 @@ import { loadPlugin } from './load-plugin.ts';
 import { createGenerations } from './publish-generations.ts';
 
 /**
- * What a node serves and how its last rebuild went. Generation numbers are the node's own;
- * revisions compare across nodes.
+ * What a node serves, and how its last rebuild went. Generation numbers are local to the node;
+ * revisions can be compared across nodes.
  */
 export type RuntimeStatus = {
   currentGeneration: number;
   /** Unix seconds; 0 before the first generation. */
   generationPublishedAt: number;
   databaseRevision: string;
-  /** Set while the database does not give its plugins; what was published stays. */
+  /** Set while plugins cannot be read from the database. The published generation stays. */
   databaseError?: string;
   lastRebuild: {
     status: 'never' | 'success' | 'partial' | 'failed';
@@ -40,20 +40,20 @@ export type RuntimeStatus = {
 export interface Registry {
   current(): Generation;
   pin(): Pin;
-  /** What ships with the gateway, by key. */
+  /** The plugins that ship with the gateway, by key. */
   factory(): ReadonlyMap<string, CompiledPlugin>;
   /**
-   * Makes `plugin` the one under development, in place of an earlier one, and rebuilds;
-   * `undefined`: there is none any more.
+   * Makes `plugin` the one under development, replacing an earlier one, and rebuilds. `undefined`:
+   * none is under development any more.
    */
   develop(plugin: CompiledPlugin | undefined): Promise<void>;
   /**
-   * Reads the database and publishes a generation if anything changed. Never rejects; trouble is in
+   * Reads the database and publishes a generation if anything changed. Never rejects; errors are in
    * the status.
    */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
-  /** Resolves when no rebuild runs or waits. */
+  /** Resolves when no rebuild is running or queued. */
   idle(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createRegistry(deps: Deps): Registry {
   const { compiler, clock, logger } = deps;
   const factory = new Map(deps.factory.map((plugin) => [plugin.manifest.key, plugin]));
   let serving: ReadonlyMap<string, Serving> = new Map();
-  let wanted: ReadonlySet<string> = new Set();
+  let neededSources: ReadonlySet<string> = new Set();
   let development: CompiledPlugin | undefined;
   const status: RuntimeStatus = {
     currentGeneration: 0,
@@ -84,23 +84,23 @@ export function createRegistry(deps: Deps): Registry {
   };
 
   const forgetUnused = (): void => {
-    const hashes = new Set(wanted);
+    const hashes = new Set(neededSources);
     for (const plugin of generations.livingPlugins()) hashes.add(plugin.sourceHash);
     compiler.retain(hashes);
   };
   const generations = createGenerations(createOwnershipIndex(), forgetUnused);
 
-  async function judge(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
+  async function compile(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
     if ('compiled' in candidate) return ok(candidate.compiled);
     const compiled = await compiler.compile(candidate.source, candidate);
     if (!compiled.ok) return err(describeFailure(compiled.error));
     const { key, version } = compiled.value.manifest;
     if (key === candidate.key && version === candidate.version) return compiled;
-    return err(`the stored source calls itself ${key}@${version}`);
+    return err(`the stored source declares itself as ${key}@${version}`);
   }
 
   async function load(candidate: Candidate): Promise<Result<LoadedPlugin, string>> {
-    const compiled = await judge(candidate);
+    const compiled = await compile(candidate);
     if (!compiled.ok) return compiled;
     const { layer, narrowedModels } = candidate;
     return ok(loadPlugin({ ...deps, compiled: compiled.value, layer, narrowedModels }));
@@ -120,8 +120,8 @@ export function createRegistry(deps: Deps): Registry {
     delete status.databaseError;
     const candidates = chooseCandidates(factory, snapshot, development);
     const layers = candidates.flatMap(([, ofKey]) => ofKey);
-    // Rows that are switched off too: the list of plugins shows their manifests.
-    wanted = new Set([...layers, ...snapshot.rows].map(({ sourceHash }) => sourceHash));
+    // Disabled rows too, because the list of plugins shows their manifests.
+    neededSources = new Set([...layers, ...snapshot.rows].map(({ sourceHash }) => sourceHash));
     const { serving: next, index, errors: pluginErrors } = await assembleGeneration(candidates, serving, load);
     for (const [key, message] of Object.entries(pluginErrors)) {
       if (status.pluginErrors[key] !== message)
@@ -160,8 +160,8 @@ export function createRegistry(deps: Deps): Registry {
   let queued: Promise<void> | undefined;
 
   /**
-   * One at a time; callers that come while one runs share the next one, which reads what they have
-   * written.
+   * Rebuilds run one at a time. Callers that come while one runs share the next one, so it reads
+   * what they have written.
    */
   function rebuild(): Promise<void> {
     queued ??= running.then(() => {

@@ -4,13 +4,14 @@ import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import type { Registry } from './create-registry.ts';
 
-/** Serves the source that its author works on. */
+/** Serves the plugin that an author is working on. */
 export interface Development {
   /**
-   * Serves `source` for its key above every other layer, in memory, whatever its version, in place
-   * of what the last call served. When it is broken or in conflict with another plugin its faults
-   * come back and what serves goes on. Throws `plugins.unavailable` when the sandbox or the
-   * database could not say.
+   * Serves `source` for its key above every other layer, in memory, whatever its version. It
+   * replaces the source of the last call. If it is broken, or in conflict with another plugin, its
+   * faults are returned and the serving plugin stays.
+   *
+   * @throws `plugins.unavailable` when the sandbox or the database is not available
    */
   develop(source: string): Promise<Result<Manifest, PluginFault[]>>;
 }

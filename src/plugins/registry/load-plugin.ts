@@ -22,13 +22,11 @@ import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 
-/** Arguments of hooks that carry bodies, and arguments and results of the others. */
+/** Limit for arguments of hooks that carry bodies; for arguments and results of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
-/**
- * A manifest as if it named only `models`; a claim or route that loses all its models serves none.
- */
+/** A manifest without all other models. A claim or route that loses all its models serves none. */
 export function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
   if (models === null) return manifest;
   const keep = (names: readonly string[]): string[] => names.filter((name) => models.includes(name));
@@ -40,19 +38,13 @@ export function narrowManifest(manifest: Manifest, models: readonly string[] | n
   };
 }
 
-/**
- * The members of a hook's name: `protocols.proto_video.render`; everything after `native.` is one
- * member.
- */
+/** Splits a hook's name such as `protocols.proto_video.render`. After `native.` is one member. */
 function membersOf(hook: string): string[] {
   const [first = '', ...rest] = hook.split('.');
   return first === 'native' && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
 }
 
-/**
- * A path in canonical names as the module has it: hooks of a protocol are under the key that the
- * plugin exports.
- */
+/** Translates a path in canonical names to the module's: a protocol's key may be an alias. */
 export function modulePath(path: readonly string[], exports: Record<string, ExportShape>): string[] {
   const [first = '', protocol, ...members] = path;
   if (first !== 'protocols' || protocol === undefined) return [...path];
@@ -72,15 +64,13 @@ function findShape(path: readonly string[], exports: Record<string, ExportShape>
   return shape;
 }
 
-/**
- * Clients read the message, so the hook's name is not in it. A plugin's own words stay as they are.
- */
+/** Removes the hook's name, because clients read the message. A plugin's own words stay. */
 const withoutPath = ({ kind, message }: SandboxFailure, path: readonly string[]): string =>
   kind === 'thrown' ? message : message.replaceAll(path.join('.'), 'the hook');
 
 /**
- * The name under which the sandbox counts trials of a version: a hook that has to be killed in one
- * suspends neither the plugin that serves nor trials of the version that mends it.
+ * The name under which the sandbox counts kills in trials of a version. So a kill in a trial
+ * suspends neither the serving plugin nor trials of the version that fixes it.
  */
 export const trialName = ({ key, version }: Manifest): string => `trial:${key}@${version}`;
 
@@ -93,7 +83,7 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console
+ * Makes a compiled plugin callable. The caller's secrets are redacted in its texts, and its console
  * goes to the debug log.
  */
 export function loadPlugin(deps: {
@@ -104,10 +94,10 @@ export function loadPlugin(deps: {
   clock: Clock;
   logger: Logger;
   onHookCall?: (call: HookCall) => void;
-  /** The name under which the sandbox counts its calls, instead of the plugin's key. */
+  /** The name under which the sandbox counts its kills, instead of the plugin's key. */
   countedAs?: string;
 }): LoadedPlugin {
-  const { onHookCall, ...quietly } = deps;
+  const { onHookCall, ...unobserved } = deps;
   const { compiled, sandbox, clock } = deps;
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
@@ -115,7 +105,7 @@ export function loadPlugin(deps: {
   const { countedAs = key } = deps;
   const module: SandboxModule = { key: countedAs, version, source: compiled.source, sourceHash: compiled.sourceHash };
 
-  const forward = (hook: string, lines: readonly string[]): void => {
+  const logConsole = (hook: string, lines: readonly string[]): void => {
     for (const line of lines) deps.logger.debug({ task_plugin: 'console', hook }, `[plugin:${key}@${version}] ${line}`);
   };
 
@@ -127,10 +117,10 @@ export function loadPlugin(deps: {
     manifest,
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
     suspended: () => sandbox.isSuspended(countedAs),
-    onTrial: () => loadPlugin({ ...quietly, countedAs: trialName(manifest) }),
+    onTrial: () => loadPlugin({ ...unobserved, countedAs: trialName(manifest) }),
     async call(hook, args, options): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
-      const began = clock.monotonicMs();
+      const startedAt = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
         path: pathOf(hook),
         args,
@@ -147,7 +137,7 @@ export function loadPlugin(deps: {
       ];
       const clean = createRedactor(secrets);
       const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
-      forward(hook, console);
+      logConsole(hook, console);
       const result: Result<Json | undefined, HookFailure> = outcome.ok
         ? ok(outcome.value.value)
         : err({
@@ -157,7 +147,11 @@ export function loadPlugin(deps: {
             hook,
           });
       onHookCall?.({
-        ...{ key, version, hook, console, ms: clock.monotonicMs() - began },
+        key,
+        version,
+        hook,
+        console,
+        ms: clock.monotonicMs() - startedAt,
         args: args.map((value) => redactJson(value, secrets) ?? null),
         outcome: result.ok
           ? { ok: true, value: redactJson(result.value, secrets) }

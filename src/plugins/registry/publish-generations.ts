@@ -4,24 +4,21 @@ import type { OwnershipIndex } from './build-index.ts';
 export interface Generations {
   current(): Generation;
   pin(): Pin;
-  /**
-   * Makes `index` the current generation in one step and gives it. Those pinned earlier live on
-   * until their last pin ends.
-   */
+  /** Makes `index` the current generation, atomically. Earlier ones live until their last pin ends. */
   publish(index: OwnershipIndex, at: number): Generation;
   /** The plugins of every generation that is current or pinned. */
   livingPlugins(): LoadedPlugin[];
 }
 
-type Living = { generation: Generation; pins: number };
+type PinnedGeneration = { generation: Generation; pins: number };
 
 /** `onRelease` is called when a generation that is no longer current loses its last pin. */
 export function createGenerations(empty: OwnershipIndex, onRelease: () => void): Generations {
-  const make = (number: number, index: OwnershipIndex, at: number): Living => ({
+  const createGeneration = (number: number, index: OwnershipIndex, at: number): PinnedGeneration => ({
     generation: { number, publishedAt: at, plugins: index.plugins, ...index.lookups() },
     pins: 0,
   });
-  let current = make(0, empty, 0);
+  let current = createGeneration(0, empty, 0);
   const living = new Set([current]);
 
   return {
@@ -45,7 +42,7 @@ export function createGenerations(empty: OwnershipIndex, onRelease: () => void):
     },
     publish(index, at) {
       const previous = current;
-      current = make(previous.generation.number + 1, index, at);
+      current = createGeneration(previous.generation.number + 1, index, at);
       living.add(current);
       if (previous.pins === 0) living.delete(previous);
       return current.generation;

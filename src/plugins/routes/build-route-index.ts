@@ -1,21 +1,21 @@
 import type { LoadedPlugin, PluginRoute, RouteMatch, RouteMethod } from '../types.ts';
 import { routeParams, routeShape } from './route-paths.ts';
 
-type Owned = { plugin: LoadedPlugin; route: PluginRoute };
+type OwnedRoute = { plugin: LoadedPlugin; route: PluginRoute };
 type Branch = {
   literals: Map<string, Branch>;
   param?: Branch;
   catchAll?: Branch;
-  routes: Map<RouteMethod, Owned>;
+  routes: Map<RouteMethod, OwnedRoute>;
 };
-const newBranch = (): Branch => ({ literals: new Map(), routes: new Map() });
+const createBranch = (): Branch => ({ literals: new Map(), routes: new Map() });
 
 /**
- * Native routes of a generation. A literal segment wins over a parameter, a parameter over a
- * catch-all.
+ * The native routes of a generation. A literal segment takes precedence over a parameter, and a
+ * parameter over a catch-all.
  */
 export interface RouteIndex {
-  /** The plugin that has this method and shape already, if any. */
+  /** The key of the plugin that has a route of this method and shape, if any. */
   ownerOf(route: PluginRoute): string | undefined;
   add(plugin: LoadedPlugin): void;
   match(method: string, path: string): RouteMatch | undefined;
@@ -30,15 +30,15 @@ const decodeSegment = (segment: string): string | undefined => {
 };
 
 export function createRouteIndex(): RouteIndex {
-  const root = newBranch();
+  const root = createBranch();
 
   const leafOf = (route: PluginRoute): Branch => {
     let branch = root;
     for (const segment of routeShape(route.path).slice(1).split('/')) {
-      if (segment === ':') branch = branch.param ??= newBranch();
-      else if (segment === '*') branch = branch.catchAll ??= newBranch();
+      if (segment === ':') branch = branch.param ??= createBranch();
+      else if (segment === '*') branch = branch.catchAll ??= createBranch();
       else {
-        const next = branch.literals.get(segment) ?? newBranch();
+        const next = branch.literals.get(segment) ?? createBranch();
         branch.literals.set(segment, next);
         branch = next;
       }
@@ -46,17 +46,20 @@ export function createRouteIndex(): RouteIndex {
     return branch;
   };
 
-  /**
-   * Walks the tree; `values` are the parameters taken so far. Methods of paths that fit are
-   * gathered in `allow`.
-   */
+  type Search = {
+    method: string;
+    /** Collects the methods of all routes whose path matches. */
+    allow: Set<RouteMethod>;
+  };
+  type Path = { segments: readonly string[]; values: readonly string[] };
+
+  /** Walks the tree. `values` are the parameters so far, `segments` what is left of the path. */
   const find = (
     branch: Branch,
-    segments: readonly string[],
-    method: string,
-    values: readonly string[],
-    allow: Set<RouteMethod>,
-  ): { owned: Owned; values: readonly string[] } | undefined => {
+    { segments, values }: Path,
+    search: Search,
+  ): { owned: OwnedRoute; values: readonly string[] } | undefined => {
+    const { method, allow } = search;
     const [segment, ...rest] = segments;
     if (segment === undefined) {
       for (const known of branch.routes.keys()) allow.add(known);
@@ -64,11 +67,11 @@ export function createRouteIndex(): RouteIndex {
       return owned && { owned, values };
     }
     const literal = branch.literals.get(segment);
-    const found = literal && find(literal, rest, method, values, allow);
+    const found = literal && find(literal, { segments: rest, values }, search);
     if (found || segment === '') return found;
-    const byParam = branch.param && find(branch.param, rest, method, [...values, segment], allow);
+    const byParam = branch.param && find(branch.param, { segments: rest, values: [...values, segment] }, search);
     if (byParam) return byParam;
-    return branch.catchAll && find(branch.catchAll, [], method, [...values, segments.join('/')], allow);
+    return branch.catchAll && find(branch.catchAll, { segments: [], values: [...values, segments.join('/')] }, search);
   };
 
   return {
@@ -80,7 +83,7 @@ export function createRouteIndex(): RouteIndex {
       const segments = path.slice(1).split('/').map(decodeSegment);
       if (!path.startsWith('/') || segments.includes(undefined)) return undefined;
       const allow = new Set<RouteMethod>();
-      const found = find(root, segments as string[], method, [], allow);
+      const found = find(root, { segments: segments as string[], values: [] }, { method, allow });
       if (found) {
         const { plugin, route } = found.owned;
         const params = routeParams(route.path).map((name, index) => [name, found.values[index] ?? ''] as const);

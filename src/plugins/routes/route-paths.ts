@@ -1,13 +1,13 @@
 /**
- * Path patterns of native routes: literals, `:name`, and a final `*name`. A trailing slash is an
- * empty last segment.
+ * Path patterns of native routes. Segments are literals, `:name`, and a final `*name`. A trailing
+ * slash is an empty last segment.
  */
 
 const segmentsOf = (path: string): string[] => path.slice(1).split('/');
 
 /**
- * Names without their meaning: `/v/:id/*rest` has the shape `/v/:/*`. Two routes of one method and
- * shape are in conflict.
+ * The pattern without the names of parameters: `/v/:id/*rest` has the shape `/v/:/*`. Two routes
+ * with the same method and shape are in conflict.
  */
 export const routeShape = (path: string): string =>
   `/${segmentsOf(path)
@@ -20,9 +20,9 @@ export const routeParams = (path: string): string[] =>
     .filter((segment) => segment.startsWith(':') || segment.startsWith('*'))
     .map((segment) => segment.slice(1));
 
-const isWild = (segment: string): boolean => segment.startsWith(':');
+const isParam = (segment: string): boolean => segment.startsWith(':');
 
-/** True when some request path matches both patterns. */
+/** Whether some request path matches both patterns. */
 export function pathsIntersect(a: string, b: string): boolean {
   const left = segmentsOf(a);
   const right = segmentsOf(b);
@@ -30,14 +30,14 @@ export function pathsIntersect(a: string, b: string): boolean {
     const one = left[index];
     const two = right[index];
     if (one === undefined || two === undefined) return one === two;
-    // A catch-all takes one segment or more, the first of them not empty.
+    // A catch-all matches one segment or more, of which the first is not empty.
     if (one.startsWith('*')) return two !== '';
     if (two.startsWith('*')) return one !== '';
-    if (isWild(one) ? two === '' : isWild(two) ? one === '' : one !== two) return false;
+    if (isParam(one) ? two === '' : isParam(two) ? one === '' : one !== two) return false;
   }
 }
 
-/** Namespaces of new-api's panel and API, and of ours: nothing below them is a plugin's. */
+/** Namespaces of our panel and API and of new-api's. Plugins have no routes in them. */
 const RESERVED_NAMESPACES = [
   '/api',
   '/assets',
@@ -95,7 +95,7 @@ const RESERVED_NAMESPACES = [
   '/metrics',
 ] as const;
 
-/** The host's own paths outside those namespaces, under any method. */
+/** The gateway's own paths outside those namespaces, for any method. */
 const HOST_ROUTES = [
   '/v1/responses',
   '/v1/responses/:response_id',
@@ -105,7 +105,7 @@ const HOST_ROUTES = [
   '/v1/videos/:task_id/content',
 ] as const;
 
-/** The reserved namespace or host route that a pattern could reach, if any. */
+/** The reserved namespace or gateway path that a pattern could match, if any. */
 export function reservedBy(path: string): string | undefined {
   const segments = segmentsOf(path);
   const namespace = RESERVED_NAMESPACES.find((reserved) => {
@@ -113,7 +113,7 @@ export function reservedBy(path: string): string | undefined {
       const segment = segments[index];
       if (segment === undefined) return false;
       if (segment.startsWith('*')) return true;
-      if (!isWild(segment) && segment !== name) return false;
+      if (!isParam(segment) && segment !== name) return false;
     }
     return true;
   });

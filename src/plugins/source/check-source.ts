@@ -6,12 +6,12 @@ import type { PluginFault } from '../types.ts';
 /** Largest source of a plugin, in bytes of UTF-8 (as in new-api). */
 export const MAX_SOURCE_BYTES = 1_048_576;
 
-/** `program` is there when the source could be parsed. */
+/** `program` is set if the source could be parsed. */
 export type SourceCheck = { faults: PluginFault[]; program?: Node };
 
 /**
- * Labels around one statement, and named groups in one regular expression: both cost the square of
- * their number.
+ * Most nested labels of a statement, and named groups of a regular expression. Parsing takes time
+ * quadratic in both.
  */
 const MAX_LABELS = 32;
 const MAX_NAMED_GROUPS = 100;
@@ -21,10 +21,9 @@ type ParseLabelled = (this: unknown, ...args: unknown[]) => unknown;
 const { parseLabeledStatement } = Parser.prototype as unknown as { parseLabeledStatement: ParseLabelled };
 
 /**
- * Acorn without what costs the square of the source's length: its book of declared names (20,000
- * held the gateway for five seconds) and its own check of regular expressions (20,000 named groups:
- * a minute, and as long in the engine's). What is left out the sandbox's compiler finds too, and
- * there a deadline holds.
+ * Acorn without the checks that take quadratic time: of declared names (20,000 names took five
+ * seconds) and of regular expressions (20,000 named groups took a minute, here and in the engine).
+ * The sandbox's compiler finds the same mistakes, under a deadline.
  */
 class ModuleParser extends Parser {
   declareName(): void {}
@@ -69,13 +68,10 @@ type Fields = {
   value?: Node & Fields;
 };
 
-/**
- * A function that has no `function` before it: its keyword `async` stands before its name, outside
- * its own node.
- */
+/** A method: its keyword `async` stands before its name, outside the node of the function. */
 const isMethod = (node: Node & Fields): boolean => node.type === 'MethodDefinition' || node.method === true;
 
-/** Where the fault of a node stands: a method's at its `async`, which `static` may precede. */
+/** The position of a node's fault: for a method at its `async`, which `static` may precede. */
 function positionOf(node: Node & Fields, source: string): { line: number; column: number } {
   const start = node.loc?.start ?? { line: 1, column: 0 };
   const keyword = isMethod(node) && node.key ? source.lastIndexOf('async', node.key.start - 1) : node.start;
@@ -85,8 +81,8 @@ function positionOf(node: Node & Fields, source: string): { line: number; column
 
 const ASYNC: [RuleId, string] = ['source.async', 'async functions are not allowed'];
 
-/** The rule that a node breaks, in words as well. */
-function offence(node: Node, text: string): [rule: RuleId, message: string] | undefined {
+/** The rule that a node breaks, and the message. */
+function findViolation(node: Node, text: string): [rule: RuleId, message: string] | undefined {
   const { async, await: awaits, source, callee, meta, value } = node as Node & Fields;
   switch (node.type) {
     case 'Property':
@@ -95,7 +91,7 @@ function offence(node: Node, text: string): [rule: RuleId, message: string] | un
     case 'FunctionDeclaration':
     case 'FunctionExpression':
     case 'ArrowFunctionExpression':
-      // A method's function begins behind the keyword: the method itself is at fault.
+      // The function of a method begins after the keyword, and is reported with the method.
       return async && text.startsWith('async', node.start) ? ASYNC : undefined;
     case 'AwaitExpression':
       return ['source.await', 'await is not allowed'];
@@ -118,12 +114,12 @@ function offence(node: Node, text: string): [rule: RuleId, message: string] | un
   }
 }
 
-/** What acorn says about `await` where only the parser can see it. */
+/** Acorn itself reports an `await` in a place where it is not allowed. */
 const ruleOfSyntaxError = (message: string): RuleId => (/\bawait\b/.test(message) ? 'source.await' : 'source.syntax');
 
 /**
- * Judges a plugin's text: size, syntax, and that it is one synchronous module. Positions are
- * 1-based.
+ * Checks the text of a plugin: its size, its syntax, and that it is one synchronous module.
+ * Positions are 1-based.
  */
 export function checkSource(source: string): SourceCheck {
   const bytes = Buffer.byteLength(source);
@@ -145,7 +141,7 @@ export function checkSource(source: string): SourceCheck {
   const faults: PluginFault[] = [];
   const pending: Node[] = [program];
   for (let node = pending.pop(); node; node = pending.pop()) {
-    const found = offence(node, source);
+    const found = findViolation(node, source);
     if (found) faults.push({ ...makeFault('source', ...found), ...positionOf(node, source) });
     for (const child of childNodes(node)) pending.push(child);
   }

@@ -5,7 +5,7 @@ import type { RuleId } from '../manifest/rules.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 
-/** A source that has passed every check. */
+/** A source that has passed all checks. */
 export type CompiledPlugin = {
   source: string;
   sourceHash: string;
@@ -13,57 +13,57 @@ export type CompiledPlugin = {
   exports: Record<string, ExportShape>;
 };
 
-/** `unavailable`: the sandbox could not say; the plugin may be sound. */
+/** `unavailable`: the sandbox could not check it; the plugin may be valid. */
 export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind: 'unavailable'; message: string };
 
 export interface Compiler {
   /**
-   * Checks a source; the same source is looked at once. `name` stands for the plugin until its
-   * manifest is known; `owner`: whose upload it is, nobody's unless given.
+   * Checks a source; results are cached by source. `name` identifies the plugin until its manifest
+   * is known. `owner`: on whose behalf its code runs, `system` by default.
    */
   compile(
     source: string,
     name?: { key: string; version: string },
     owner?: string,
   ): Promise<Result<CompiledPlugin, CompileFailure>>;
-  /** Forgets what it knows of all other sources, here and in the sandbox. */
+  /** Forgets all other sources, here and in the sandbox. */
   retain(sourceHashes: ReadonlySet<string>): void;
 }
 
-const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set([
+const HOST_FAILURES: ReadonlySet<SandboxFailure['kind']> = new Set([
   'overloaded',
   'closed',
   'suspended',
   'owner_refused',
 ]);
 
-/**
- * Ends that may have been an accident of the process: not remembered as a verdict on the source.
- */
+/** Failures that may not be the source's fault. They are not cached. */
 const UNCERTAIN: ReadonlySet<SandboxFailure['kind']> = new Set(['killed', 'timeout', 'memory']);
 
 export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPluginWorker()): Compiler {
   const known = new Map<string, Promise<Result<CompiledPlugin, CompileFailure>>>();
 
-  async function examine(
-    source: string,
-    sourceHash: string,
-    name: { key: string; version: string } | undefined,
-    owner: string,
-  ): Promise<Result<CompiledPlugin, CompileFailure>> {
+  type Source = {
+    source: string;
+    sourceHash: string;
+    name: { key: string; version: string } | undefined;
+    owner: string;
+  };
+
+  async function check({ source, sourceHash, name, owner }: Source): Promise<Result<CompiledPlugin, CompileFailure>> {
     const faults = await worker.run('checkSource', source);
     if (faults.length > 0) return err({ kind: 'faults', faults });
     const { key, version } = name ?? { key: `upload:${sourceHash.slice(0, 12)}`, version: '' };
     const inspecting = sandbox.inspect({ key, version, source, sourceHash }, owner);
-    // The schema is compiled while the sandbox evaluates the first module, not after it.
+    // Compiles the schema while the sandbox evaluates the first module.
     void worker.run('prepare').catch(() => undefined);
     const inspected = await inspecting;
     if (!inspected.ok) {
       const { kind, message, line, column } = inspected.error;
-      if (HOST_TROUBLE.has(kind)) return err({ kind: 'unavailable', message });
+      if (HOST_FAILURES.has(kind)) return err({ kind: 'unavailable', message });
       if (UNCERTAIN.has(kind)) known.delete(sourceHash);
       const position = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
-      // Loading calls no hook: what else can go wrong has a rule each.
+      // Loading a module calls no hook. Every other kind of failure has a rule.
       const fault = makeFault('source', `source.${kind}` as RuleId, message);
       return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
@@ -75,14 +75,14 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
 
   const compile: Compiler['compile'] = (source, name, owner = SYSTEM_OWNER) => {
     const sourceHash = sha256Hex(source);
-    const earlier = known.get(sourceHash);
-    if (earlier) return earlier;
-    const examined = examine(source, sourceHash, name, owner).catch((error: unknown) =>
+    const cached = known.get(sourceHash);
+    if (cached) return cached;
+    const checked = check({ source, sourceHash, name, owner }).catch((error: unknown) =>
       err<CompileFailure>({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) }),
     );
-    const result = examined.then((verdict) => {
-      if (!verdict.ok && verdict.error.kind === 'unavailable') known.delete(sourceHash);
-      return verdict;
+    const result = checked.then((outcome) => {
+      if (!outcome.ok && outcome.error.kind === 'unavailable') known.delete(sourceHash);
+      return outcome;
     });
     known.set(sourceHash, result);
     return result;
@@ -100,7 +100,7 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
   };
 }
 
-/** The faults as one line each, for logs and status. */
+/** All faults in one line, for logs and status. */
 export const describeFailure = (failure: CompileFailure): string =>
   failure.kind === 'unavailable'
     ? failure.message

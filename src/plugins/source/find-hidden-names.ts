@@ -5,8 +5,8 @@ import type { CompiledPlugin } from './compile-plugin.ts';
 import { createLocator } from './locate-fault.ts';
 
 /**
- * What a new plugin is refused for although it compiles: names that hide something, each with its
- * place in the source.
+ * Names with hidden characters, with their positions in the source. A new plugin is refused for
+ * them although it compiles.
  */
 export function findHiddenNames({ manifest, source }: Pick<CompiledPlugin, 'manifest' | 'source'>): PluginFault[] {
   const faults = checkVisibleNames(manifest);

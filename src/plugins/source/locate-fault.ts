@@ -18,10 +18,7 @@ type Syntax = Node & {
   elements?: (Syntax | null)[];
 };
 
-/**
- * Where something is declared at the top level: the node to point at, and the value if it is
- * written there.
- */
+/** A declaration: the node to point at, and the value if it is written there as a literal. */
 type Declared = { at: Syntax; value: Syntax | undefined };
 
 const nameOf = (node: Syntax | undefined): string | undefined => {
@@ -40,7 +37,7 @@ function declaredBy(statement: Syntax): [name: string, declared: Declared][] {
   return name === undefined ? [] : [[name, { at: statement.id ?? statement, value: undefined }]];
 }
 
-/** Every export by its name, followed to its declaration in the module. */
+/** Every export by its name, resolved to its declaration in the module. */
 function findExports(program: Syntax): Map<string, Declared> {
   const statements = Array.isArray(program.body) ? (program.body as Syntax[]) : [];
   const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
@@ -59,10 +56,7 @@ function findExports(program: Syntax): Map<string, Declared> {
   return exported;
 }
 
-/**
- * The members of an object or list that is written out: where each name stands, and its value. Of
- * two of one name the last counts.
- */
+/** The members of an object or list literal. Of members with the same name the last one counts. */
 function readMembers(node: Syntax): Map<string, Declared> {
   if (node.type === 'ArrayExpression') {
     const elements = node.elements ?? [];
@@ -77,21 +71,21 @@ function readMembers(node: Syntax): Map<string, Declared> {
 }
 
 /**
- * Goes as far along `segments` as the text is written out: a missing member is at the object that
- * lacks it.
+ * Follows `segments` through literals as far as possible. A missing member is located at the object
+ * that lacks it.
  */
 function follow(
   start: Declared,
   segments: readonly string[],
   membersOf: (node: Syntax) => ReadonlyMap<string, Declared>,
 ): Syntax {
-  let here = start;
+  let found = start;
   for (const segment of segments) {
-    const next = here.value && membersOf(here.value).get(segment);
+    const next = found.value && membersOf(found.value).get(segment);
     if (!next) break;
-    here = next;
+    found = next;
   }
-  return here.at;
+  return found.at;
 }
 
 const readPointer = (path: string): string[] =>
@@ -101,15 +95,15 @@ const readPointer = (path: string): string[] =>
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /**
- * Gives faults of the manifest (`/routes/0/path`) and of exports (`exports/native/error`) the line
- * and column, 1-based, of the text that they are about, as far as that is written out and not
- * computed. Faults that have a position keep it.
+ * Adds positions to faults of the manifest (`/routes/0/path`) and of exports
+ * (`exports/native/error`): 1-based line and column of the text in question, as far as it is a
+ * literal and not computed. Faults that have a position keep it.
  */
 export function createLocator(program: Node): (fault: PluginFault) => PluginFault {
   const exported = findExports(program as Syntax);
   const statements = (program as Syntax).body as Syntax[];
   const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
-  // Read once each: a manifest made of mistakes costs no more than its length.
+  // Cached, so that a manifest with many faults takes time linear in its length.
   const known = new Map<Syntax, Map<string, Declared>>();
   const membersOf = (node: Syntax): ReadonlyMap<string, Declared> => {
     const written = (node.type === 'Identifier' ? declared.get(node.name ?? '')?.value : undefined) ?? node;

@@ -4,9 +4,9 @@ import type { UsageField } from '../types.ts';
 import { checkUsageFacts } from './check-facts.ts';
 
 /**
- * Facts of a parsed poll with the vendor's token counts: `completionTokens` and `totalTokens` are
- * those of the task result where the hook names none, and `upstreamUnits` of the hook, above 0,
- * stands for both. Counts of 0 say nothing. `null` where there is nothing at all.
+ * Facts of a parsed poll, with the vendor's token counts. `completionTokens` and `totalTokens` come
+ * from the task result, unless the hook reports them. `upstreamUnits` of the hook, if above 0,
+ * overrides both. Counts of 0 are ignored. `null` if there are no facts at all.
  */
 export function addTokenCounts(
   schema: Readonly<Record<string, UsageField>>,
@@ -21,12 +21,12 @@ export function addTokenCounts(
   const units = reported?.upstreamUnits;
   const counted: JsonObject =
     typeof units === 'number' && units > 0 ? { completionTokens: units, totalTokens: units } : {};
-  const facts = { ...checked(schema, parsed), ...reported, ...checked(schema, counted) };
+  const facts = { ...checkCounts(schema, parsed), ...reported, ...checkCounts(schema, counted) };
   return Object.keys(facts).length > 0 ? facts : null;
 }
 
-/** A plugin that declares one of the names as something else keeps its own meaning. */
-function checked(schema: Readonly<Record<string, UsageField>>, counts: JsonObject): JsonObject {
+/** Drops the counts if the plugin declares one of their names as something else. */
+function checkCounts(schema: Readonly<Record<string, UsageField>>, counts: JsonObject): JsonObject {
   const facts = checkUsageFacts(schema, counts);
   return facts.ok ? (facts.value ?? {}) : {};
 }

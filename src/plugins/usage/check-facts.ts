@@ -1,20 +1,15 @@
 import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
 import type { UsageField } from '../types.ts';
 
-/**
- * Largest values, as in new-api: an hour, 128 pieces, and 32-bit integers where a value is clamped.
- */
+/** Largest values, as in new-api: an hour, 128 items, and 32-bit integers for clamped values. */
 const MAX_SECONDS = 3600;
 const MAX_COUNT = 128;
 const MAX_INT32 = 2_147_483_647;
 
-/** Facts that the host itself understands on completion; token counts are not seconds. */
+/** Facts that the gateway itself uses on completion; their limit is not that of seconds. */
 const COMPLETION_COUNTERS = new Set(['upstreamUnits', 'completionTokens', 'totalTokens']);
 
-/**
- * Names that mean seconds or pieces in whatever spelling; compared without `_` and `-` in lower
- * case.
- */
+/** Names for seconds and for counts; compared in lower case and without `_` and `-`. */
 const SECOND_NAMES = new Set(['duration', 'seconds', 'durationseconds']);
 const COUNT_NAMES = new Set([
   'n',
@@ -31,7 +26,7 @@ const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCas
 /** The largest value of a declared number, by its unit. */
 export const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: MAX_INT32, credit: MAX_INT32 } as const;
 
-/** Units whose larger values are cut to the limit; those of the others are refused. */
+/** Units whose larger values are clamped to the limit. Larger values of others are refused. */
 const CLAMPED: ReadonlySet<string> = new Set(['token', 'credit']);
 
 function checkNumber(value: number, limit: number | 'clamp'): Result<number, string> {
@@ -40,7 +35,7 @@ function checkNumber(value: number, limit: number | 'clamp'): Result<number, str
   return value > limit ? err(`must be at most ${limit}`) : ok(value);
 }
 
-/** One value against its field: the value to use, or what it must be. */
+/** Checks a value against its field. Gives the value to use, or what it must be. */
 export function checkFact(field: UsageField, value: unknown): Result<Json, string> {
   switch (field.kind) {
     case 'enum':
@@ -57,9 +52,9 @@ export function checkFact(field: UsageField, value: unknown): Result<Json, strin
 }
 
 /**
- * What a usage hook returned, as facts: `null` when it returned nothing. Declared facts must fit
- * their field; numbers that are not declared pass within the general limits, anything else that is
- * not declared is dropped, since no price can name it.
+ * Checks the result of a usage hook; `null` if it returned nothing. Declared facts must fit their
+ * field. Undeclared numbers must fit the general limits. Other undeclared facts are dropped, because
+ * no price can use them.
  */
 export function checkUsageFacts(
   schema: Readonly<Record<string, UsageField>>,
@@ -81,7 +76,7 @@ export function checkUsageFacts(
   return ok(Object.fromEntries(facts));
 }
 
-/** A number, or a text that a vendor may read as one: `"10"`, `"1e9"`, `" 5 "`. */
+/** A number, or a text that a vendor may parse as one: `"10"`, `"1e9"`, `" 5 "`. */
 const asNumber = (value: unknown): number | undefined => {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string' || value.trim() === '') return undefined;
@@ -89,12 +84,12 @@ const asNumber = (value: unknown): number | undefined => {
   return Number.isNaN(number) ? undefined : number;
 };
 
-/** What vendors take for "as you like" where a quantity is due. */
+/** Vendors choose the quantity themselves for this value. */
 const AUTOMATIC = -1;
 
 /**
- * The same limits over a normalised request body, at any depth: `{"n": 1000000}` is refused before
- * it reaches the vendor and the bill. Gives the first violation.
+ * Checks the quantities in a decoded request body, at any depth, against the same limits. So
+ * `{"n": 1000000}` is refused before it reaches the vendor and the bill. Gives the first violation.
  */
 export function checkRequestQuantities(
   schema: Readonly<Record<string, UsageField>>,

@@ -2,13 +2,13 @@ import { pluginErrors } from '../errors.ts';
 import type { Tasks } from './tasks.ts';
 
 /**
- * A thread beside the event loop for work on foreign text that would hold it: syntax and manifest
- * of a plugin, differences, SVG icons, indexes of marketplaces.
+ * A thread for work on untrusted text that would block the event loop: syntax and manifest of a
+ * plugin, diffs, SVG icons, indexes of marketplaces.
  */
 export interface PluginWorker {
   /**
-   * Runs a task after those asked for before. Rejects with `plugins.unavailable` when it takes
-   * longer than 30 seconds.
+   * Runs tasks one at a time, in order. Rejects with `plugins.unavailable` when a task takes longer
+   * than 30 seconds.
    */
   run<Name extends keyof Tasks>(
     task: Name,
@@ -16,21 +16,21 @@ export interface PluginWorker {
   ): Promise<Awaited<ReturnType<Tasks[Name]>>>;
 }
 
-/** The runtime's threads keep the process alive, or do not. */
+/** A thread that can keep the process alive (`ref`) or not (`unref`). */
 type Thread = Worker & { ref(): void; unref(): void };
 type Reply = { value?: unknown; error?: string };
 type Waiting = { task: string; args: unknown[]; resolve: (value: never) => void; reject: (error: unknown) => void };
 
-/** Far more than any task takes on a busy machine. */
-const MOST_MS = 30_000;
-/** An idle thread ends, since it holds the memory of its largest task. */
-const IDLE_MS = 5000;
+/** Far longer than any task takes on a busy machine. */
+const TASK_TIMEOUT_MS = 30_000;
+/** An idle thread ends after this time, to free the memory of its largest task. */
+const IDLE_STOP_MS = 5000;
 
-/** Bundled, all modules lie in one folder, and the entries by their path below `src`. */
+/** In a bundle all modules are in one folder, and entries keep their path below `src`. */
 const isBundled = import.meta.url.includes('$bunfs') || import.meta.url.includes('~BUN');
 const ENTRY = new URL(isBundled ? './plugins/worker/run-tasks.js' : './run-tasks.ts', import.meta.url).href;
 
-/** Starts no thread before there is something to do. */
+/** Starts the thread with the first task. */
 export function createPluginWorker(): PluginWorker {
   const waiting: Waiting[] = [];
   let thread: Thread | undefined;
@@ -42,20 +42,20 @@ export function createPluginWorker(): PluginWorker {
     thread = undefined;
   }
 
-  function open(): Thread {
-    const opened = new Worker(ENTRY, { smol: true }) as Thread;
-    // A thread that was ended may still speak: the task of its successor is none of its business.
+  function start(): Thread {
+    const started = new Worker(ENTRY, { smol: true }) as Thread;
+    // A terminated thread may still send messages, which must not settle its successor's task.
     const fail = (error: string) => {
-      if (thread !== opened) return;
+      if (thread !== started) return;
       end();
       settle({ error });
     };
-    opened.onmessage = ({ data }: MessageEvent<Reply>) => {
-      if (thread === opened) settle(data);
+    started.onmessage = ({ data }: MessageEvent<Reply>) => {
+      if (thread === started) settle(data);
     };
-    opened.onerror = ({ message }) => fail(message);
-    opened.addEventListener('close', () => fail('its thread ended'));
-    return opened;
+    started.onerror = ({ message }) => fail(message);
+    started.addEventListener('close', () => fail('its thread ended'));
+    return started;
   }
 
   function settle({ value, error }: Reply): void {
@@ -63,22 +63,22 @@ export function createPluginWorker(): PluginWorker {
     busy = undefined;
     clearTimeout(timer);
     if (error === undefined) done?.resolve(value as never);
-    else done?.reject(pluginErrors.unavailable({ message: `The plugin could not be judged: ${error}.` }));
-    next();
+    else done?.reject(pluginErrors.unavailable({ message: `The plugin could not be checked: ${error}.` }));
+    runNext();
   }
 
-  function next(): void {
+  function runNext(): void {
     if (busy) return;
     busy = waiting.shift();
     if (!busy) {
-      timer = setTimeout(end, IDLE_MS);
+      timer = setTimeout(end, IDLE_STOP_MS);
       timer.unref();
       thread?.unref();
       return;
     }
     clearTimeout(timer);
     try {
-      thread ??= open();
+      thread ??= start();
       thread.ref();
       thread.postMessage({ task: busy.task, args: busy.args });
     } catch (error) {
@@ -89,14 +89,14 @@ export function createPluginWorker(): PluginWorker {
     timer = setTimeout(() => {
       end();
       settle({ error: 'it took too long' });
-    }, MOST_MS);
+    }, TASK_TIMEOUT_MS);
   }
 
   return {
     run: (task, ...args) =>
       new Promise((resolve, reject) => {
         waiting.push({ task, args, resolve: resolve as Waiting['resolve'], reject });
-        next();
+        runNext();
       }),
   };
 }

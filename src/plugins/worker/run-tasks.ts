@@ -1,7 +1,4 @@
-/**
- * What the worker thread runs: one task after the other. Started by `create-worker.ts`, and an
- * entry of the executable.
- */
+/** The entry of the worker thread, which `create-worker.ts` starts. Also an entry of the executable. */
 import { TASKS } from './tasks.ts';
 
 declare const self: Worker;

@@ -14,12 +14,12 @@ import { createLocator } from '../source/locate-fault.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
 const checkSchema = createSchemaCheck();
-/** The source that was parsed last: its manifest is usually judged next. */
+/** The source that was parsed last. Its manifest is usually checked next. */
 let parsed: { source: string; program: Node | undefined } | undefined;
 
 /**
- * Work on foreign text that takes longer than the event loop may be held, by name. Arguments and
- * results are copied between the threads: plain data only.
+ * The worker's tasks by name: work on untrusted text that takes too long for the event loop.
+ * Arguments and results are copied between threads, so they are plain data.
  */
 export const TASKS = {
   checkSource(source: string): PluginFault[] {
@@ -27,7 +27,7 @@ export const TASKS = {
     parsed = { source, program };
     return faults;
   },
-  /** Makes the schema ready, while the sandbox evaluates the module. */
+  /** Compiles the schema, while the sandbox evaluates the module. */
   prepare(): void {
     checkSchema({});
   },
