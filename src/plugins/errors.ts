@@ -1,20 +1,20 @@
 import { defineErrors } from '../kernel/index.ts';
 
 /**
- * `details` of each: `invalid` {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
- * {channels, inFlightCount}.
+ * `details`: `invalid` has {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
+ * {channels, inFlightCount}, `hook_failed` {kind, console, line, column}.
  */
 export const pluginErrors = defineErrors('plugins', {
   invalid: ['unprocessable', 'The plugin is not valid.'],
-  conflict: ['conflict', 'The plugin is in conflict with another one.'],
-  version_exists: ['conflict', 'This version of the plugin exists already with different source.'],
+  conflict: ['conflict', 'The plugin is in conflict with another plugin.'],
+  version_exists: ['conflict', 'This version of the plugin already exists with a different source.'],
   in_use: ['conflict', 'The plugin is still in use.'],
-  not_found: ['not_found', 'No such plugin or version.'],
+  not_found: ['not_found', 'There is no such plugin or version.'],
   hook_failed: ['unprocessable', 'The hook failed.'],
   icon_invalid: ['unprocessable', 'The icon is not valid.'],
   market_failed: ['upstream_failed', 'The marketplace could not be read.'],
   market_mismatch: ['unprocessable', 'The file is not what the marketplace announces.'],
-  market_changed: ['conflict', 'The marketplace offers something else by now.'],
-  calls_refused: ['rate_limited', 'The plugin takes none of your calls at the moment. Try again later.'],
+  market_changed: ['conflict', 'The marketplace now offers a different file.'],
+  calls_refused: ['rate_limited', 'The plugin refuses your calls at the moment. Try again later.'],
   unavailable: ['unavailable', 'Plugin code cannot run at the moment.'],
 });

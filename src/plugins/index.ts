@@ -1,8 +1,10 @@
 /**
- * Owns: the plugin contract: manifests, source rules, generations of serving plugins, native
- * routing, hook calls and what they return. May touch: the store's plugin, option, channel and
- * task-count ports, the sandbox, marketplaces through the outbound client, the folder that mirrors
- * them. Never touches: vendors, task state, money.
+ * Owns: the plugin contract. That is manifests, rules for sources, generations of serving plugins,
+ * native routing, hook calls and checks of their results, marketplaces.
+ *
+ * May touch: the store's ports of plugins, options, channels and task counts; the sandbox;
+ * marketplaces through the outbound client, and the folder that mirrors them. Never touches:
+ * vendors, task state, money.
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';

@@ -1,7 +1,7 @@
 import type { Json, JsonObject, Result } from '../kernel/index.ts';
 import type { SandboxFailure } from '../sandbox/index.ts';
 
-/** A text by canonical BCP-47 locale; `en` is always there. */
+/** A text by canonical BCP-47 locale. There is always an `en`. */
 export type LocalizedText = Record<string, string>;
 
 export type UsageField =
@@ -26,16 +26,16 @@ export type ResponsesMode = 'stream' | 'sync' | 'background';
 export type ProtocolClaim = {
   name: ProtocolName;
   /**
-   * The name that the plugin wrote (an alias of new-api's contract, or the canonical one);
-   * `ctx.protocol` carries it.
+   * The name that the plugin wrote: canonical, or an alias of new-api's contract. Hooks get it as
+   * `ctx.protocol`.
    */
   writtenAs: string;
   supports: ResponsesMode[];
-  /** Narrowed set, or all of the plugin's models. */
+  /** The models that the claim names, or all of the plugin's. */
   models: string[];
 };
 
-/** A manifest after checks, with texts as maps, hosts lower-cased and defaults filled in. */
+/** A checked manifest: texts as maps, hosts in lower case, defaults filled in. */
 export type Manifest = {
   apiVersion: 1;
   key: string;
@@ -49,7 +49,7 @@ export type Manifest = {
   sortPriority: number;
   website?: string;
   baseUrl?: string;
-  /** `host` or `host:port` as written, in lower case; ask `allowsHost` rather than compare. */
+  /** `host` or `host:port`, in lower case. Use `allowsHost` instead of comparing. */
   allowedHosts: string[];
   channelTypes: number[];
   protocols: ProtocolClaim[];
@@ -61,8 +61,8 @@ export type Manifest = {
 };
 
 /**
- * One fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),
- * `exports/NAME`, or `source`; `rule` is stable and meant for programs.
+ * A fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),
+ * `exports/NAME`, or `source`. `rule` is a stable id for programs.
  */
 export type PluginFault = {
   path: string;
@@ -73,34 +73,31 @@ export type PluginFault = {
   column?: number;
 };
 
-/** `invalid_result`: the hook ran, but what it returned is not what the contract asks for. */
+/** `invalid_result`: the hook ran, but its result breaks a rule of the contract. */
 export type HookFailure = Omit<SandboxFailure, 'kind'> & {
   kind: SandboxFailure['kind'] | 'invalid_result';
   hook: string;
 };
 
 export type CallOptions = {
-  /** On whose behalf, as in the sandbox's `HookCall`. */
+  /** On whose behalf the hook is called, as in the sandbox's `HookCall`. */
   owner: string;
   alreadyAdmitted?: boolean;
-  /** Hooks that carry bodies may exchange 16 MiB, the others 1 MiB. */
+  /** Allows arguments of 16 MiB instead of 1 MiB, for hooks that carry bodies. */
   large?: boolean;
   admissionTimeoutMs?: number;
   signal?: AbortSignal;
-  /** Replaced in every text that comes back. */
+  /** Redacted in every text that comes back. */
   secrets?: readonly (string | undefined)[];
 };
 
 /**
- * Where a serving plugin comes from, the lowest first: a higher layer's plugin serves in place of a
- * lower one's of the same key.
+ * Where a serving plugin comes from, the lowest layer first. Of plugins with the same key, the one
+ * in the highest layer serves.
  */
 export type Layer = 'factory' | 'database' | 'development';
 
-/**
- * One finished call of a hook as a developer sees it. No text in it holds a secret that the call
- * was given.
- */
+/** A finished call of a hook, for developers. Secrets that the call was given are redacted. */
 export type HookCall = {
   key: string;
   version: string;
@@ -109,9 +106,7 @@ export type HookCall = {
   args: Json[];
   outcome: { ok: true; value: Json | undefined } | { ok: false; kind: HookFailure['kind']; message: string };
   console: string[];
-  /**
-   * From the call to its answer, in milliseconds; the first call of a source includes loading it.
-   */
+  /** Duration in milliseconds. The first call of a source includes loading it. */
   ms: number;
 };
 
@@ -125,33 +120,30 @@ export interface LoadedPlugin {
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
   has(hook: string): boolean;
   call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
-  /** True while the plugin takes no new submissions because it was killed too often. */
+  /** Whether the plugin takes no new submissions because it was killed too often. */
   suspended(): boolean;
-  /**
-   * The same plugin for trying: what has to be killed there does not suspend it, and its calls are
-   * told to nobody.
-   */
+  /** The same plugin for trials: kills do not suspend it, and its calls are not reported. */
   onTrial(): LoadedPlugin;
 }
 
-/** What a request path means to the plugins' native routes. */
+/** The native route that a request path leads to. */
 export type RouteMatch =
   | { kind: 'route'; plugin: LoadedPlugin; route: PluginRoute; params: Record<string, string> }
-  /** The path is a plugin's, the method is not. */
+  /** The path is a plugin's, but not with this method. */
   | { kind: 'method_not_allowed'; allow: RouteMethod[] };
 
-/** All serving plugins at one moment. Never changes; a request keeps the one it began with. */
+/** All serving plugins at one moment. Immutable; a request keeps the generation it began with. */
 export interface Generation {
   readonly number: number;
   /** Unix seconds. */
   readonly publishedAt: number;
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   byChannelType(type: number): LoadedPlugin | undefined;
-  /** The plugin that claims `model` on a protocol, with its claim. */
+  /** The plugin that claims `model` on a protocol, and its claim. */
   protocolOwner(protocol: ProtocolName, model: string): { plugin: LoadedPlugin; claim: ProtocolClaim } | undefined;
   /**
-   * `path` as it stands in the URL: percent-encoded, trailing slash significant. `undefined`: no
-   * plugin's path.
+   * `path` is as in the URL: percent-encoded, with a significant trailing slash. `undefined`: the
+   * path is no plugin's.
    */
   matchRoute(method: string, path: string): RouteMatch | undefined;
 }

@@ -464,8 +464,8 @@ describe('a dry run', () => {
       );
       expect(replay.map(({ after }) => ('error' in after ? after.error : ''))).toEqual([
         expect.stringMatching(/limit of 2000 ms/),
-        'not read: an earlier call had to be ended by force',
-        'not read: an earlier call had to be ended by force',
+        'not parsed: an earlier call had to be killed',
+        'not parsed: an earlier call had to be killed',
       ]);
       const run = { hook: 'parseTaskResult', args: [], version: '2.0.0' };
       expect((await refusal(node.dryRun(key, run))).code).toBe('plugins.unavailable');

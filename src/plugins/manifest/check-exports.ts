@@ -26,7 +26,9 @@ function checkFunction(shape: ExportShape, path: string): PluginFault[] {
     generator: 'is a generator',
     class: 'is a class',
   };
-  return [makeFault(path, 'export.function', `${what[shape.type] ?? 'is not a function'}; it must be a plain function`)];
+  return [
+    makeFault(path, 'export.function', `${what[shape.type] ?? 'is not a function'}; it must be a plain function`),
+  ];
 }
 
 /** Checks that there is a plain function called `name`. `why`: what needs it. */
@@ -77,7 +79,9 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
 export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands, exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
   for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
-    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why: `fetchMode "${fetchMode}" needs it` }));
+    faults.push(
+      ...requireFunction(exports, name, { path: `exports/${name}`, why: `fetchMode "${fetchMode}" needs it` }),
+    );
   }
   if (routes) faults.push(...checkNative(routes, own(exports, 'native')));
   if (protocols) faults.push(...checkProtocolHooks(protocols, own(exports, 'protocols')));
@@ -101,7 +105,8 @@ function checkNative(routes: Routes, native: ExportShape | undefined): PluginFau
     if (route.decode !== undefined && !names.has(route.decode))
       names.set(route.decode, `route ${label} decodes with it`);
   }
-  for (const [name, why] of names) faults.push(...requireFunction(native?.members, name, { path: `exports/native/${name}`, why }));
+  for (const [name, why] of names)
+    faults.push(...requireFunction(native?.members, name, { path: `exports/native/${name}`, why }));
   return faults;
 }
 
@@ -162,7 +167,8 @@ function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, 
     return [makeFault(at, 'export.object', 'must be an object of functions')];
   }
   const faults: PluginFault[] = [];
-  for (const [name, why] of hooks) faults.push(...requireFunction(shape?.members, name, { path: `${at}/${name}`, why }));
+  for (const [name, why] of hooks)
+    faults.push(...requireFunction(shape?.members, name, { path: `${at}/${name}`, why }));
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
       faults.push(makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses'));

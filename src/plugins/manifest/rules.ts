@@ -32,8 +32,7 @@ export const RULES = {
   'models.item.type': "Write each model's name in quotes.",
   'models.item.format': 'Write the name that clients send as model.',
   'models.item.characters': RETYPE,
-  'fetchMode.value':
-    'Write "per_task" if each task is queried alone, "batch" if one request queries many tasks.',
+  'fetchMode.value': 'Write "per_task" if each task is queried alone, "batch" if one request queries many tasks.',
   'icon.type': 'Write the icon\'s name in quotes, such as "Kling.Color" or "text:AC".',
   'icon.length': 'Write an icon\'s name, or "text:" and one or two letters.',
   'icon.format': 'Write an icon\'s name or "text:AC"; an image goes beside the source as icon.svg or icon.png.',
@@ -84,7 +83,8 @@ export const RULES = {
 
   'routes.type': 'Write a list of routes.',
   'route.type': 'Write { method, path, type, render, … }.',
-  'route.unique': 'Give one of them another method or path; paths that differ only in names of parameters are the same.',
+  'route.unique':
+    'Give one of them another method or path; paths that differ only in names of parameters are the same.',
   'route.reserved': 'Begin with a segment of your own, such as "/acme/v1".',
   'route.method.value': 'Write the method in capitals; GET serves HEAD as well.',
   'route.path.type': 'Write the path in quotes, such as "/acme/v1/jobs".',

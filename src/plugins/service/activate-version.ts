@@ -14,23 +14,20 @@ import {
 } from './context.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
 
-/**
- * What counts for the key before and after; `null`: what ships with the gateway, if anything does.
- */
+/** The active version before and after. `null`: the factory plugin, if there is one. */
 export type Activation = { before: PluginVersion | null; after: PluginVersion | null };
 
 /**
- * Makes a stored version the serving one, forwards or back; `factory`: takes all of them from
- * service, so that what ships with the gateway serves. A version that is not narrowed itself takes
- * over the narrowing of the one that it replaces. Throws before anything changes when what was
- * asked for is broken or in conflict.
+ * Activates a stored version, newer or older. `factory` deactivates all stored versions, so that
+ * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of the
+ * version that it replaces. If the version is broken or in conflict, throws before anything changes.
  */
 export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
   const before = await activeRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
   const narrowedModels = found.row ? narrowingOf(found.row.narrowedModels, before, compiled) : null;
-  refuseConflict(ctx, compiled, found.row ? 'database' : 'factory', narrowedModels);
+  refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
   const after = await ctx.store.transaction(async (tx) => {
     const { row } = found;
     if (!row) {
@@ -46,19 +43,23 @@ export async function activateVersion(ctx: ServiceContext, key: string, version:
   return { before: before ? toVersion(before) : null, after: after && toVersion(after) };
 }
 
-/** A stored version or, by that name alone, the factory's; or `plugins.not_found`. */
+/**
+ * A stored version, or the factory plugin for the name `factory`.
+ *
+ * @throws `plugins.not_found`
+ */
 export async function findActivatable(ctx: ServiceContext, key: string, version: string): Promise<FoundSource> {
   const found = await findSource(ctx, key, version);
   if (found.row || version === FACTORY) return found;
   throw pluginErrors.not_found({
-    message: `There is no stored version ${version} of plugin ${key}. What ships with the gateway is called ${FACTORY}.`,
+    message: `There is no stored version ${version} of plugin ${key}. The version that ships with the gateway is called ${FACTORY}.`,
   });
 }
 
 /**
  * The models that a version is narrowed to once it is active; `null`: all of them. Its `own`
- * narrowing counts, else that of the active version; models that the version does not have are left
- * out.
+ * narrowing counts, or else that of the active version. Models that the version does not have are
+ * dropped.
  */
 export function narrowingOf(
   own: readonly string[] | null,

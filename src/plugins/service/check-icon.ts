@@ -1,18 +1,18 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
 import { checkSvg } from './check-svg.ts';
 
-/** Largest icon, decoded. */
+/** Largest icon, decoded from base64. */
 export const MAX_ICON_BYTES = 512 * 1024;
 const MAX_BASE64 = Math.ceil(MAX_ICON_BYTES / 3) * 4;
-/** Wider or higher, a file of 512 KiB would take gigabytes to draw. */
+/** Most pixels per side. Drawing a larger file of 512 KiB could take gigabytes. */
 const MAX_PIXELS = 4096;
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 export type IconImage = { mimeType: 'image/png' | 'image/svg+xml'; bytes: Uint8Array };
 
 /**
- * An icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64; what is
- * wrong with it otherwise.
+ * Reads an icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64.
+ * The error is the end of a sentence that begins with "The icon".
  */
 export function readIcon(dataUrl: string): Result<IconImage, string> {
   const comma = dataUrl.indexOf(',');
@@ -36,16 +36,16 @@ const MIME_TYPES = new Map<string, IconImage['mimeType']>([
 ]);
 
 /**
- * Signature, and the header chunk that every PNG begins with (W3C PNG, section 11.2.1): length 13,
- * IHDR, width and height.
+ * Checks the signature and the header chunk that every PNG begins with (W3C PNG, section 11.2.1):
+ * length 13, IHDR, width and height.
  */
 function checkPng(bytes: Buffer): Result<null, string> {
   if (!bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
-    return err('is no PNG image: its signature is missing');
+    return err('is not a PNG image: its signature is missing');
   if (bytes.length < 33 || bytes.readUInt32BE(8) !== 13 || bytes.toString('latin1', 12, 16) !== 'IHDR')
-    return err('is no PNG image: its header is missing');
+    return err('is not a PNG image: its header is missing');
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
   if (width === 0 || height === 0 || width > MAX_PIXELS || height > MAX_PIXELS)
-    return err(`is ${width} × ${height} pixels large; from 1 to ${MAX_PIXELS} are allowed each way`);
+    return err(`is ${width} × ${height} pixels large; each side may have 1 to ${MAX_PIXELS}`);
   return ok(null);
 }

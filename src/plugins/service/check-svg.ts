@@ -1,23 +1,23 @@
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { err, ok, type Result } from '../../kernel/index.ts';
-import { findStyleFault, findUrlFault, folded } from './check-svg-text.ts';
+import { findStyleFault, findUrlFault, foldUrl } from './check-svg-text.ts';
 
 /**
- * A drawing nests and decorates far less; a parser walks open elements to resolve a prefix, so
- * depth times size has to stay small.
+ * Far more than drawings need. The parser walks all open elements to resolve a prefix, so its time
+ * is depth times size.
  */
 const MAX_DEPTH = 64;
 const MAX_ATTRIBUTES = 128;
 /**
- * `use` copies what it names: few of them, and none that copies another one, or a small file draws
- * without end.
+ * `use` copies other elements. The number is limited, and nested copies are refused: otherwise a
+ * small file could draw without end.
  */
 const MAX_USES = 256;
 
 const SVG = 'http://www.w3.org/2000/svg';
 /**
- * No namespace at all draws nothing in a browser, and others draw nothing anywhere but in the
- * editor that wrote them.
+ * Namespaces whose elements do something. Elements without a namespace draw nothing in a browser,
+ * and other namespaces only mean something to the editor that wrote them.
  */
 const ACTIVE_NAMESPACES = [
   'http://www.w3.org/1999/xhtml',
@@ -28,19 +28,17 @@ const ACTIVE_NAMESPACES = [
   'http://www.mozilla.org/keymaster/gatekeeper/there.is.only.xul',
 ];
 /**
- * Elements that run code, hold another document or lead somewhere; refused under any prefix and in
- * any case.
+ * Elements that run code, contain another document or are links. Refused with any prefix and in any
+ * case.
  */
 const ACTIVE_ELEMENTS = new Set(
   'script foreignobject a handler listener iframe frame object embed audio video canvas form base link meta'.split(' '),
 );
 const ANIMATIONS = new Set(['animate', 'set', 'animatemotion', 'animatetransform', 'animatecolor']);
-/**
- * What references a place by address; `from`, `to`, `by` and `values` are what an animation sets.
- */
-const ADDRESSES = new Set(['href', 'src', 'base', 'action', 'formaction', 'ping', 'data', 'codebase', 'classid']);
+/** Attributes whose value is a URL. */
+const URL_ATTRIBUTES = new Set(['href', 'src', 'base', 'action', 'formaction', 'ping', 'data', 'codebase', 'classid']);
 
-/** Ends the parse at the first fault. */
+/** Aborts the parse at the first fault. */
 class SvgFault extends Error {}
 
 const refuse = (fault: string): never => {
@@ -48,15 +46,15 @@ const refuse = (fault: string): never => {
 };
 
 /**
- * Checks that a drawing is well-formed SVG which runs nothing and loads nothing. Gives what is
- * wrong, as the end of a sentence that begins with "The icon".
+ * Checks that a drawing is well-formed SVG that runs nothing and loads nothing. The error is the
+ * end of a sentence that begins with "The icon".
  */
 export function checkSvg(bytes: Uint8Array): Result<null, string> {
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return err('is no SVG image in UTF-8');
+    return err('is not an SVG image in UTF-8');
   }
   const parser = new SaxesParser({ xmlns: true, position: true });
   const drawing = createDrawing();
@@ -64,12 +62,12 @@ export function checkSvg(bytes: Uint8Array): Result<null, string> {
   parser.on('xmldecl', ({ version, encoding }) => {
     if (version !== '1.0') refuse('must be XML 1.0');
     if (encoding !== undefined && !['utf-8', 'us-ascii'].includes(encoding.toLowerCase()))
-      refuse(`announces the encoding ${encoding}; only UTF-8 is taken`);
+      refuse(`declares the encoding ${encoding}; only UTF-8 is allowed`);
   });
   parser.on('doctype', () => refuse('must not have a DOCTYPE or entities'));
   parser.on('processinginstruction', ({ target }) => refuse(`must not have a processing instruction (<?${target}?>)`));
   parser.on('opentagstart', () => drawing.begin());
-  // Called before the attributes' namespaces are known and before their number can cost anything.
+  // Called before namespaces of attributes are resolved, whose time grows with their number.
   parser.on('attribute', () => drawing.countAttribute());
   parser.on('opentag', (tag) => drawing.open(tag));
   parser.on('text', (data) => drawing.text(data));
@@ -90,10 +88,11 @@ type OpenElement = { name: string; id: string | undefined };
 function createDrawing() {
   const stack: OpenElement[] = [];
   let attributes = 0;
-  /** The text of the open style element, whatever comments and sections it is cut into. */
+  /** The text of the open style element, joined across comments and CDATA sections. */
   let style: string | undefined;
-  const copied = new Set<string>();
-  const copying = new Set<string>();
+  /** Ids of elements that are copied, and of elements that contain a copy. */
+  const copiedIds = new Set<string>();
+  const copyingIds = new Set<string>();
   let uses = 0;
 
   function checkElement({ name, local, uri }: SaxesTagNS): void {
@@ -110,11 +109,11 @@ function createDrawing() {
     if (prefix === 'xmlns' || name === 'xmlns') return;
     const attribute = local.toLowerCase();
     if (attribute.startsWith('on')) refuse(`must not have the event attribute ${name}`);
-    const fault = ADDRESSES.has(attribute) ? findUrlFault(value) : findStyleFault(value, attribute === 'style');
+    const fault = URL_ATTRIBUTES.has(attribute) ? findUrlFault(value) : findStyleFault(value, attribute === 'style');
     if (fault) refuse(`${fault} (attribute ${name})`);
     if (ANIMATIONS.has(element) && attribute === 'attributename') {
-      const target = folded(value).replace(/^.*:/, '');
-      if (ADDRESSES.has(target) || target.startsWith('on') || target === 'style')
+      const target = foldUrl(value).replace(/^.*:/, '');
+      if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || target === 'style')
         refuse(`must not animate ${value.trim()}`);
     }
   }
@@ -126,7 +125,7 @@ function createDrawing() {
     },
     countAttribute(): void {
       attributes += 1;
-      if (attributes > MAX_ATTRIBUTES) refuse(`has more than ${MAX_ATTRIBUTES} attributes at one element`);
+      if (attributes > MAX_ATTRIBUTES) refuse(`has more than ${MAX_ATTRIBUTES} attributes on one element`);
     },
     open(tag: SaxesTagNS): void {
       checkElement(tag);
@@ -135,13 +134,13 @@ function createDrawing() {
       for (const attribute of Object.values(tag.attributes)) {
         checkAttribute(name, attribute);
         if (attribute.local === 'id') id = attribute.value;
-        if (name === 'use' && attribute.local === 'href') copied.add(attribute.value.trim().slice(1));
+        if (name === 'use' && attribute.local === 'href') copiedIds.add(attribute.value.trim().slice(1));
       }
       stack.push({ name, id });
       if (name === 'use') {
         uses += 1;
         if (uses > MAX_USES) refuse(`has more than ${MAX_USES} use elements`);
-        for (const outer of stack) if (outer.id !== undefined) copying.add(outer.id);
+        for (const outer of stack) if (outer.id !== undefined) copyingIds.add(outer.id);
       }
       if (name === 'style') style = '';
     },
@@ -156,7 +155,8 @@ function createDrawing() {
       style = undefined;
     },
     end(): void {
-      for (const id of copied) if (copying.has(id)) refuse(`must not use what uses something itself (#${id})`);
+      for (const id of copiedIds)
+        if (copyingIds.has(id)) refuse(`must not use an element that contains a use element (#${id})`);
     },
   };
 }

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json } from '../../kernel/index.ts';
 
-/** A value that differs, by JSON pointer (RFC 6901); `null` on the side that does not have it. */
+/** A value that differs. `path` is a JSON pointer (RFC 6901); an absent value is `null`. */
 export type ValueChange = { path: string; from: Json; to: Json };
 
 const segment = (name: string): string => name.replace(/~/g, '~0').replace(/\//g, '~1');
 const holdsObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.some(isObject);
 
 /**
- * The values in which two JSON documents differ. Objects are entered, and lists of objects by
- * position; lists of plain values count as one.
+ * The values in which two JSON documents differ. Objects are compared by member, lists of objects by
+ * position. Lists of plain values are compared as a whole.
  */
 export function compareJson(from: unknown, to: unknown, path = ''): ValueChange[] {
   if (isDeepStrictEqual(from, to)) return [];

@@ -6,9 +6,9 @@ import type { Manifest, PluginRoute, ProtocolClaim, ProtocolName, ResponsesMode 
 export type NameChanges<T = string> = { added: T[]; removed: T[] };
 type UsageForm = NonNullable<Meta['usageSchema']>[string];
 
-/** What one manifest has and another has not, as far as it changes what the gateway does. */
+/** The differences of two manifests that change what the gateway does. */
 export type ManifestChanges = {
-  /** Where requests may go: the base URL's host and the allowed ones. */
+  /** Hosts that requests may go to: that of the base URL, and the allowed ones. */
   hosts: NameChanges;
   models: NameChanges;
   routes: NameChanges<PluginRoute> & { changed: { from: PluginRoute; to: PluginRoute }[] };
@@ -24,7 +24,7 @@ export const compareNames = <T>(before: readonly T[], after: readonly T[]): Name
   removed: before.filter((name) => !after.includes(name)),
 });
 
-/** `before` is undefined where nothing serves: all of `after` is new. */
+/** `before` is `undefined` if no plugin serves: all of `after` is then new. */
 export function compareManifests(before: Manifest | undefined, after: Manifest): ManifestChanges {
   return {
     hosts: compareNames(before ? hostsOf(before) : [], hostsOf(after)),
@@ -42,8 +42,8 @@ const hostsOf = ({ baseUrl, allowedHosts }: Manifest): string[] => [
 
 const usageOf = (manifest: Manifest): Record<string, UsageForm> => publishMeta(manifest).usageSchema ?? {};
 
-/** Entries of one identity on both sides go together; `changed` has those that are not the same. */
-function pair<T>(before: readonly T[], after: readonly T[], identity: (item: T) => string) {
+/** Compares lists by the identity of their items. `changed`: items on both sides that differ. */
+function compareLists<T>(before: readonly T[], after: readonly T[], identity: (item: T) => string) {
   const known = new Map(before.map((item) => [identity(item), item]));
   const names = new Set(after.map(identity));
   return {
@@ -57,13 +57,13 @@ function pair<T>(before: readonly T[], after: readonly T[], identity: (item: T) 
 }
 
 const compareRoutes = (before: readonly PluginRoute[], after: readonly PluginRoute[]): ManifestChanges['routes'] =>
-  pair(before, after, ({ method, path }) => `${method} ${path}`);
+  compareLists(before, after, ({ method, path }) => `${method} ${path}`);
 
 function compareProtocols(
   before: readonly ProtocolClaim[],
   after: readonly ProtocolClaim[],
 ): ManifestChanges['protocols'] {
-  const { added, removed, changed } = pair(before, after, ({ name }) => name);
+  const { added, removed, changed } = compareLists(before, after, ({ name }) => name);
   const modesAndModels = changed.map(({ from, to }) => ({
     name: to.name,
     modes: compareNames(from.supports, to.supports),
@@ -78,7 +78,7 @@ function compareUsage(
   after: Record<string, UsageForm>,
 ): ManifestChanges['usageSchema'] {
   const entries = (fields: Record<string, UsageForm>) => Object.entries(fields);
-  const { added, removed, changed } = pair(entries(before), entries(after), ([name]) => name);
+  const { added, removed, changed } = compareLists(entries(before), entries(after), ([name]) => name);
   return {
     added: added.map(([name]) => name),
     removed: removed.map(([name]) => name),

@@ -1,8 +1,8 @@
 import { FILE_HEADERS_ONLY, formatPatch, type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /**
- * What the search for the shortest difference may take; beyond it, and beyond so many lines, the
- * whole text counts as replaced.
+ * Limits of the search for the shortest diff: its time, and the lines of both sources together.
+ * Beyond either, the diff replaces the whole text.
  */
 const SEARCH_MS = 100;
 const MAX_LINES = 50_000;
@@ -11,8 +11,8 @@ const CONTEXT_LINES = 3;
 export type SourceDifference = { text: string; hunks: StructuredPatchHunk[] };
 
 /**
- * A unified diff of two sources. It never takes long: sources that have nothing in common come out
- * as one replaced by the other.
+ * A unified diff of two sources. It never takes long: if sources have too little in common, one
+ * replaces the other.
  */
 export function compareSources(
   from: { name: string; source: string },
@@ -51,7 +51,7 @@ function replaceAll(from: { name: string; source: string }, to: { name: string; 
   };
 }
 
-/** The lines of one side of a hunk, with the mark of a last line that no line break ends. */
+/** The lines of one side of a hunk, with the mark for a last line without a line break. */
 function sideLines(source: string, sign: '-' | '+'): { lines: string[]; count: number } {
   if (source === '') return { lines: [], count: 0 };
   const ended = source.endsWith('\n');

@@ -10,6 +10,7 @@ import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Layer, PluginFault } from '../types.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 
+/** What the operations of this folder take as their first argument. */
 export type ServiceContext = {
   store: Store;
   sandbox: Sandbox;
@@ -18,7 +19,7 @@ export type ServiceContext = {
   compiler: Compiler;
   worker: PluginWorker;
   registry: Registry;
-  /** On whose behalf plugin code is run. */
+  /** On whose behalf plugin code runs. */
   owner: string;
 };
 
@@ -29,7 +30,11 @@ export function invalidPlugin(errors: readonly PluginFault[]): AppError {
   return pluginErrors.invalid({ details: { errors }, ...(message === undefined ? {} : { message }) });
 }
 
-/** Compiles a source or throws `plugins.invalid` with every fault, or `plugins.unavailable`. */
+/**
+ * Compiles a source.
+ *
+ * @throws `plugins.invalid` with all faults, or `plugins.unavailable`
+ */
 export async function compileOrThrow(
   ctx: ServiceContext,
   source: string,
@@ -46,18 +51,24 @@ export async function compileOrThrow(
   throw invalidPlugin(compiled.error.faults);
 }
 
-/** Throws `plugins.invalid` for a new plugin whose names hide something. */
+/**
+ * Refuses a new plugin whose names have hidden characters.
+ *
+ * @throws `plugins.invalid`
+ */
 export function refuseHiddenNames(compiled: CompiledPlugin): void {
   const faults = findHiddenNames(compiled);
   if (faults.length > 0) throw invalidPlugin(faults);
 }
 
-/** Throws `plugins.conflict` when the plugin could not join the generation that serves now. */
+/**
+ * Refuses a plugin that is in conflict with a plugin of the serving generation.
+ *
+ * @throws `plugins.conflict`
+ */
 export function refuseConflict(
   ctx: ServiceContext,
-  compiled: CompiledPlugin,
-  layer: Layer,
-  narrowedModels: readonly string[] | null,
+  { compiled, layer, narrowedModels }: { compiled: CompiledPlugin; layer: Layer; narrowedModels: string[] | null },
 ): void {
   const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
   const conflict = preflight(ctx.registry.current().plugins.values(), candidate);
@@ -66,25 +77,32 @@ export function refuseConflict(
   throw pluginErrors.conflict({ message: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, details });
 }
 
-/** Rebuilds here and tells the other nodes. */
+/** Rebuilds on this node and notifies the other nodes. */
 export async function applyChange(ctx: ServiceContext): Promise<void> {
   await ctx.registry.rebuild();
-  await announce(ctx, 'plugins');
+  await notifyNodes(ctx, 'plugins');
 }
 
 /**
- * Tells the other nodes of what is stored already. A notice that fails takes nothing back: they
- * read the database again by themselves.
+ * Notifies the other nodes of a stored change. A failed notification is only logged, because nodes
+ * also read the database periodically.
  */
-export async function announce({ store, logger }: ServiceContext, topic: 'plugins' | 'channels'): Promise<void> {
+export async function notifyNodes({ store, logger }: ServiceContext, topic: 'plugins' | 'channels'): Promise<void> {
   try {
     await store.publish(topic);
   } catch (error) {
-    logger.warn({ topic, err: error }, 'a stored change could not be announced; other nodes follow at SYNC_FREQUENCY');
+    logger.warn(
+      { topic, err: error },
+      'other nodes could not be notified of a change; they read it within SYNC_FREQUENCY',
+    );
   }
 }
 
-/** The row of a version, or `plugins.not_found`. */
+/**
+ * The row of a version.
+ *
+ * @throws `plugins.not_found`
+ */
 export async function rowOf({ store }: { store: PluginRows }, key: string, version: string): Promise<PluginRecord> {
   const row = await store.plugins.byVersion(key, version);
   if (!row) throw pluginErrors.not_found({ message: `There is no stored version ${version} of plugin ${key}.` });
@@ -93,19 +111,21 @@ export async function rowOf({ store }: { store: PluginRows }, key: string, versi
 
 type PluginRows = Pick<Repositories, 'plugins'>;
 
-/** The database's choice for a key: its active row. */
+/** The active row of a key. */
 export const activeRow = async (store: PluginRows, key: string): Promise<PluginRecord | undefined> =>
   (await store.plugins.versions(key)).find((row) => row.active);
 
-/** The name under which comparisons, trials and activations find what ships with the gateway. */
+/** The version name of a factory plugin in comparisons, dry runs and activations. */
 export const FACTORY = 'factory';
 
-/** A source under its key: a stored version, or what ships with the gateway. */
+/** A stored version, or a factory plugin. */
 export type FoundSource = { row: PluginRecord; factory?: undefined } | { row?: undefined; factory: CompiledPlugin };
 
 /**
- * By version or `factory`; without a version what counts for the key: its active version, else the
- * factory's. Or `plugins.not_found`.
+ * Finds a stored version, or the factory plugin by `factory` or by its version. Without `version`:
+ * the active version, or else the factory plugin.
+ *
+ * @throws `plugins.not_found`
  */
 export async function findSource(ctx: ServiceContext, key: string, version?: string): Promise<FoundSource> {
   const { plugins } = ctx.store;
@@ -123,7 +143,7 @@ export async function findSource(ctx: ServiceContext, key: string, version?: str
   throw pluginErrors.not_found({ message: `There is no ${what}.` });
 }
 
-/** What was found, checked; throws as `compileOrThrow`. */
+/** Compiles what `findSource` found. Throws like `compileOrThrow`. */
 export const compileFound = async (ctx: ServiceContext, { row, factory }: FoundSource): Promise<CompiledPlugin> =>
   row ? compileOrThrow(ctx, row.source, row) : factory;
 

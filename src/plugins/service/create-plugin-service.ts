@@ -27,20 +27,18 @@ import { type ActivationPreview, previewActivation } from './preview-activation.
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
-/** `owner`: on whose behalf plugin code is run, as the sandbox counts it; nobody's unless given. */
+/** `owner`: on whose behalf plugin code runs in the sandbox; `system` by default. */
 export interface PluginService extends Development {
-  /**
-   * Publishes the first generation, then follows changes. Rejects when the database does not
-   * answer.
-   */
+  /** Publishes the first generation, then follows changes. Rejects if the database is unavailable. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** The serving generation for one request; `release` it when the request has ended. */
+  /** The serving generation for one request. Call `release` when the request has ended. */
   pin(): Pin;
   current(): Generation;
   /**
-   * Judges a source as an upload does and stores nothing; throws `plugins.invalid` or
-   * `plugins.unavailable`.
+   * Checks a source like an upload, and stores nothing.
+   *
+   * @throws `plugins.invalid`, `plugins.unavailable`
    */
   check(source: string, owner?: string): Promise<Manifest>;
   upload(upload: PluginUpload, owner?: string): Promise<UploadedPlugin>;
@@ -67,11 +65,11 @@ type Deps = {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
-  /** What ships with the gateway, judged when it was built. */
+  /** The plugins that ship with the gateway. They were checked when it was built. */
   factory: readonly CompiledPlugin[];
-  /** How often the database is read again, in ms, for changes that nobody announced. */
+  /** How often the database is read again, in ms, for changes without a notification. */
   syncFrequencyMs: number;
-  /** Is told of every finished call of a serving plugin's hook; must not throw. */
+  /** Called after every call of a serving plugin's hook. Must not throw. */
   onHookCall?: (call: HookCall) => void;
 };
 
@@ -82,7 +80,7 @@ export function createPluginService(deps: Deps): PluginService {
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
   const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
-  const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
+  const onBehalfOf = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
   const exclusively = createPluginChangeMutex({ store, clock, registry });
   // The registry itself orders its rebuilds, and logs those that fail.
   const replica = createReplica({
@@ -107,22 +105,22 @@ export function createPluginService(deps: Deps): PluginService {
     current: registry.current,
     develop: (source) => exclusively(() => development.develop(source)),
     async check(source, owner) {
-      const compiled = await compileOrThrow(of(owner), source);
+      const compiled = await compileOrThrow(onBehalfOf(owner), source);
       refuseHiddenNames(compiled);
       return compiled.manifest;
     },
-    upload: (upload, owner) => exclusively(() => uploadPlugin(of(owner), upload)),
+    upload: (upload, owner) => exclusively(() => uploadPlugin(onBehalfOf(owner), upload)),
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
     icon: (key, version) => findIcon(ctx, key, version),
     activate: (key, version) => exclusively(() => activateVersion(ctx, key, version)),
-    setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, key, enabled, options)),
+    setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, { key, enabled, ...options })),
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
-    deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, key, version, options)),
-    diff: (key, from, to) => diffVersions(ctx, key, from, to),
-    preview: (key, version, owner) => previewActivation(of(owner), key, version),
-    dryRun: (key, run, owner) => dryRunHook(of(owner), key, run),
+    deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, { key, version, ...options })),
+    diff: (key, from, to) => diffVersions(ctx, { key, from, to }),
+    preview: (key, version, owner) => previewActivation(onBehalfOf(owner), key, version),
+    dryRun: (key, run, owner) => dryRunHook(onBehalfOf(owner), key, run),
     runtimeStatus: registry.status,
   };
 }

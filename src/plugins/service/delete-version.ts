@@ -6,36 +6,32 @@ import { applyChange, compileFound, type FoundSource, refuseConflict, rowOf, typ
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
 import { refuseUse } from './switch-plugin.ts';
 
-/**
- * What was deleted, and the version that counts for the key now: `factory`, or `null` when none is
- * left.
- */
+/** The deleted version, and the one that is now active: `factory`, or `null` if none is left. */
 export type Deletion = { before: PluginVersion; successor: string | null };
 
 /**
- * Deletes a stored version. Of the active one the newest that remains takes the place, enabled as
- * it was, else the factory's; it is checked as if it were activated, and one that could not serve
- * refuses the deletion (`plugins.invalid`, `plugins.conflict`). With nothing left to take the
- * place, a key in use is refused (`plugins.in_use`). `force` overrides both.
+ * Deletes a stored version. If it is the active one, the newest remaining version replaces it with
+ * its own `enabled`, or else the factory plugin does. The successor is checked as if it were
+ * activated; if it could not serve, the deletion is refused (`plugins.invalid`,
+ * `plugins.conflict`). Without a successor, a key in use is refused (`plugins.in_use`). `force`
+ * overrides both.
  */
 export async function deleteVersion(
   ctx: ServiceContext,
-  key: string,
-  version: string,
-  { force = false }: { force?: boolean },
+  { key, version, force = false }: { key: string; version: string; force?: boolean },
 ): Promise<Deletion> {
   const row = await rowOf(ctx, key, version);
   const successor = await successorOf(ctx, row);
   if (row.active && row.enabled && successor && !force) await requireServable(ctx, successor);
   await ctx.store.transaction(async (tx) => {
     if (!(await tx.plugins.delete(key, version))) throw pluginErrors.not_found();
-    if (row.active && !successor && !force) await refuseUse(ctx, tx, key);
+    if (row.active && !successor && !force) await refuseUse(ctx, tx, { key });
   });
   await applyChange(ctx);
   return { before: toVersion(row), successor: successor ? nameOf(successor) : null };
 }
 
-/** What counts for the key once `row` is gone. */
+/** The version that is active once `row` is gone. */
 async function successorOf(ctx: ServiceContext, row: PluginRecord): Promise<FoundSource | undefined> {
   const others = (await ctx.store.plugins.versions(row.key)).filter(({ id }) => id !== row.id);
   const next = row.active ? others[0] : others.find(({ active }) => active);
@@ -50,7 +46,8 @@ const nameOf = ({ row }: FoundSource): string => row?.version ?? 'factory';
 async function requireServable(ctx: ServiceContext, found: FoundSource): Promise<void> {
   try {
     const layer = found.row ? 'database' : 'factory';
-    refuseConflict(ctx, await compileFound(ctx, found), layer, found.row?.narrowedModels ?? null);
+    const compiled = await compileFound(ctx, found);
+    refuseConflict(ctx, { compiled, layer, narrowedModels: found.row?.narrowedModels ?? null });
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
     const message = `Version ${nameOf(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;

@@ -17,10 +17,7 @@ export type PluginDetail = {
   layer: Layer;
   source: string;
   sourceHash: string;
-  /**
-   * In the contract's form, every text as a map; `null` when the stored source does not pass the
-   * checks.
-   */
+  /** In the contract's form, every text as a map; `null` if the stored source has faults. */
   meta: Meta | null;
   errors: PluginFault[];
   hasIcon: boolean;
@@ -40,7 +37,7 @@ export type PluginSummary = {
   narrowedModels: string[] | null;
   runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
   runtimeError?: string;
-  /** What the factory ships under this key, where the database overrides it. */
+  /** The factory plugin of this key, if a stored version overrides it. */
   factoryMeta?: Meta;
   channelCount: number;
   inFlightCount: number;
@@ -51,7 +48,7 @@ export const toVersion = ({ source: _, icon, ...row }: PluginRecord): PluginVers
   hasIcon: icon !== null,
 });
 
-/** Channels that a plugin drives: bound by its key, or of a type that it declares. */
+/** Channels that a plugin serves: bound by its key, or of a type that it declares. */
 export const boundChannels = (
   channels: readonly ChannelRecord[],
   key: string,
@@ -61,7 +58,7 @@ export const boundChannels = (
     ({ taskPluginKey, type }) => taskPluginKey === key || (manifest?.channelTypes.includes(type) ?? false),
   );
 
-/** `compiled` is given when it is known already. */
+/** Compiles the source of `row`, unless `compiled` is given. */
 export async function toDetail(
   ctx: ServiceContext,
   row: PluginRecord,
@@ -80,7 +77,7 @@ export async function toDetail(
   };
 }
 
-/** One version, or what a key serves with: its active version, else the factory's. */
+/** A version. Without `version`: the active version of the key, or else the factory plugin. */
 export async function describePlugin(ctx: ServiceContext, key: string, version?: string): Promise<PluginDetail> {
   const { row, factory } = await findSource(ctx, key, version);
   if (row) return toDetail(ctx, row);
@@ -96,21 +93,21 @@ export async function describePlugin(ctx: ServiceContext, key: string, version?:
   };
 }
 
-/** All stored versions of a key, the newest first. Empty for a plugin that only the factory has. */
+/** All stored versions of a key, the newest first. Empty for a key with only a factory plugin. */
 export async function listVersions(ctx: ServiceContext, key: string): Promise<PluginVersion[]> {
   const rows = await ctx.store.plugins.versions(key);
   if (rows.length === 0 && !ctx.registry.factory().has(key)) throw pluginErrors.not_found();
   return rows.map(toVersion);
 }
 
-/** The stored image of a version, or of the active one; `undefined` when it has none. */
+/** The stored icon of a version, or of the active one; `undefined` if it has none. */
 export async function findIcon(ctx: ServiceContext, key: string, version?: string): Promise<IconImage | undefined> {
   const row = version === undefined ? await activeRow(ctx.store, key) : await rowOf(ctx, key, version);
   const icon = row?.icon ? await ctx.worker.run('readIcon', row.icon) : undefined;
   return icon?.ok ? icon.value : undefined;
 }
 
-/** Every plugin there is, higher priority first, then by key. */
+/** All plugins, by descending priority, then by key. */
 export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]> {
   const [rows, channels, factory] = await Promise.all([
     ctx.store.plugins.active(),

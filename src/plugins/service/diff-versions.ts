@@ -7,18 +7,22 @@ export type VersionDiff = {
   from: { version: string; sourceHash: string };
   to: { version: string; sourceHash: string };
   identical: boolean;
-  /** A unified diff; empty when the sources are the same. */
+  /** A unified diff; empty if the sources are the same. */
   source: string;
   hunks: StructuredPatchHunk[];
-  /**
-   * What changed in the manifests, in the contract's form; `null` when one of the sources does not
-   * pass the checks.
-   */
+  /** Differences of the manifests in the contract's form; `null` if a source has faults. */
   manifest: ValueChange[] | null;
 };
 
-/** Compares two stored versions of a key; either may be `factory`. Throws `plugins.not_found`. */
-export async function diffVersions(ctx: ServiceContext, key: string, from: string, to: string): Promise<VersionDiff> {
+/**
+ * Compares two stored versions of a key. Either may be `factory`.
+ *
+ * @throws `plugins.not_found`
+ */
+export async function diffVersions(
+  ctx: ServiceContext,
+  { key, from, to }: { key: string; from: string; to: string },
+): Promise<VersionDiff> {
   const [before, after] = await Promise.all([read(ctx, key, from), read(ctx, key, to)]);
   const { text, hunks, manifest } = await ctx.worker.run('compareVersions', before, after);
   return {

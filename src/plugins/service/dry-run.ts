@@ -7,9 +7,9 @@ import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts
 import { compileFound, findSource, type ServiceContext } from './context.ts';
 
 /**
- * A call for trying: `path` (or the single `member`) leads from the export to the function.
- * `version` is a stored one or `factory`; without it the active version is called, enabled or not,
- * else the factory's.
+ * A trial call. `path` (or a single `member`) leads from the export `hook` to the function.
+ * `version` is a stored version or `factory`. Without it the active version is called, enabled or
+ * not, or else the factory plugin.
  */
 export type DryRun = {
   hook: string;
@@ -20,15 +20,16 @@ export type DryRun = {
 };
 export type DryRunOutcome = { result: Json; console: string[]; ms: number };
 
-/** Arguments of a dry run, in bytes: as for a hook that carries bodies. */
+/** Limit of the arguments in bytes, the same as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;
-/** How long a dry run waits for a free sandbox process. */
+/** How long a dry run waits for a free sandbox process, in ms. */
 const ADMISSION_MS = 5000;
 
 /**
- * Calls one function and nothing more: no request is made. What the hook does wrong is
- * `plugins.hook_failed` with its message, console and position, and so is a result that the gateway
- * would refuse, with its words; a sandbox without a free place is `plugins.unavailable`.
+ * Calls one function, and sends no request.
+ *
+ * @throws `plugins.hook_failed` with message, console and position if the hook fails, or if the
+ *   gateway would refuse its result; `plugins.unavailable` if no sandbox slot is free
  */
 export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun): Promise<DryRunOutcome> {
   const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
@@ -48,11 +49,11 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
     ...run.args.flatMap(keysIn),
     ...(outcome.ok && REQUEST_HOOKS.has(run.hook) ? secretsOfRequest(outcome.value.value) : []),
   ];
-  const clean = createRedactor(secrets);
+  const redact = createRedactor(secrets);
   if (!outcome.ok) {
     const { kind, line, column } = outcome.error;
-    const message = clean(outcome.error.message);
-    const console = outcome.error.console.map(clean);
+    const message = redact(outcome.error.message);
+    const console = outcome.error.console.map(redact);
     if (kind === 'owner_refused') {
       const retryAfterSeconds = Math.ceil((outcome.error.retryAfterMs ?? 0) / 1000);
       throw pluginErrors.calls_refused({ message: `${message}.`, retryAfterSeconds });
@@ -66,13 +67,13 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
   const { value, console, ms } = outcome.value;
   const checked = checkHookResult({ manifest, path, args: run.args }, value);
   if (!checked.ok) {
-    const details = { kind: 'invalid_result', console: console.map(clean) };
-    throw pluginErrors.hook_failed({ message: clean(checked.error), details });
+    const details = { kind: 'invalid_result', console: console.map(redact) };
+    throw pluginErrors.hook_failed({ message: redact(checked.error), details });
   }
-  return { result: redactJson(value ?? null, secrets) ?? null, console: console.map(clean), ms };
+  return { result: redactJson(value ?? null, secrets) ?? null, console: console.map(redact), ms };
 }
 
-/** What a context of a hook holds of a channel's credential. */
+/** The parts of a channel's credential in a hook's context. */
 function keysIn(context: Json): string[] {
   if (!isObject(context)) return [];
   const { apiKey, authHeader } = context;

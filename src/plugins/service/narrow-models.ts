@@ -14,10 +14,11 @@ import { type PluginVersion, toVersion } from './describe-plugins.ts';
 export type Narrowing = { before: PluginVersion; after: PluginVersion };
 
 /**
- * Lets the active version of a key serve some of its models only; `null`: all of them again. Later
- * uploads of the key and versions that are activated in its place take the narrowing over. Throws
- * `plugins.invalid` for models that the version does not have, `plugins.conflict` when another
- * plugin has what would be claimed.
+ * Narrows the active version of a key to some of its models; `null`: all of them again. Later
+ * uploads of the key, and versions that are activated later, inherit the narrowing.
+ *
+ * @throws `plugins.invalid` for models that the version does not have, `plugins.conflict` if another
+ *   plugin claims the same
  */
 export async function narrowModels(
   ctx: ServiceContext,
@@ -27,7 +28,7 @@ export async function narrowModels(
   const row = await activeRow(ctx.store, key);
   if (!row) {
     const message = ctx.registry.factory().has(key)
-      ? `Plugin ${key} has no active stored version to narrow: what ships with the gateway counts. Upload its source or activate a version first.`
+      ? `Plugin ${key} has no active stored version to narrow: the one that ships with the gateway serves. Upload its source or activate a version first.`
       : `There is no plugin ${key}.`;
     throw pluginErrors.not_found({ message });
   }
@@ -35,12 +36,12 @@ export async function narrowModels(
   const known = compiled.manifest.models;
   const faults = (models ?? []).flatMap((model, index): PluginFault[] => {
     if (known.includes(model)) return [];
-    const message = `${JSON.stringify(model)} is no model of ${key}@${row.version}`;
+    const message = `${JSON.stringify(model)} is not a model of ${key}@${row.version}`;
     return [{ path: `/models/${index}`, rule: 'models.unknown', message, hint: `Its models: ${known.join(', ')}.` }];
   });
   if (faults.length > 0) throw invalidPlugin(faults);
   const narrowedModels = models && known.filter((model) => models.includes(model));
-  if (row.enabled) refuseConflict(ctx, compiled, 'database', narrowedModels);
+  if (row.enabled) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
   await ctx.store.plugins.update(row.id, { narrowedModels });
   await applyChange(ctx);
   return { before: toVersion(row), after: toVersion({ ...row, narrowedModels }) };

@@ -8,25 +8,25 @@ import { activeRow, compileFound, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
-/** Tasks whose stored answers are read again. */
+/** Number of tasks whose stored answers are parsed again. */
 const REPLAYED_TASKS = 20;
 
-/** A channel that would serve less: models whose target goes away, or all of them with its type. */
+/** A channel that would lose models: those that the plugin loses, or all if it loses its type. */
 export type AffectedChannel = { id: number; name: string; status: number; models: string[] };
 
-/** What prices hang on. */
+/** What prices depend on. */
 export type PricedPart = { models: readonly string[]; facts: readonly string[] };
 
 export type ActivationPreview = ManifestChanges & {
-  /** What serves now, `null` when nothing does. */
+  /** The serving plugin; `null` if there is none. */
   from: { version: string; sourceHash: string; layer: Layer } | null;
   to: { version: string; sourceHash: string };
   /**
-   * The models that the active version is narrowed to, and those that the new one would be; `null`:
-   * all of them.
+   * The models that the active version is narrowed to, and that the new one would be narrowed to.
+   * `null`: all of them.
    */
   narrowedModels: { before: string[] | null; after: string[] | null };
-  /** The serving and the new side of what prices hang on. */
+  /** What prices depend on, in the serving version and in the new one. */
   priced: { before: PricedPart | null; after: PricedPart };
   channels: AffectedChannel[];
   /** Why an activation would be refused. */
@@ -35,8 +35,10 @@ export type ActivationPreview = ManifestChanges & {
 };
 
 /**
- * What would change if a stored version, or `factory`, were activated now. Writes nothing and asks
- * no vendor. Throws `plugins.not_found`, `plugins.invalid`, `plugins.unavailable`.
+ * What would change if a stored version, or `factory`, were activated now. Writes nothing and sends
+ * no request to a vendor.
+ *
+ * @throws `plugins.not_found`, `plugins.invalid`, `plugins.unavailable`
  */
 export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
   const found = await findActivatable(ctx, key, version);
@@ -59,7 +61,7 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
     ...changes,
     narrowedModels: { before: active?.narrowedModels ?? null, after: narrowedModels },
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
-    channels: affectedChannels(channels, key, serving?.manifest, changes),
+    channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
     replay: await replayTasks(tasks, channels, {
       serving: serving?.onTrial(),
@@ -71,13 +73,13 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
 
 const pricedPart = ({ models, usageSchema }: Manifest): PricedPart => ({ models, facts: Object.keys(usageSchema) });
 
+/** Which of the channels that the plugin serves now would lose models. */
 function affectedChannels(
-  channels: readonly ChannelRecord[],
+  bound: readonly ChannelRecord[],
   key: string,
-  serving: Manifest | undefined,
   { models, channelTypes }: ManifestChanges,
 ): AffectedChannel[] {
-  return boundChannels(channels, key, serving).flatMap((channel) => {
+  return bound.flatMap((channel) => {
     const { id, name, status, type, modelMapping, taskPluginKey } = channel;
     const orphaned = taskPluginKey !== key && channelTypes.removed.includes(type);
     const lost = channel.models.filter((model) => orphaned || models.removed.includes(modelMapping[model] ?? model));

@@ -5,7 +5,7 @@ import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
 import type { ParsedTask } from '../hooks/read-task-result.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 
-/** What a plugin makes of a stored answer. */
+/** The result of parsing a stored answer. */
 export type ReplayVerdict =
   | { status: ParsedTask['status']; progress: string | null; reason: string }
   | { error: string };
@@ -13,25 +13,26 @@ export type ReplayVerdict =
 export type ReplayedTask = {
   taskId: string;
   storedStatus: TaskStatus;
-  /** `null` where nothing serves. */
+  /** `null` if no plugin serves. */
   before: ReplayVerdict | null;
   after: ReplayVerdict;
   /**
-   * The new version gives another status than the serving one, or without one than what is stored.
+   * The new version gives another status than the serving one, or than the stored one if no plugin
+   * serves.
    */
   changed: boolean;
 };
 
-/** How long a call waits for a free sandbox process; a replay must not crowd out what serves. */
+/** How long a call waits for a free sandbox process, in ms. Short, so that serving calls come through. */
 const ADMISSION_MS = 5000;
 const RESPONSE = { status: 200, headers: {} };
 
 type Reader = (task: TaskRecord) => Promise<ReplayVerdict>;
 
 /**
- * Lets two versions read what the vendor said last about stored tasks, and compares. Nothing is
- * asked and nothing written. One call at a time, and after a call that had to be ended by force
- * that version reads no further task.
+ * Parses the vendor's last answers for stored tasks with two versions, and compares the results.
+ * Sends no request and writes nothing. Calls are made one at a time. After a call that had to be
+ * killed, that version parses no further task.
  */
 export async function replayTasks(
   tasks: readonly TaskRecord[],
@@ -57,8 +58,8 @@ const statusOf = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : 
 function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>, owner: string): Reader {
   let stopped = false;
   return async (task) => {
-    if (stopped) return { error: 'not read: an earlier call had to be ended by force' };
-    const parsed = await parseStored(plugin, task, baseUrls.get(task.channelId) ?? '', owner);
+    if (stopped) return { error: 'not parsed: an earlier call had to be killed' };
+    const parsed = await parseStored(plugin, task, { baseUrl: baseUrls.get(task.channelId) ?? '', owner });
     if (parsed.ok) {
       const { status, progress, reason } = parsed.value;
       return { status, progress: progress ?? null, reason };
@@ -70,12 +71,11 @@ function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string
 
 type Failure = Pick<HookFailure, 'message'> & { kind: HookFailure['kind'] | 'absent'; hook?: string };
 
-/** The context is that of a poll without its credential. */
+/** Parses the stored answer of a task, in the context of a poll but without its credential. */
 async function parseStored(
   plugin: LoadedPlugin,
   task: TaskRecord,
-  baseUrl: string,
-  owner: string,
+  { baseUrl, owner }: { baseUrl: string; owner: string },
 ): Promise<Result<ParsedTask, Failure>> {
   const { originModelName: model, upstreamModelName } = task.properties;
   const context = {
@@ -105,14 +105,14 @@ async function parseStored(
   return err(first ?? NOT_FOUND);
 }
 
-/** A plugin's own words need no hook's name beside them. */
+/** A plugin's own error message needs no hook's name. */
 const describeFailure = ({ kind, hook, message }: Failure): string =>
   kind === 'invalid_result' && hook !== undefined ? describeHookFailure({ hook, message }) : message;
 
-const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in what is stored of it' };
+const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in its stored answer' };
 
 /**
- * What is stored of a batch's task is its item, not the answer: the item itself, and the forms in
- * which vendors list items.
+ * Answers that may contain a stored item. A task of a batch has only its item stored, not the
+ * answer, so this tries the item itself and the forms in which vendors list items.
  */
 const answersAround = (item: Json): Json[] => [item, [item], { data: [item] }];

@@ -2,7 +2,7 @@ import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { Manifest } from '../types.ts';
-import { announce, applyChange, compileFound, findSource, refuseConflict, type ServiceContext } from './context.ts';
+import { applyChange, compileFound, findSource, notifyNodes, refuseConflict, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 
 const manifestOf = (ctx: ServiceContext, key: string): Manifest | undefined =>
@@ -12,15 +12,16 @@ const enabledChannels = async (ctx: ServiceContext, tx: Repositories, key: strin
   boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === STATUS.enabled);
 
 /**
- * Throws `plugins.in_use` while enabled channels need a key or tasks of it are unfinished, but for
- * what the caller takes on himself. Inside the transaction that makes the change, so that the
- * change and the verdict are one.
+ * Refuses a change while enabled channels need the key, unless `cascade`, or while tasks of it are
+ * unfinished, unless `force`. Runs in the transaction that makes the change, so that both see the
+ * same state.
+ *
+ * @throws `plugins.in_use`
  */
 export async function refuseUse(
   ctx: ServiceContext,
   tx: Repositories,
-  key: string,
-  { cascade = false, force = false }: { cascade?: boolean; force?: boolean } = {},
+  { key, cascade = false, force = false }: { key: string; cascade?: boolean; force?: boolean },
 ): Promise<void> {
   const channels = (await enabledChannels(ctx, tx, key)).map(({ id, name }) => ({ id, name }));
   const inFlightCount = await tx.tasks.countUnfinished({ platform: key });
@@ -34,26 +35,25 @@ export async function refuseUse(
 export type Switch = {
   pluginEnabled: boolean;
   disabledChannels: number[];
-  /** Unfinished tasks after the change: those of a plugin that is off wait until it is on again. */
+  /** Unfinished tasks after the change. Tasks of a disabled plugin wait until it is enabled. */
   inFlightCount: number;
   before: { enabled: boolean };
 };
 
 /**
- * Switches a key on or off, in the database and in the factory. Off with enabled channels needs
- * `cascade`, which disables them too; off with unfinished tasks needs `force`; else
- * `plugins.in_use` names both. A submission that has begun by then still ends as it began.
+ * Enables or disables a key, in the database and in the factory. Disabling a key with enabled
+ * channels needs `cascade`, which disables them too. Disabling a key with unfinished tasks needs
+ * `force`. Otherwise `plugins.in_use` is thrown with both. Submissions that have begun still finish.
  */
 export async function setPluginEnabled(
   ctx: ServiceContext,
-  key: string,
-  enabled: boolean,
-  use: { cascade?: boolean; force?: boolean },
+  { key, enabled, ...use }: { key: string; enabled: boolean; cascade?: boolean; force?: boolean },
 ): Promise<Switch> {
   const found = await findSource(ctx, key);
   if (enabled) {
     const compiled = await compileFound(ctx, found);
-    refuseConflict(ctx, compiled, found.row ? 'database' : 'factory', found.row?.narrowedModels ?? null);
+    const layer = found.row ? 'database' : 'factory';
+    refuseConflict(ctx, { compiled, layer, narrowedModels: found.row?.narrowedModels ?? null });
   }
   const { disabledFactoryKeys } = await readSnapshot(ctx.store);
   const hasFactory = ctx.registry.factory().has(key);
@@ -61,13 +61,13 @@ export async function setPluginEnabled(
   const changed = await ctx.store.transaction(async (tx) => {
     if (found.row) await tx.plugins.setEnabled(key, enabled);
     if (hasFactory) await setFactoryEnabled(tx, key, enabled);
-    if (!enabled) await refuseUse(ctx, tx, key, use);
+    if (!enabled) await refuseUse(ctx, tx, { key, ...use });
     const channels = enabled ? [] : await enabledChannels(ctx, tx, key);
     for (const { id } of channels) await tx.channels.update(id, { status: 2, updatedAt: ctx.clock.unix() });
     return { channels, inFlightCount: await tx.tasks.countUnfinished({ platform: key }) };
   });
   await applyChange(ctx);
-  if (changed.channels.length > 0) await announce(ctx, 'channels');
+  if (changed.channels.length > 0) await notifyNodes(ctx, 'channels');
   return {
     pluginEnabled: enabled,
     disabledChannels: changed.channels.map(({ id }) => id),

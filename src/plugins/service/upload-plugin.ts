@@ -20,12 +20,9 @@ import { refuseUse } from './switch-plugin.ts';
 export type PluginUpload = {
   source: string;
   remark?: string;
-  /** True for a new version unless given; false stores without serving. */
+  /** True by default for a new version; false stores it without serving. */
   enabled?: boolean;
-  /**
-   * Stores although another plugin has what this one claims, or takes a version in use from
-   * service.
-   */
+  /** Stores despite a conflict with another plugin, and disables a version despite its use. */
   force?: boolean;
   /** A base64 data URL. */
   icon?: string;
@@ -33,28 +30,30 @@ export type PluginUpload = {
   sourceSha256?: string;
 };
 
-/** `before` is the stored version as it was, `null` when this upload made it. */
+/** `before`: the stored version before the upload; `null` if it is new. */
 export type UploadedPlugin = PluginDetail & { before: PluginVersion | null };
 
 /**
- * Checks a source and stores it as a version; the only version of a key becomes active at once,
- * later ones wait to be activated. The same version with the same source only updates remark, icon
- * and `enabled`. Nothing changes when it throws: `plugins.invalid`, `plugins.icon_invalid`,
- * `plugins.conflict`, `plugins.version_exists`, `plugins.in_use`, `plugins.unavailable`.
+ * Checks a source and stores it as a version. The first version of a key becomes active at once,
+ * later ones have to be activated. Uploading the same version with the same source again only
+ * updates remark, icon and `enabled`.
+ *
+ * @throws `plugins.invalid`, `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`,
+ *   `plugins.in_use`, `plugins.unavailable`; nothing has changed then
  */
 export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<UploadedPlugin> {
   const { force = false } = upload;
   const sourceHash = hashOf(upload.source);
   if (upload.sourceSha256 !== undefined && !constantTimeEqual(upload.sourceSha256.toLowerCase(), sourceHash)) {
-    // A text beside the announced one is not run; what its size alone says comes first.
+    // A source with the wrong hash is not run. Its size is checked first, as the likelier reason.
     const size = (await ctx.worker.run('checkSource', upload.source)).filter(({ rule }) => rule === 'source.size');
     throw invalidPlugin([
       ...size,
       {
         path: 'source',
         rule: 'source.sha256',
-        message: `has another SHA-256 (${sourceHash}) than was announced`,
-        hint: 'Fetch the file again; if it stays so, ask whoever offers it.',
+        message: `has the SHA-256 ${sourceHash}, which is not the announced one`,
+        hint: 'Fetch the file again. If the hash still differs, ask its publisher.',
       },
     ]);
   }
@@ -65,18 +64,18 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   }
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
-  // What is stored already may keep its names.
+  // Versions that are stored already keep their names.
   if (!existing) refuseHiddenNames(compiled);
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
   const narrowedModels = existing
     ? existing.narrowedModels
     : narrowingOf(null, await activeRow(ctx.store, key), compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
-  if (enabled && !force) refuseConflict(ctx, compiled, 'database', narrowedModels);
+  if (enabled && !force) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 
   const row = existing
     ? await updateVersion(ctx, existing, upload)
-    : await insertVersion(ctx, compiled, upload, narrowedModels);
+    : await insertVersion(ctx, compiled, { ...upload, narrowedModels });
   await applyChange(ctx);
   return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null };
 }
@@ -95,8 +94,8 @@ async function updateVersion(ctx: ServiceContext, row: PluginRecord, upload: Plu
       ...(icon === undefined ? {} : { icon }),
       ...(enabled === undefined ? {} : { enabled }),
     });
-    const leaves = row.active && row.enabled && enabled === false;
-    if (leaves && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, row.key);
+    const stopsServing = row.active && row.enabled && enabled === false;
+    if (stopsServing && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, { key: row.key });
   });
   return rowOf(ctx, row.key, row.version);
 }
@@ -104,8 +103,7 @@ async function updateVersion(ctx: ServiceContext, row: PluginRecord, upload: Plu
 async function insertVersion(
   ctx: ServiceContext,
   { manifest, source, sourceHash }: CompiledPlugin,
-  upload: PluginUpload,
-  narrowedModels: string[] | null,
+  upload: PluginUpload & { narrowedModels: string[] | null },
 ): Promise<PluginRecord> {
   const row = await ctx.store.plugins.insert({
     key: manifest.key,
@@ -116,12 +114,12 @@ async function insertVersion(
     icon: upload.icon ?? null,
     enabled: upload.enabled ?? true,
     remark: upload.remark ?? '',
-    narrowedModels,
+    narrowedModels: upload.narrowedModels,
     createdAt: ctx.clock.unix(),
   });
   if (row) return row;
-  // Another node was faster, with the same source or with another one.
-  const faster = await rowOf(ctx, manifest.key, manifest.version);
-  if (faster.sourceHash !== sourceHash) throw versionExists(manifest.key, manifest.version);
-  return updateVersion(ctx, faster, upload);
+  // Another node has stored this version meanwhile, with the same source or with another one.
+  const stored = await rowOf(ctx, manifest.key, manifest.version);
+  if (stored.sourceHash !== sourceHash) throw versionExists(manifest.key, manifest.version);
+  return updateVersion(ctx, stored, upload);
 }
