@@ -53,7 +53,7 @@ for (const key of keys) {
 
     test('the fixture passes', async () => {
       const fixture = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
-      const report = await runFixture(await fileOf(`${key}.js`).text(), fixture, sandbox);
+      const report = await runFixture(sandbox, { source: await fileOf(`${key}.js`).text(), fixture });
       expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
       expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
     });

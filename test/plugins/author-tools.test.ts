@@ -108,7 +108,10 @@ describe('lint', () => {
 
 describe('fixtures', () => {
   test("the demo plugin's fixture passes", async () => {
-    const report = await runFixture(demoSource, JSON.parse(read('src/plugins/factory/demo.fixture.json')), sandbox);
+    const report = await runFixture(sandbox, {
+      source: demoSource,
+      fixture: JSON.parse(read('src/plugins/factory/demo.fixture.json')),
+    });
     expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
     expect(report).toMatchObject({ ok: true, faults: [] });
     expect(report.passed).toBe(report.total);
@@ -120,9 +123,9 @@ describe('fixtures', () => {
       {},
       'export const helpers = { now: () => utils.unixNow(), deep: { none: () => undefined } };',
     );
-    const report = await runFixture(
+    const report = await runFixture(sandbox, {
       source,
-      {
+      fixture: {
         unixNow: 1_700_000_000,
         cases: [
           { name: 'frozen time', hook: 'helpers', member: 'now', args: [], expected: 1_700_000_000 },
@@ -145,8 +148,7 @@ describe('fixtures', () => {
           { name: 'no such hook', hook: 'nothing', args: [] },
         ],
       },
-      sandbox,
-    );
+    });
     expect(report).toMatchObject({ ok: false, passed: 4, total: 8 });
     expect(report.cases.map(({ name, ok }) => `${name}: ${ok}`)).toEqual([
       'frozen time: true',
@@ -170,7 +172,7 @@ describe('fixtures', () => {
   const broken: [name: string, fixture: unknown, message: string][] = [
     ['no object', [], 'a fixture is an object with a list of cases'],
     ['no cases', {}, 'a fixture is an object with a list of cases'],
-    ['an empty list of cases', { cases: [] }, 'the fixture has no cases: it must have one'],
+    ['an empty list of cases', { cases: [] }, 'the fixture has no cases: it needs at least one'],
     ['a fractional time', { unixNow: 1.5, cases: [] }, 'unixNow must be a whole number of seconds'],
     ['a case without hook', { cases: [{ args: [] }] }, 'case 1 names no hook'],
     ['a case without args', { cases: [{ hook: 'x' }] }, 'case 1: args must be a list'],
@@ -182,12 +184,15 @@ describe('fixtures', () => {
     ],
   ];
   test.each(broken)('a fixture with %s is refused', async (_name, fixture, message) => {
-    const report = await runFixture(pluginSource(), fixture, sandbox);
+    const report = await runFixture(sandbox, { source: pluginSource(), fixture });
     expect(report).toMatchObject({ ok: false, faults: [{ path: 'fixture', message }] });
   });
 
   test('a plugin that is not valid runs no case', async () => {
-    const report = await runFixture('export const meta = 1;', { cases: [{ hook: 'x', args: [] }] }, sandbox);
+    const report = await runFixture(sandbox, {
+      source: 'export const meta = 1;',
+      fixture: { cases: [{ hook: 'x', args: [] }] },
+    });
     expect(report.ok).toBe(false);
     expect(report.faults[0]).toMatchObject({ path: '', rule: 'manifest.type' });
   });
@@ -246,15 +251,15 @@ describe('recording', () => {
     fixture: object = { unixNow: 5, cases: [] },
   ) => {
     const [plugin, read] = [await openPlugin(source, sandbox), readFixture(fixture)];
-    if (!plugin.ok || !read.ok) throw new Error('not sound');
-    const call = { hook, args, outcome } as Parameters<typeof recordCall>[2];
-    return recordCall(plugin.value, read.value, call, 'ak-123456|sk-secret-7890');
+    if (!plugin.ok || !read.ok) throw new Error('the plugin or the fixture is not valid');
+    const call = { hook, args, outcome } as Parameters<typeof recordCall>[1]['call'];
+    return recordCall(plugin.value, { fixture: read.value, call, channelKey: 'ak-123456|sk-secret-7890' });
   };
   const ok = { ok: true, value: null };
 
   test('a key of two parts keeps its parts, and the result is that of the stand-in', async () => {
     const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], ok);
-    expect(await runFixture(source, { unixNow: 5, cases: [made] }, sandbox)).toMatchObject({ ok: true, passed: 1 });
+    expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({ ok: true, passed: 1 });
     expect(made).toMatchObject({
       name: 'recorded: helpers.sign 1',
       hook: 'helpers',
@@ -277,7 +282,7 @@ describe('recording', () => {
       expectedError: 'Please give a prompt.',
     });
     const needed = await record('helpers.need', [{ token: 'a-token-of-the-vendor-0123456789' }], ok);
-    expect(needed).toEqual({ note: 'helpers.need not recorded: without credentials it fails' });
+    expect(needed).toEqual({ note: 'helpers.need not recorded: it fails without credentials' });
   });
 
   test('the same call, too many and too long ones are left out', async () => {
@@ -332,7 +337,7 @@ test('a case that goes over the limit fails the measurement, the others are meas
     },
   };
   const bench = (limitMs: number) =>
-    benchPlugin(source, fixture, inTime, { clock: systemClock, durationMs: 1, limitMs });
+    benchPlugin(inTime, { source, fixture }, { clock: systemClock, durationMs: 1, limitMs });
   expect(await bench(20)).toMatchObject({
     ok: true,
     value: {

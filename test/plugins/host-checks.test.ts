@@ -148,7 +148,10 @@ describe('what the gateway refuses, a dry run and a fixture refuse in the same w
     const dry = await refusal(service.dryRun('echo', { hook: first, path, args: [ctx] }));
     const told = { code: dry.code, message: dry.message, kind: (dry.details as Context).kind };
     expect(told).toEqual({ code: 'plugins.hook_failed', message, kind: 'invalid_result' });
-    const report = await runFixture(SOURCE, { cases: [{ name: 'it', hook: first, path, args: [ctx] }] }, sandbox);
+    const report = await runFixture(sandbox, {
+      source: SOURCE,
+      fixture: { cases: [{ name: 'it', hook: first, path, args: [ctx] }] },
+    });
     expect(report.cases).toEqual([{ name: 'it', ok: false, message }]);
   });
 
@@ -185,7 +188,7 @@ test('what the gateway takes passes, and a function that is no hook may return a
     // The refusal itself can be what a case expects.
     { hook: 'parseTaskResult', args: [{ returns: 1 }], expectedError: 'no task result' },
   ];
-  const report = await runFixture(SOURCE, { cases }, sandbox);
+  const report = await runFixture(sandbox, { source: SOURCE, fixture: { cases } });
   expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
   expect(report.passed).toBe(cases.length);
 });

@@ -41,7 +41,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, say }: Record
     const plugin = await openPlugin(source, sandbox);
     if (!plugin.ok) return;
     const { text, fixture } = readExisting(path);
-    const { case: made, note } = await recordCall(plugin.value, fixture, call, channelKey);
+    const { case: made, note } = await recordCall(plugin.value, { fixture, call, channelKey });
     if (note !== undefined) sayOnce(note);
     if (made === undefined) return;
     if (replaceFile(path, text, addCases(text, [made]))) written += 1;

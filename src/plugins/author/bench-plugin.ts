@@ -5,8 +5,8 @@ import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts
 import { type FixtureCase, readFixture } from './read-fixture.ts';
 
 /**
- * Times in ms, as the sandbox measures them: from the arguments' arrival in its process to the
- * result's departure.
+ * Times are in ms, measured in the sandbox's process: from the arrival of the arguments to the
+ * departure of the result.
  */
 export type HookBench = {
   hook: string;
@@ -15,53 +15,52 @@ export type HookBench = {
   p50: number;
   p95: number;
   max: number;
-  /** One call after the other, the way to the sandbox's process and back included. */
+  /** For sequential calls, including the way to the sandbox's process and back. */
   callsPerSecond: number;
-  /** The largest arguments and the largest result, in bytes of JSON. */
+  /** Size of the largest arguments and the largest result, in bytes of JSON. */
   bytesIn: number;
   bytesOut: number;
 };
 export type BenchReport = {
-  /** False when a case went over the limit or could not be run at all. */
+  /** False if a case went over the limit or could not run. */
   ok: boolean;
   limitMs: number;
   recommendedMs: number;
   hooks: HookBench[];
   /** Cases that went over the limit, or that the sandbox could not run. */
   failures: { name: string; message: string }[];
-  /** Names of hooks whose p95 is over what is recommended. */
+  /** Names of hooks whose p95 is over `recommendedMs`. */
   slow: string[];
 };
 export type BenchOptions = {
   clock: Clock;
-  /** How long to measure, all hooks together. */
+  /** How long to measure all hooks together. */
   durationMs: number;
-  /** The sandbox's limit of one call. */
+  /** The sandbox's limit for one call. */
   limitMs: number;
 };
 
 /**
- * A task is polled many times, and eight calls of a plugin run at once: a hook that takes longer
- * holds up others.
+ * A task is polled many times, and only eight calls of a plugin run at once. A hook that takes
+ * longer delays others.
  */
 const RECOMMENDED_MS = 50;
-/** However short the time is. */
-const FEWEST_ROUNDS = 5;
+/** Rounds that are measured even if the time is over. */
+const MIN_ROUNDS = 5;
 
 type Measured = { ms: number; bytesOut: number };
 type CaseFailure = { name: string; message: string };
 
-/** Ends that say nothing against a case: it may be about an error or a refusal. */
+/** Failures that do not fail a case, because it may be about an error or a refusal. */
 const isRefusal = ({ kind }: TrialFailure): boolean => kind === 'thrown' || kind === 'invalid_result';
 
 /**
- * Measures every hook that the cases of a fixture (the parsed JSON of its file) call, in equal
- * shares of the time. Results are not judged: that is the test's.
+ * Measures every hook that the cases of a fixture call, in equal shares of the time. `fixture` is
+ * the parsed JSON of its file. Results are not checked; that is what tests do.
  */
 export async function benchPlugin(
-  source: string,
-  fixture: unknown,
   sandbox: Sandbox,
+  { source, fixture }: { source: string; fixture: unknown },
   options: BenchOptions,
 ): Promise<Result<BenchReport, PluginFault[]>> {
   const read = readFixture(fixture);
@@ -80,7 +79,7 @@ export async function benchPlugin(
   };
   for (const [hook, own] of byHook) {
     const share = { ...options, durationMs: options.durationMs / byHook.size };
-    const { bench, failures } = await benchHook(opened.value, hook, own, unixNow, share);
+    const { bench, failures } = await benchHook(opened.value, { hook, cases: own, unixNow }, share);
     report.failures.push(...failures);
     if (bench) report.hooks.push(bench);
     if (bench && bench.p95 > RECOMMENDED_MS) report.slow.push(hook);
@@ -91,46 +90,44 @@ export async function benchPlugin(
 
 async function benchHook(
   plugin: OpenPlugin,
-  hook: string,
-  cases: readonly FixtureCase[],
-  unixNow: number | undefined,
+  { hook, cases, unixNow }: { hook: string; cases: readonly FixtureCase[]; unixNow: number | undefined },
   { clock, durationMs, limitMs }: BenchOptions,
 ): Promise<{ bench: HookBench | undefined; failures: CaseFailure[] }> {
   const times: number[] = [];
   const failures: CaseFailure[] = [];
   let bytesOut = 0;
-  let sound = [...cases];
+  let runnable = [...cases];
   const measure = async (one: FixtureCase): Promise<Result<Measured, string>> => {
-    const began = clock.monotonicMs();
+    const startedAt = clock.monotonicMs();
     const outcome = await plugin.call(one.path, one.args, unixNow);
-    const elapsed = clock.monotonicMs() - began;
+    const elapsed = clock.monotonicMs() - startedAt;
     if (!outcome.ok) return isRefusal(outcome.error) ? ok({ ms: elapsed, bytesOut: 0 }) : err(outcome.error.message);
     const { ms, value } = outcome.value;
     if (ms > limitMs) return err(`took ${Math.round(ms)} ms; the limit is ${limitMs} ms`);
     return ok({ ms, bytesOut: value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)) });
   };
 
-  // The first round loads the plugin and is not counted; it also finds the cases that cannot run.
+  // The first round loads the plugin, so it is not counted. It also finds the cases that cannot run.
   for (const one of cases) {
     const first = await measure(one);
     if (first.ok) bytesOut = Math.max(bytesOut, first.value.bytesOut);
     else {
       failures.push({ name: one.name, message: first.error });
-      sound = sound.filter((other) => other !== one);
+      runnable = runnable.filter((other) => other !== one);
     }
   }
-  const began = clock.monotonicMs();
-  for (let round = 0; sound.length > 0; round++) {
-    if (round >= FEWEST_ROUNDS && clock.monotonicMs() - began >= durationMs) break;
-    for (const one of sound) {
+  const startedAt = clock.monotonicMs();
+  for (let round = 0; runnable.length > 0; round++) {
+    if (round >= MIN_ROUNDS && clock.monotonicMs() - startedAt >= durationMs) break;
+    for (const one of runnable) {
       const measured = await measure(one);
       if (measured.ok) times.push(measured.value.ms);
       else failures.push({ name: one.name, message: measured.error });
     }
-    if (failures.length > cases.length - sound.length) break;
+    if (failures.length > cases.length - runnable.length) break;
   }
   if (times.length === 0) return { bench: undefined, failures };
-  const seconds = (clock.monotonicMs() - began) / 1000;
+  const seconds = (clock.monotonicMs() - startedAt) / 1000;
   times.sort((a, b) => a - b);
   const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
   const bytesIn = Math.max(...cases.map(({ args }) => Buffer.byteLength(JSON.stringify(args))));

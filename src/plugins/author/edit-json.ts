@@ -10,20 +10,17 @@ const isObjectNode = (node: JsonNode | undefined): node is ObjectNode => node?.t
 const isArrayNode = (node: JsonNode | undefined): node is ArrayNode => node?.type === 'ArrayExpression';
 
 /**
- * The list `cases` in the text of a fixture. JSON is an expression of JavaScript, and of two
- * members of one name the last one counts.
+ * The list `cases` in the text of a fixture. JSON is parsed as a JavaScript expression. Of members
+ * with the same name the last one counts.
  */
 function findCases(text: string): ArrayNode {
   const root: JsonNode = parseExpressionAt(text, 0, { ecmaVersion: 'latest' });
   const cases = isObjectNode(root) ? root.properties.findLast(({ key }) => key.value === 'cases')?.value : undefined;
-  if (!isArrayNode(cases)) throw new Error('the text is no fixture');
+  if (!isArrayNode(cases)) throw new Error('the text is not a fixture');
   return cases;
 }
 
-/**
- * What stands before `at` on its line, if that is white space alone: `at` begins a line with this
- * indentation.
- */
+/** The indentation before `at`, if there is only white space before it on its line. */
 function indentationAt(text: string, at: number): string | undefined {
   const before = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
   return before.trim() === '' ? before : undefined;
@@ -31,12 +28,14 @@ function indentationAt(text: string, at: number): string | undefined {
 
 const lineBreakOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
-/** `value` as JSON whose further lines begin with `indentation`; `step` is one level more. */
-function writeJson(value: Json, indentation: string, step: string, lineBreak: string): string {
+/** `step` is one level of indentation. All lines but the first begin with `indentation`. */
+type Format = { indentation: string; step: string; lineBreak: string };
+
+function writeJson(value: Json, { indentation, step, lineBreak }: Format): string {
   return JSON.stringify(value, null, step).replaceAll('\n', `${lineBreak}${indentation}`);
 }
 
-/** One level of indentation: what the inner line has more than the outer one. */
+/** One level of indentation: the difference of an inner and an outer line. */
 const stepOf = (inner: string, outer: string): string =>
   inner.length > outer.length && inner.startsWith(outer) ? inner.slice(outer.length) : '  ';
 
@@ -49,8 +48,8 @@ function insert(text: string, insertions: readonly Insertion[]): string {
 }
 
 /**
- * The text of a fixture with `expected` added to the cases at the given positions; all else stays
- * as it is, and a case on one line stays on one. The text must have been read as a fixture before.
+ * Adds `expected` to the cases of a fixture at the given positions. All other text stays the same,
+ * and a case on one line stays on one line. The caller has checked that the text is a fixture.
  */
 export function addExpected(text: string, additions: readonly { index: number; value: Json }[]): string {
   const cases = findCases(text);
@@ -62,13 +61,13 @@ export function addExpected(text: string, additions: readonly { index: number; v
     const inner = indentationAt(text, last.start);
     if (inner === undefined) return [{ at: last.end, text: `, "expected": ${JSON.stringify(value)}` }];
     const step = stepOf(inner, indentationAt(text, one.end - 1) ?? '');
-    const written = writeJson(value, inner, step, lineBreak);
+    const written = writeJson(value, { indentation: inner, step, lineBreak });
     return [{ at: last.end, text: `,${lineBreak}${inner}"expected": ${written}` }];
   });
   return insert(text, insertions);
 }
 
-/** The text of a fixture with further cases at the end of its list; all else stays as it is. */
+/** Appends cases to the text of a fixture. All other text stays the same. */
 export function addCases(text: string, added: readonly Json[]): string {
   const cases = findCases(text);
   const lineBreak = lineBreakOf(text);
@@ -76,7 +75,7 @@ export function addCases(text: string, added: readonly Json[]): string {
   const closing = indentationAt(text, cases.end - 1) ?? indentationOfLine(text, cases.start);
   const inner = (last && indentationAt(text, last.start)) ?? `${closing}  `;
   const step = stepOf(inner, closing);
-  const written = added.map((one) => `${lineBreak}${inner}${writeJson(one, inner, step, lineBreak)}`).join(',');
+  const written = added.map((one) => `${lineBreak}${inner}${writeJson(one, { indentation: inner, step, lineBreak })}`).join(',');
   if (last) return insert(text, [{ at: last.end, text: `,${written}` }]);
   return `${text.slice(0, cases.start + 1)}${written}${lineBreak}${closing}${text.slice(cases.end - 1)}`;
 }

@@ -15,8 +15,8 @@ export type LintReport = {
 };
 
 /**
- * All that an upload would refuse, and what it would accept but should not. Trouble with the
- * sandbox is a fault of rule `sandbox`. `compiler`: as for `openPlugin`.
+ * Faults, which an upload would refuse, and warnings, which it would accept. A failure of the
+ * sandbox is a fault of rule `sandbox`. `compiler`: see `openPlugin`.
  */
 export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Compiler): Promise<LintReport> {
   const opened = await openPlugin(source, sandbox, compiler);

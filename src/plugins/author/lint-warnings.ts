@@ -4,7 +4,7 @@ import { MAX_FAULTS } from '../manifest/faults.ts';
 import { childNodes } from '../source/check-source.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
-/** Beyond these the reference refuses; here it is only said. */
+/** new-api refuses more than this; here it is only a warning. */
 const MAX_EXAMPLES = 16;
 const MAX_LABEL_LENGTH = 48;
 
@@ -22,10 +22,9 @@ type Named = Node & {
 };
 
 /**
- * True where `parseTaskResult` takes every status it does not know for a running task: such tasks
- * never fail.
+ * Whether `parseTaskResult` treats every unknown status as a running task. Such tasks never fail.
  */
-function swallowsUnknownStatus(program: Node): boolean {
+function treatsUnknownStatusAsRunning(program: Node): boolean {
   const pending: Named[] = [program];
   let inside: Named[] = [];
   for (let node = pending.pop(); node; node = pending.pop()) {
@@ -43,7 +42,7 @@ function swallowsUnknownStatus(program: Node): boolean {
   return false;
 }
 
-/** What a plugin may do but should not. */
+/** Finds what a plugin may do, but should not. */
 export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   const warnings: PluginFault[] = [];
   const warn = (path: string, rule: string, message: string): void => {
@@ -53,7 +52,7 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
     warn(
       '/protocols',
       'protocol.artifacts',
-      'proto_video serves content through listArtifacts and buildContentRequest; clients cannot download results',
+      'proto_video serves content through listArtifacts and buildContentRequest; without them clients cannot download results',
     );
   }
   if (manifest.usageExamples.length > MAX_EXAMPLES) {
@@ -64,17 +63,17 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
     if ([...label].length > MAX_LABEL_LENGTH)
       warn(path, 'usageExample.label.length', `has more than ${MAX_LABEL_LENGTH} characters`);
     if (PRICE.test(label))
-      warn(path, 'usageExample.label.price', "seems to name a price; prices are the gateway operator's");
+      warn(path, 'usageExample.label.price', 'seems to name a price; the operator of the gateway sets prices');
   }
   for (const [locale, text] of Object.entries(manifest.description ?? {})) {
     if (PRICE.test(text))
-      warn(`/description/${locale}`, 'text.price', "seems to name a price; prices are the gateway operator's");
+      warn(`/description/${locale}`, 'text.price', 'seems to name a price; the operator of the gateway sets prices');
   }
   const seen = new Map<string, string>();
   for (const [index, model] of manifest.models.entries()) {
     const other = seen.get(model.toLowerCase());
     if (other !== undefined)
-      warn(`/models/${index}`, 'models.case', `differs from ${JSON.stringify(other)} in case alone`);
+      warn(`/models/${index}`, 'models.case', `differs from ${JSON.stringify(other)} only in case`);
     seen.set(model.toLowerCase(), model);
   }
   for (const [index, route] of manifest.routes.entries()) {
@@ -82,19 +81,19 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
       warn(`/routes/${index}/action`, 'route.action', 'a query route submits nothing; its action is not used');
     }
   }
-  if (swallowsUnknownStatus(program)) {
+  if (treatsUnknownStatusAsRunning(program)) {
     warn(
       'exports/parseTaskResult',
       'status.fallback',
-      'takes an unknown status for IN_PROGRESS; return UNKNOWN, so that a lost task ends',
+      'treats an unknown status as IN_PROGRESS; return UNKNOWN, so that a lost task ends',
     );
   }
   return warnings;
 }
 
 /**
- * Where the first character stands that `hasHiddenCharacters`, 1-based. The one before a joiner
- * decides whether it hides.
+ * The 1-based column of the first hidden character. Whether a joiner is hidden depends on the
+ * character before it.
  */
 function findHiddenColumn(line: string): number {
   let column = 1;
@@ -107,10 +106,7 @@ function findHiddenColumn(line: string): number {
   return column;
 }
 
-/**
- * The lines that do not read as they run: with characters that nobody sees, or that change the
- * direction of text.
- */
+/** Finds lines with invisible characters, or with characters that change the direction of text. */
 export function findHiddenText(source: string): PluginFault[] {
   return source
     .replace(/^\ufeff/, '')
@@ -119,7 +115,7 @@ export function findHiddenText(source: string): PluginFault[] {
       const line = text.replaceAll('\t', ' ');
       if (!hasHiddenCharacters(line)) return [];
       const message =
-        'has characters that nobody sees or that change the direction of text; write them as escapes such as \\u202e';
+        'has invisible characters, or characters that change the direction of text; write them as escapes such as \\u202e';
       return [{ path: 'source', rule: 'source.characters', message, line: index + 1, column: findHiddenColumn(line) }];
     })
     .slice(0, MAX_FAULTS);

@@ -2,7 +2,7 @@ import type { ExportShape } from '../../sandbox/index.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { Manifest } from '../types.ts';
 
-/** Exported functions that the gateway calls, in the order in which a task meets them. */
+/** Exported functions that the gateway calls, in the order of a task's life. */
 const TOP_LEVEL = [
   'buildSubmitRequest',
   'extractUsage',
@@ -19,16 +19,13 @@ const TOP_LEVEL = [
 
 type OpenPlugin = { manifest: Manifest; exports: Record<string, ExportShape> };
 
-/** One spelling a hook: an alias of a protocol is its protocol. */
+/** The canonical name of a hook: aliases of protocols are replaced. */
 const nameOf = ([first = '', second, ...rest]: readonly string[]): string =>
   [first, ...(second === undefined ? [] : [first === 'protocols' ? canonicalProtocol(second) : second]), ...rest].join(
     '.',
   );
 
-/**
- * The plugin's hooks by their names: `buildSubmitRequest`, `protocols.proto_video.render`,
- * `native.presentTask`.
- */
+/** Names of all hooks: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`. */
 export function listHooks({ manifest, exports }: OpenPlugin): string[] {
   const hooks = new Set<string>();
   for (const [protocol, { members = {} }] of Object.entries(exports.protocols?.members ?? {})) {
@@ -41,7 +38,7 @@ export function listHooks({ manifest, exports }: OpenPlugin): string[] {
   return [...hooks];
 }
 
-/** The plugin's hooks that none of the paths leads to. */
+/** The hooks that none of the paths leads to. */
 export function uncoveredHooks(plugin: OpenPlugin, paths: readonly (readonly string[])[]): string[] {
   const covered = new Set(paths.map(nameOf));
   return listHooks(plugin).filter((hook) => !covered.has(hook));

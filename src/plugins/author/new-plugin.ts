@@ -6,14 +6,11 @@ const FIXTURE = embedText('template/fixture.json');
 const JSCONFIG = embedText('template/jsconfig.json');
 const CONTRACT = embedText('../../../contracts/v1.d.ts');
 
-/**
- * The two names that a plugin has without importing anything; a module alone cannot tell an editor
- * of them.
- */
+/** Declares the two globals of plugins to editors, which a module alone cannot do. */
 const GLOBALS = `
 declare global {
   const utils: Utils;
-  /** Goes to the gateway's debug log, and to the terminal of \`taskgate plugin dev\`. */
+  /** Writes to the gateway's debug log, and to the terminal of \`taskgate plugin dev\`. */
   const console: { log(...values: unknown[]): void };
 }
 `;
@@ -31,28 +28,28 @@ const RESERVED_KEYS: readonly string[] = ['runtime', 'marketplace'];
 const MAX_NAME_LENGTH = 100;
 
 /**
- * The files of a new plugin that works against the demo vendor. The key is the name in lower case
- * with a hyphen for everything that no key may have; an error says why there is none.
+ * The files of a new plugin that works with the demo vendor. The key is the name in lower case, with
+ * hyphens for characters that a key may not have. The error says why there is no key.
  */
-export function newPlugin(given: string): Result<NewPlugin, string> {
-  const name = given.trim();
+export function newPlugin(requestedName: string): Result<NewPlugin, string> {
+  const name = requestedName.trim();
   if (name === '' || [...name].length > MAX_NAME_LENGTH || hasHiddenCharacters(name)) {
-    return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} characters that a reader sees`);
+    return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} visible characters`);
   }
-  const written = name
+  const hyphenated = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, '-')
     .replace(/^[-_]+/, '');
-  const key = trimTrailing(written, '-');
+  const key = trimTrailing(hyphenated, '-');
   if (!KEY.test(key)) {
     return err(
       `${JSON.stringify(name)} gives the key ${JSON.stringify(key)}; a key has 1 to 30 of a-z, 0-9, "_" and "-" and begins with a letter or ` +
         'digit: give a name with Latin letters, and change meta.name afterwards',
     );
   }
-  if (RESERVED_KEYS.includes(key)) return err(`the key "${key}" is the gateway's own: choose another name`);
+  if (RESERVED_KEYS.includes(key)) return err(`the key "${key}" is reserved for the gateway: choose another name`);
   const quoted = name.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
   const fill = (text: string): string => text.replaceAll('plugin-key', key).replaceAll('Plugin Name', () => quoted);
   return ok({

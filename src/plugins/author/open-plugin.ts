@@ -6,27 +6,25 @@ import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 
-/** Arguments of a call, in bytes: as for a hook that carries bodies. */
+/** Limit of the arguments in bytes, the same as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 
 export type TrialFailure = Omit<HookFailure, 'hook'>;
 
-/**
- * A source that has passed every check, with its functions callable one by one, outside a gateway.
- */
+/** A source that has passed all checks, and whose functions can be called outside a gateway. */
 export type OpenPlugin = {
   manifest: Manifest;
   exports: Record<string, ExportShape>;
   /**
-   * `path` leads from the export to the function; `unixNow` freezes clock and random seed. A result
-   * that the gateway would refuse fails with its words as `invalid_result`.
+   * `path` leads from the export to the function. `unixNow` freezes clock and random seed. A result
+   * that the gateway would refuse is a failure `invalid_result` with the same message.
    */
   call(path: readonly string[], args: readonly Json[], unixNow?: number): Promise<Result<HookOutcome, TrialFailure>>;
 };
 
 /**
- * Compiles a source, or gives its faults. Trouble with the sandbox is a fault of rule `sandbox`.
- * Who opens several gives them one `compiler` of this sandbox: the rules are made ready once then.
+ * Compiles a source, or gives its faults. A failure of the sandbox is a fault of rule `sandbox`. To
+ * open several plugins, pass one `compiler` of this sandbox: it compiles the schema only once.
  */
 export async function openPlugin(
   source: string,

@@ -2,7 +2,7 @@ import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts
 
 export type FixtureCase = {
   name: string;
-  /** From the export to the function: `['protocols', 'proto_video', 'render']`. */
+  /** From the export to the function, such as `['protocols', 'proto_video', 'render']`. */
   path: string[];
   args: Json[];
   expected: Json | undefined;
@@ -39,7 +39,7 @@ function readCase(value: unknown, index: number): Result<FixtureCase, string> {
   });
 }
 
-/** Reads the parsed JSON of a fixture file; an error names the case and the rule. */
+/** Checks the parsed JSON of a fixture file. The error names the case and the rule. */
 export function readFixture(value: unknown): Result<Fixture, string> {
   if (!isObject(value) || !Array.isArray(value.cases)) return err('a fixture is an object with a list of cases');
   const { unixNow } = value;

@@ -9,9 +9,9 @@ import { type Fixture, type FixtureCase, readFixture } from './read-fixture.ts';
 export type FixtureCaseReport = {
   name: string;
   ok: boolean;
-  /** Why it failed. */
+  /** Why the case failed. */
   message?: string;
-  /** Both set where the result is not the expected one. */
+  /** Both are set if the result is not the expected one. */
   expected?: Json;
   actual?: Json;
 };
@@ -20,26 +20,20 @@ export type FixtureReport = {
   passed: number;
   /** Cases that ran. */
   total: number;
-  /** Cases that the filter left out. */
+  /** Cases that the filter excluded. */
   skipped: number;
   cases: FixtureCaseReport[];
   /** Hooks of the plugin that no case of the file calls. */
   uncovered: string[];
-  /** Results of cases that expect nothing, by their position in the file. */
+  /** Results of cases without an expectation, by their position in the file. */
   unjudged: { index: number; name: string; result: RepeatableResult }[];
   /** Why no case could run: faults of the plugin, or of the fixture (path `fixture`). */
   faults: PluginFault[];
 };
-/**
- * A result that another run gives too; `repeatable: false` where it hangs on the clock or on
- * chance.
- */
+/** `repeatable: false`: the result depends on the clock or on randomness. */
 export type RepeatableResult = { repeatable: true; value: Json } | { repeatable: false };
 
-/**
- * Two frozen moments: a hook that gives the same in both depends neither on the clock nor on
- * chance.
- */
+/** Frozen times. A hook with the same result at both depends neither on clock nor on randomness. */
 const MOMENTS = [1_700_000_000, 1_810_000_123] as const;
 
 const failed = (faults: PluginFault[]): FixtureReport => ({
@@ -54,16 +48,14 @@ const failed = (faults: PluginFault[]): FixtureReport => ({
 });
 
 /**
- * Runs the cases of a fixture (the parsed JSON of its file) against a source. `expected` compares
- * as JSON, `expectedError` is a part of the message; a case with neither must only not fail.
- * Nothing returned counts as null. A hook's result that the gateway would refuse is an error with
- * its words. With `filter` only cases run whose name contains it, in any case.
+ * Runs the cases of a fixture against a source. `fixture` is the parsed JSON of its file. `expected`
+ * is compared as JSON; `expectedError` must be part of the message; a case with neither must only
+ * not fail. A result of nothing counts as null. A result that the gateway would refuse is an error
+ * with the same message. With `filter`, only cases run whose name contains it, ignoring case.
  */
 export async function runFixture(
-  source: string,
-  fixture: unknown,
   sandbox: Sandbox,
-  { filter = '' }: { filter?: string } = {},
+  { source, fixture, filter = '' }: { source: string; fixture: unknown; filter?: string },
 ): Promise<FixtureReport> {
   const read = readFixture(fixture);
   if (!read.ok) return failed([{ path: 'fixture', rule: 'fixture.format', message: read.error }]);
@@ -72,7 +64,7 @@ export async function runFixture(
   const plugin = opened.value;
   const { cases } = read.value;
   if (cases.length === 0) {
-    return failed([{ path: 'fixture', rule: 'fixture.empty', message: 'the fixture has no cases: it must have one' }]);
+    return failed([{ path: 'fixture', rule: 'fixture.empty', message: 'the fixture has no cases: it needs at least one' }]);
   }
 
   const report = failed([]);
@@ -83,7 +75,7 @@ export async function runFixture(
     }
     const outcome = await plugin.call(one.path, one.args, read.value.unixNow);
     const value = outcome.ok ? ok(outcome.value.value ?? null) : err(outcome.error.message);
-    report.cases.push(judge(one, value));
+    report.cases.push(checkCase(one, value));
     if (value.ok && one.expected === undefined && one.expectedError === undefined) {
       const result = await repeat(plugin, read.value, one);
       report.unjudged.push({ index, name: one.name, result });
@@ -100,8 +92,8 @@ export async function runFixture(
 }
 
 /**
- * What a case gives whenever it runs. A fixture that freezes the clock freezes chance too, so that
- * one run tells.
+ * The result of a case, if it is the same in every run. A fixture that freezes the clock freezes
+ * randomness too, so one run is enough then.
  */
 export async function repeat(
   plugin: OpenPlugin,
@@ -118,7 +110,7 @@ export async function repeat(
   return value !== undefined && isDeepStrictEqual(value, again) ? { repeatable: true, value } : { repeatable: false };
 }
 
-function judge({ name, expected, expectedError }: FixtureCase, outcome: Result<Json, string>): FixtureCaseReport {
+function checkCase({ name, expected, expectedError }: FixtureCase, outcome: Result<Json, string>): FixtureCaseReport {
   if (!outcome.ok) {
     if (expectedError !== undefined && outcome.error.includes(expectedError)) return { name, ok: true };
     const message =

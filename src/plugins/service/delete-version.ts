@@ -10,9 +10,9 @@ import { refuseUse } from './switch-plugin.ts';
 export type Deletion = { before: PluginVersion; successor: string | null };
 
 /**
- * Deletes a stored version. If it is the active one, the newest remaining version replaces it with
- * its own `enabled`, or else the factory plugin does. The successor is checked as if it were
- * activated; if it could not serve, the deletion is refused (`plugins.invalid`,
+ * Deletes a stored version. If it is the active one, the newest remaining version replaces it,
+ * enabled as the deleted one was; without one, the factory plugin does. The successor is checked as
+ * if it were activated; if it could not serve, the deletion is refused (`plugins.invalid`,
  * `plugins.conflict`). Without a successor, a key in use is refused (`plugins.in_use`). `force`
  * overrides both.
  */

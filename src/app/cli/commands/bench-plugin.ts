@@ -18,7 +18,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const fixture = parseJson(readText(fixtureFile));
   if (fixture === undefined) throw new CommandError(`${fixtureFile} is no JSON`);
   const benched = await withSandbox((sandbox, { callTimeoutMs }) =>
-    benchPlugin(source, fixture, sandbox, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
+    benchPlugin(sandbox, { source, fixture }, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
   );
   if (!benched.ok) {
     const lines = benched.error.map((fault) =>

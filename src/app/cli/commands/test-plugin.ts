@@ -59,7 +59,7 @@ async function testOnce(input: CommandInput, sandbox: Sandbox, file: string, fix
   const fixture = parseJson(text);
   if (fixture === undefined) throw new CommandError(`${fixtureFile} is no JSON`);
   const filter = option(input, 'filter');
-  const found = await runFixture(source, fixture, sandbox, filter === undefined ? {} : { filter });
+  const found = await runFixture(sandbox, { source, fixture, ...(filter === undefined ? {} : { filter }) });
   const report: TestReport = { ...found, unjudged: found.unjudged.map(({ name }) => name), written: [], volatile: [] };
   if (input.values.update === true) {
     const additions = found.unjudged.flatMap(({ index, name, result }) =>
