@@ -151,7 +151,7 @@ describe('the sources', () => {
       ['Papers', 'Papers', undefined],
       ['Gone', '', 'The marketplace answered HTTP 404.'],
       ['Mirror', 'Papers', undefined],
-      ['Outside', '', 'The file is not under MARKETPLACE_DIR, the only folder that is read.'],
+      ['Outside', '', 'The file is outside MARKETPLACE_DIR, the only folder that is read.'],
     ]);
     const told = /"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/;
     await until('the log tells of the failed source', () => told.test(gateway.log()));

@@ -259,7 +259,10 @@ describe('recording', () => {
 
   test('a key of two parts keeps its parts, and the result is that of the stand-in', async () => {
     const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], ok);
-    expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({ ok: true, passed: 1 });
+    expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({
+      ok: true,
+      passed: 1,
+    });
     expect(made).toMatchObject({
       name: 'recorded: helpers.sign 1',
       hook: 'helpers',

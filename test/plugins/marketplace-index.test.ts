@@ -46,11 +46,11 @@ function shown(change: object): MarketPlugin {
 
 describe('no index at all', () => {
   test.each([
-    ['an empty file', '', 'The index is no JSON.'],
-    ['a page', '<!doctype html><title>404</title>', 'The index is no JSON.'],
-    ['nesting without end', '['.repeat(100_000), 'The index is no JSON.'],
-    ['a list', '[]', 'The index is no JSON object.'],
-    ['null', 'null', 'The index is no JSON object.'],
+    ['an empty file', '', 'The index is not JSON.'],
+    ['a page', '<!doctype html><title>404</title>', 'The index is not JSON.'],
+    ['nesting without end', '['.repeat(100_000), 'The index is not JSON.'],
+    ['a list', '[]', 'The index is not a JSON object.'],
+    ['null', 'null', 'The index is not a JSON object.'],
     ['no version', '{"plugins":[]}', 'The index must have indexVersion 1: this gateway reads no other.'],
     [
       'a later version',
@@ -145,7 +145,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ['no name', plugin({ name: ' ' }), 'name is missing'],
     ['no versions', plugin({ versions: undefined }), 'at least one version'],
     ['an empty list of versions', plugin({ versions: [] }), 'at least one version'],
-    ['a version that is no object', plugin({ versions: ['1.0.0'] }), 'the version is no object'],
+    ['a version that is no object', plugin({ versions: ['1.0.0'] }), 'the version is not an object'],
     ['a version in two numbers', plugin({ versions: [version({ version: '1.0' })] }), 'semantic version'],
     ['a version with a v', plugin({ versions: [version({ version: 'v1.0.0' })] }), 'semantic version'],
     ['another kind', plugin({ versions: [version({ kind: 'image' })] }), 'kind must be "task"'],
@@ -160,33 +160,21 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ['half a hash', plugin({ versions: [version({ sha256: 'ab'.repeat(16) })] }), 'sha256 must have 64'],
     ['no path', plugin({ versions: [version({ path: undefined })] }), 'path must be a path'],
     ['an empty path', plugin({ versions: [version({ path: '' })] }), 'path must be a path'],
-    ['another host', plugin({ versions: [version({ path: 'https://evil.example/x.js' })] }), 'leads to another origin'],
-    [
-      'a host without scheme',
-      plugin({ versions: [version({ path: '//evil.example/x.js' })] }),
-      'leads to another origin',
-    ],
+    ['another host', plugin({ versions: [version({ path: 'https://evil.example/x.js' })] }), 'is on another origin'],
+    ['a host without scheme', plugin({ versions: [version({ path: '//evil.example/x.js' })] }), 'is on another origin'],
     [
       'another port',
       plugin({ versions: [version({ path: 'https://market.example:8443/x.js' })] }),
-      'leads to another origin',
+      'is on another origin',
     ],
-    [
-      'another scheme',
-      plugin({ versions: [version({ path: 'http://market.example/x.js' })] }),
-      'leads to another origin',
-    ],
-    [
-      'a file of the server',
-      plugin({ versions: [version({ path: 'file:///etc/passwd' })] }),
-      'leads to another origin',
-    ],
-    ['a data URL', plugin({ versions: [version({ path: 'data:text/javascript,1' })] }), 'leads to another origin'],
-    ['a script', plugin({ versions: [version({ path: 'javascript:alert(1)' })] }), 'leads to another origin'],
+    ['another scheme', plugin({ versions: [version({ path: 'http://market.example/x.js' })] }), 'is on another origin'],
+    ['a file of the server', plugin({ versions: [version({ path: 'file:///etc/passwd' })] }), 'is on another origin'],
+    ['a data URL', plugin({ versions: [version({ path: 'data:text/javascript,1' })] }), 'is on another origin'],
+    ['a script', plugin({ versions: [version({ path: 'javascript:alert(1)' })] }), 'is on another origin'],
     [
       'credentials',
       plugin({ versions: [version({ path: 'https://a:b@market.example/x.js' })] }),
-      'carries credentials',
+      'contains credentials',
     ],
     [
       'backslashes',
@@ -194,7 +182,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
       'without white space, backslash',
     ],
     ['a line break', plugin({ versions: [version({ path: 'a\n.js' })] }), 'without white space, backslash'],
-    ['no URL', plugin({ versions: [version({ path: 'https://[' })] }), 'path is no path'],
+    ['no URL', plugin({ versions: [version({ path: 'https://[' })] }), 'path is not a valid path'],
   ])('%s', (_name, entry, reason) => {
     const { plugins, skipped } = read([entry, plugin({ key: 'sound' })]);
     expect(plugins.map(({ key }) => key)).toEqual(['sound']);
@@ -215,7 +203,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ]);
     expect(skipped).toEqual([
       { index: 0, key: 'acme', version: '2.0.0', reason: 'needs plugin API 3; this gateway has 1' },
-      { index: 0, key: 'acme', version: '1.0.0', reason: 'the version stands twice' },
+      { index: 0, key: 'acme', version: '1.0.0', reason: 'the version is listed twice' },
       { index: 0, key: 'acme', reason: 'version must be a semantic version' },
       { index: 1, key: 'acme', reason: 'an earlier entry has this key' },
     ]);
@@ -295,9 +283,7 @@ describe('what is only shown', () => {
       base,
     );
     expect(plugins.map(({ versions }) => versions[0]?.url)).toEqual(['file:///srv/market/acme/1.js']);
-    expect(skipped.map(({ reason }) => reason)).toEqual(
-      Array(2).fill('path leads to another origin than that of the index'),
-    );
+    expect(skipped.map(({ reason }) => reason)).toEqual(Array(2).fill('path is on another origin than the index'));
   });
 });
 

@@ -53,8 +53,8 @@ const open = (
   {
     mirrorDir = '',
     service = plugins,
-    patienceMs = 20_000,
-  }: { mirrorDir?: string; service?: PluginService; patienceMs?: number } = {},
+    timeoutMs = 20_000,
+  }: { mirrorDir?: string; service?: PluginService; timeoutMs?: number } = {},
 ): Marketplace =>
   createMarketplace({
     plugins: service,
@@ -64,7 +64,7 @@ const open = (
     mirrorDir,
     clock: systemClock,
     logger: silentLogger,
-    patienceMs,
+    timeoutMs,
   });
 const code = (key: string, version: string, more = '') => pluginSource({ key, version, models: [`${key}-1`] }, more);
 const offer = async (marketplace: Marketplace, refresh = false) => {
@@ -85,10 +85,10 @@ describe('a source that cannot be read shows its error beside the others', () =>
       [
         'redirect',
         file('/redirect', () => new Response(null, { status: 302, headers: { location: '/good/index.json' } })),
-        'The marketplace redirects (HTTP 302), which is not followed: enter the address where it ends.',
+        'The marketplace redirects (HTTP 302), which is not followed: enter the final address.',
       ],
       ['garbage', file('/garbage', new Uint8Array([0xff, 0xfe, 0x00])), 'The file is not in UTF-8.'],
-      ['page', file('/page', '<!doctype html>'), 'The index is no JSON.'],
+      ['page', file('/page', '<!doctype html>'), 'The index is not JSON.'],
       [
         'later',
         file('/later', '{"indexVersion":2}'),
@@ -138,7 +138,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
     market.files.set('/slow', () => new Promise<Response>(() => {}));
     market.files.set('/dripping', () => new Response(drip()));
     const urls = ['/slow', '/dripping'].map((path) => source(`${market.url}${path}`, path));
-    const offers = await open(urls, { patienceMs: 400 }).list({ refresh: false });
+    const offers = await open(urls, { timeoutMs: 400 }).list({ refresh: false });
     const error = 'The marketplace did not answer completely within 0.4 seconds.';
     expect(offers.map((each) => each.error)).toEqual([error, error]);
   });
@@ -283,7 +283,7 @@ describe('installing', () => {
       () => publish(market, '/m', [entry]),
       { sha256: sha256('what was seen') },
       'market_changed',
-      'another SHA-256 now than the one you have seen',
+      'a different SHA-256 than the one you have seen',
     ],
     [
       'another plugin under this name',
@@ -469,7 +469,7 @@ describe('a folder as a source', () => {
     mkdirSync(inside, { recursive: true });
     symlinkSync(outside, join(inside, 'link'));
     symlinkSync(join(outside, 'index.json'), join(inside, 'link.json'));
-    const OUTSIDE = 'The file is not under MARKETPLACE_DIR, the only folder that is read.';
+    const OUTSIDE = 'The file is outside MARKETPLACE_DIR, the only folder that is read.';
     const addresses: [url: string, error: string][] = [
       [pathToFileURL(outside).href, OUTSIDE],
       [`${pathToFileURL(inside).href}/../outside/index.json`, OUTSIDE],
@@ -501,11 +501,11 @@ describe('a folder as a source', () => {
     mkdirSync(join(inside, 'c'), { recursive: true });
     await Bun.spawn(['mkfifo', join(inside, 'c/index.json')]).exited;
     expect((await offer(open([folder(join(inside, 'c'))], { mirrorDir: inside }))).error).toBe(
-      'It is no regular file.',
+      'It is not a regular file.',
     );
     mkdirSync(join(inside, 'd/index.json'), { recursive: true });
     expect((await offer(open([folder(join(inside, 'd'))], { mirrorDir: inside }))).error).toBe(
-      'It is no regular file.',
+      'It is not a regular file.',
     );
     expect((await offer(open([folder(join(inside, 'a'))]))).error).toBe(
       'Folders are read only under MARKETPLACE_DIR, which is not set.',

@@ -18,26 +18,25 @@ export type CheckedMarket = { faults: MarketFault[]; name: string; plugins: numb
 const INDEX = 'index.json';
 
 /**
- * Holds `index.json` of a folder against what lies in the folder: every entry can be installed and
- * is shown as it is written, every file is there with its hash, every plugin compiles and is what
- * its entry says.
+ * Checks `index.json` of a folder against the folder: every entry can be installed and is shown as
+ * written, every file exists with its hash, every plugin compiles and matches its entry.
  */
 export async function checkFolder(folder: string, sandbox: Sandbox): Promise<CheckedMarket> {
   const root = resolve(folder);
   const base = pathToFileURL(`${root}${sep}${INDEX}`);
   const faults: MarketFault[] = [];
   const compiler = createCompiler(sandbox);
-  const none = (message: string): CheckedMarket => {
+  const failed = (message: string): CheckedMarket => {
     faults.push({ file: INDEX, path: 'source', rule: 'market.index', message });
     return { faults, name: '', plugins: 0, versions: 0 };
   };
-  /** The file if it has the hash that the index gives it. */
-  async function take(file: { url: string; sha256?: string }, what: MarketFile): Promise<Uint8Array | undefined> {
+  /** Reads a file, and checks its hash if the index has one. */
+  async function readFile(file: { url: string; sha256?: string }, what: MarketFile): Promise<Uint8Array | undefined> {
     const name = nameOf(root, file.url);
     const bytes = await readMirror(root, new URL(file.url), MARKET_FILE_BYTES[what]);
     if (!bytes.ok) faults.push({ file: name, path: 'source', rule: 'market.file', message: bytes.error });
     else if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
-      const hint = 'Write the index anew with "marketplace build", or bring the announced file back.';
+      const hint = 'Write the index again with "marketplace build", or restore the file.';
       faults.push({
         file: name,
         path: 'source',
@@ -49,7 +48,7 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
     return undefined;
   }
   async function checkVersion(plugin: MarketPlugin, version: MarketVersion): Promise<void> {
-    const bytes = await take(version, 'source');
+    const bytes = await readFile(version, 'source');
     if (!bytes) return;
     const file = nameOf(root, version.url);
     const text = decodeText(bytes);
@@ -66,30 +65,30 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
   }
 
   const bytes = await readMirror(root, base, MARKET_FILE_BYTES.index);
-  if (!bytes.ok) return none(bytes.error);
+  if (!bytes.ok) return failed(bytes.error);
   const text = decodeText(bytes.value);
   const index = text.ok ? readIndex(text.value, base) : text;
-  if (!index.ok) return none(index.error);
+  if (!index.ok) return failed(index.error);
   const { name, plugins, skipped, hidden } = index.value;
   for (const { index: at, key, version, reason } of [...skipped, ...hidden]) {
-    const who = key === undefined ? '' : `${key}${version === undefined ? '' : `@${version}`}: `;
-    faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${who}${reason}` });
+    const subject = key === undefined ? '' : `${key}${version === undefined ? '' : `@${version}`}: `;
+    faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${subject}${reason}` });
   }
   for (const plugin of plugins) {
     for (const version of plugin.versions) await checkVersion(plugin, version);
     const icon = plugin.iconFile;
-    const image = icon && (await take(icon, 'icon'));
+    const image = icon && (await readFile(icon, 'icon'));
     if (!icon || !image) continue;
-    const judged = readIcon(`data:${icon.mimeType};base64,${Buffer.from(image).toString('base64')}`);
-    if (!judged.ok) {
-      faults.push({ file: nameOf(root, icon.url), path: 'icon', rule: 'market.icon', message: judged.error });
+    const checked = readIcon(`data:${icon.mimeType};base64,${Buffer.from(image).toString('base64')}`);
+    if (!checked.ok) {
+      faults.push({ file: nameOf(root, icon.url), path: 'icon', rule: 'market.icon', message: checked.error });
     }
   }
   const versions = plugins.reduce((sum, each) => sum + each.versions.length, 0);
   return { faults, name, plugins: plugins.length, versions };
 }
 
-/** A file of the folder as a person finds it. */
+/** The path of a file relative to the folder. */
 function nameOf(root: string, url: string): string {
   try {
     return relative(root, fileURLToPath(url));

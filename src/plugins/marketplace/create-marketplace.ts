@@ -14,10 +14,10 @@ import { createListingCache } from './listing-cache.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
 import type { MarketIcon, MarketPlugin, MarketRemark, MarketSource, MarketVersion } from './types.ts';
 
-/** What one source offers; after a failure no plugins and the reason. */
+/** What one source offers. After a failure there are no plugins, and `error` is set. */
 export type SourceOffer = {
   source: MarketSource;
-  /** The index's own name. */
+  /** The name in the index. */
   name: string;
   error?: string;
   /** Unix seconds. */
@@ -34,58 +34,55 @@ export type OfferedSource = {
   version: string;
   source: string;
   sourceHash: string;
-  /**
-   * In the contract's form; `null` when an upload would refuse the source, with what is wrong in
-   * `errors`.
-   */
+  /** In the contract's form; `null` if an upload would refuse the source, see `errors`. */
   meta: Meta | null;
   errors: PluginFault[];
-  /** What the index says otherwise than the plugin. */
+  /** Differences between the index and the plugin. */
   differences: string[];
-  /** The version that counts for this key now. */
+  /** The active version of this key, or the factory plugin. */
   current: { version: string; source: string; sourceHash: string } | null;
 };
 
 export type MarketInstall = OfferedName & {
-  /** The hash that the administrator has seen; another one in the index by now is refused. */
+  /** The hash that the administrator has seen. Refused if the index now has another one. */
   sha256?: string;
   force?: boolean;
   enabled?: boolean;
 };
 
 export interface Marketplace {
-  /** Every source with its plugins; a broken one carries its error. */
+  /** All sources with their plugins, or with an error. */
   list(options: { refresh: boolean }): Promise<SourceOffer[]>;
-  /** The text of a version, checked against its hash; the latest version unless named. */
+  /** The source of a version, by default the latest, checked against its hash. */
   read(name: Omit<OfferedName, 'version'> & { version?: string | undefined }): Promise<OfferedSource>;
-  /** The logo of a plugin; `undefined` when the index names none. */
+  /** The icon file of a plugin; `undefined` if the index has none. */
   icon(name: Omit<OfferedName, 'version'>): Promise<IconImage | undefined>;
-  /** Fetches source and logo, checks their hashes and uploads them. */
+  /** Fetches source and icon file, checks their hashes and uploads them. */
   install(request: MarketInstall, owner?: string): Promise<UploadedPlugin>;
 }
 
 type Deps = {
   plugins: Pick<PluginService, 'check' | 'detail' | 'list' | 'upload' | 'versions'>;
   upstream: Upstream;
-  /** The marketplaces as they are set now. */
+  /** The current marketplaces. */
   sources: () => readonly MarketSource[];
-  /** The sources that ship with the gateway: never at a private address. */
+  /** The sources that ship with the gateway. They are never at a private address. */
   shippedSources: readonly MarketSource[];
-  /** The folder that `file:` sources lie in; empty: there are none. */
+  /** The folder of `file:` sources; empty: there are none. */
   mirrorDir: string;
   clock: Clock;
   logger: Logger;
-  /** Milliseconds for one file, instead of 15 seconds. */
-  patienceMs?: number;
+  /** Deadline for one file in ms, by default 15 s. */
+  timeoutMs?: number;
   watchCache?: WatchCache;
 };
 
 type Entry = { source: MarketSource; plugin: MarketPlugin };
 
 /**
- * The marketplaces. Errors: `plugins.not_found` (no such source, plugin or version),
- * `plugins.market_failed` (a file could not be fetched), `plugins.market_mismatch` (it is not what
- * the index announces), `plugins.market_changed`, and those of an upload.
+ * Methods throw `plugins.not_found` (no such source, plugin or version), `plugins.market_failed` (a
+ * file could not be fetched), `plugins.market_mismatch` (a file is not what the index announces),
+ * `plugins.market_changed`, and the errors of an upload.
  */
 export function createMarketplace(deps: Deps): Marketplace {
   const { plugins } = deps;
@@ -109,7 +106,7 @@ export function createMarketplace(deps: Deps): Marketplace {
     throw pluginErrors.not_found({ message: `The source "${source.name}" offers no ${plugin.key}@${version}.` });
   }
 
-  /** A file of an entry with the hash that the index gives it, where it gives one. */
+  /** Fetches a file of an entry, and checks its hash if the index has one. */
   async function fetchFile(
     { source, plugin }: Entry,
     file: { url: string; sha256?: string },
@@ -120,7 +117,7 @@ export function createMarketplace(deps: Deps): Marketplace {
     if (!bytes.ok) throw pluginErrors.market_failed({ message: `${subject} could not be fetched. ${bytes.error}` });
     if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
       throw pluginErrors.market_mismatch({
-        message: `${subject} does not have the SHA-256 that the index announces. Refresh the marketplace; if it stays so, tell its owner.`,
+        message: `${subject} does not have the SHA-256 that the index announces. Refresh the marketplace. If the hash still differs, tell its owner.`,
       });
     }
     return bytes.value;
@@ -157,19 +154,19 @@ export function createMarketplace(deps: Deps): Marketplace {
       });
     },
 
-    async read({ version: wanted, ...name }) {
+    async read({ version: requested, ...name }) {
       const entry = await find(name);
-      const version = versionOf(entry, wanted ?? entry.plugin.latest);
+      const version = versionOf(entry, requested ?? entry.plugin.latest);
       const source = await fetchSource(entry, version);
-      const judged = await judge(plugins, source);
+      const { manifest, errors } = await checkManifest(plugins, source);
       return {
         key: name.key,
         version: version.version,
         source,
         sourceHash: version.sha256,
-        meta: judged.manifest ? publishMeta(judged.manifest) : null,
-        errors: judged.errors,
-        differences: judged.manifest ? compareEntry(entry.plugin, version, judged.manifest) : [],
+        meta: manifest ? publishMeta(manifest) : null,
+        errors,
+        differences: manifest ? compareEntry(entry.plugin, version, manifest) : [],
         current: await currentVersion(plugins, name.key),
       };
     },
@@ -180,12 +177,12 @@ export function createMarketplace(deps: Deps): Marketplace {
       return iconFile && (await fetchIcon(entry, iconFile)).image;
     },
 
-    async install({ source: sourceName, key, version: wanted, sha256, force, enabled }, owner) {
+    async install({ source: sourceName, key, version: requested, sha256, force, enabled }, owner) {
       const entry = await find({ source: sourceName, key });
-      const version = versionOf(entry, wanted);
+      const version = versionOf(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
         throw pluginErrors.market_changed({
-          message: `The source "${sourceName}" offers ${key}@${wanted} with another SHA-256 now than the one you have seen. Refresh and look at it again.`,
+          message: `The source "${sourceName}" offers ${key}@${requested} with a different SHA-256 than the one you have seen. Refresh and review it again.`,
         });
       }
       const { iconFile } = entry.plugin;
@@ -194,9 +191,9 @@ export function createMarketplace(deps: Deps): Marketplace {
         iconFile ? fetchIcon(entry, iconFile) : undefined,
       ]);
       const manifest = await plugins.check(source, owner);
-      if (!isAnnounced(manifest, key, wanted)) {
+      if (!isAnnounced(manifest, key, requested)) {
         throw pluginErrors.market_mismatch({
-          message: `The file that the index announces as ${key}@${wanted} is ${manifest.key}@${manifest.version}.`,
+          message: `The file that the index announces as ${key}@${requested} is ${manifest.key}@${manifest.version}.`,
         });
       }
       return plugins.upload(
@@ -213,8 +210,8 @@ export function createMarketplace(deps: Deps): Marketplace {
   };
 }
 
-/** The manifest of a source, or what an upload would say against it. */
-async function judge(
+/** The manifest of a source, or the faults for which an upload would refuse it. */
+async function checkManifest(
   plugins: Deps['plugins'],
   source: string,
 ): Promise<{ manifest?: Manifest; errors: PluginFault[] }> {

@@ -4,36 +4,36 @@ import { indexLocation } from './index-location.ts';
 import { readMirror } from './read-mirror.ts';
 import type { MarketFile, MarketSource, ReadMarketFile } from './types.ts';
 
-/** Bytes: indexes as new-api's browser takes them, sources and icons as an upload does. */
+/** Limits in bytes: of an index as in new-api, of sources and icons as for uploads. */
 export const MARKET_FILE_BYTES: Record<MarketFile, number> = {
   index: 8 * 1024 * 1024,
   source: 1024 * 1024,
   icon: 512 * 1024,
 };
 
-/** What somebody before a page waits for. */
-const PATIENCE_MS = 15_000;
+/** How long a person waits for a page. */
+const FETCH_TIMEOUT_MS = 15_000;
 const CONNECT_MS = 5000;
 
 /**
- * Fetches files of marketplaces: by HTTP, or from the folder `mirrorDir`. Redirects are not
- * followed. A private address is allowed where an administrator has entered it as the source's own;
- * the sources that ship with the gateway have none.
+ * Fetches files of marketplaces, by HTTP or from the folder `mirrorDir`. Redirects are not followed.
+ * A private address is allowed if an administrator has entered it as the source's own, but never for
+ * the sources that ship with the gateway.
  */
 export function createMarketReader(deps: {
   upstream: Upstream;
-  /** The sources that ship with the gateway: never at a private address. */
+  /** The sources that ship with the gateway. They are never at a private address. */
   shippedSources: readonly MarketSource[];
   mirrorDir: string;
   clock: Clock;
   logger: Logger;
-  patienceMs?: number;
+  timeoutMs?: number;
 }): ReadMarketFile {
-  const { upstream, shippedSources, mirrorDir, clock, logger, patienceMs = PATIENCE_MS } = deps;
+  const { upstream, shippedSources, mirrorDir, clock, logger, timeoutMs = FETCH_TIMEOUT_MS } = deps;
 
   async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, string>> {
-    const signal = AbortSignal.timeout(patienceMs);
-    const explain = (failure: UpstreamFailure) => err(messageOf(failure.kind, maxBytes, patienceMs));
+    const signal = AbortSignal.timeout(timeoutMs);
+    const explain = (failure: UpstreamFailure) => err(messageOf(failure.kind, maxBytes, timeoutMs));
     const answer = await upstream.request({
       url: url.href,
       method: 'GET',
@@ -42,8 +42,8 @@ export function createMarketReader(deps: {
       privateHosts: privateHostsOf(source, shippedSources),
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
-      headersTimeoutMs: patienceMs,
-      idleTimeoutMs: patienceMs,
+      headersTimeoutMs: timeoutMs,
+      idleTimeoutMs: timeoutMs,
       maxResponseBytes: maxBytes,
       signal,
     });
@@ -54,7 +54,7 @@ export function createMarketReader(deps: {
       const redirects = status >= 300 && status < 400;
       return err(
         redirects
-          ? `The marketplace redirects (HTTP ${status}), which is not followed: enter the address where it ends.`
+          ? `The marketplace redirects (HTTP ${status}), which is not followed: enter the final address.`
           : `The marketplace answered HTTP ${status}.`,
       );
     }
@@ -88,7 +88,7 @@ function privateHostsOf(source: MarketSource, shippedSources: readonly MarketSou
   return isShipped ? [] : [canonicalHost(indexLocation(source))];
 }
 
-function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, patienceMs: number): string {
+function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, timeoutMs: number): string {
   switch (kind) {
     case 'refused':
       return 'The address is not allowed: it is in a private or reserved network.';
@@ -99,19 +99,16 @@ function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, patienceMs: 
     case 'tls':
       return 'The TLS handshake with the marketplace failed.';
     case 'broken':
-      return 'The connection ended before the answer was complete, or what came is no HTTP.';
+      return 'The connection ended before the answer was complete, or the answer is not HTTP.';
     case 'too_large':
       return `The marketplace sends more than ${maxBytes} bytes.`;
     case 'timeout':
     case 'aborted':
-      return `The marketplace did not answer completely within ${patienceMs / 1000} seconds.`;
+      return `The marketplace did not answer completely within ${timeoutMs / 1000} seconds.`;
   }
 }
 
-/**
- * Text from bytes that must be UTF-8; a byte order mark stays, so that the text has the hash of the
- * bytes.
- */
+/** Decodes UTF-8. A byte order mark is kept, so that text and bytes have the same hash. */
 export function decodeText(bytes: Uint8Array): Result<string, string> {
   try {
     return ok(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));

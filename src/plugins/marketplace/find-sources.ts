@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A plugin file of a folder; `named` is what its place says it is. `path` is relative to the
- * folder.
+ * A plugin file. `path` is relative to the folder; `named` is the key and version that the path
+ * gives it.
  */
 export type SourceFile = { path: string; named?: { key: string; version: string } };
 
@@ -12,8 +12,9 @@ const filesOf = (folder: string) =>
 
 /**
  * The plugin files of a folder, `KEY/VERSION.js` and `*.js`, in alphabetical order. Links are not
- * followed: what is published lies in the folder. Throws the platform's error when the folder
- * cannot be read.
+ * followed, because everything that is published is in the folder.
+ *
+ * @throws the platform's error when the folder cannot be read
  */
 export function findSources(folder: string): SourceFile[] {
   const found: SourceFile[] = [];

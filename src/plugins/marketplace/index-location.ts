@@ -1,7 +1,7 @@
 import { trimTrailing } from '../../kernel/index.ts';
 import type { MarketSource } from './types.ts';
 
-/** Where the index of a source is: of a folder, its `index.json`. */
+/** The URL of a source's index. For a folder that is its `index.json`. */
 export function indexLocation({ indexUrl }: MarketSource): URL {
   const url = new URL(indexUrl);
   if (url.protocol === 'file:' && !url.pathname.endsWith('.json')) {

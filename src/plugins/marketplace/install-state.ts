@@ -3,20 +3,20 @@ import type { MarketPlugin } from './types.ts';
 
 export type InstallState = 'not_installed' | 'up_to_date' | 'upgradable' | 'diverged';
 
-/** A version on this gateway: stored in the database, or shipped with the gateway. */
+/** A version that this gateway has: stored in the database, or shipped with the gateway. */
 export type PresentVersion = { version: string; sourceHash: string };
 
 /**
- * How a plugin of a marketplace stands to what this gateway has. `installed` is the version that
- * counts for the key: the active one, else the factory's; `present` are all of them.
+ * Compares a plugin of a marketplace with this gateway's versions of it. `installed` is the active
+ * version, or else the factory plugin; `present` are all versions.
  *
- * - `not_installed`: the gateway has nothing under this key.
+ * - `not_installed`: the gateway has no plugin with this key.
  * - `up_to_date`: the installed version is the market's latest, with the same source.
- * - `upgradable`: the installed version is older than the market's latest. It stays so until the
+ * - `upgradable`: the installed version is older than the market's latest. This remains until the
  *   new version is activated.
- * - `diverged`: neither. The installed version has another source than the same version has in the
- *   market, or a version that is not older than the market's latest, or the market's latest is
- *   stored here with another source: it could not be installed.
+ * - `diverged`: the installed version has another source than the same version in the market, or is
+ *   not older than the market's latest; or the market's latest is stored here with another source,
+ *   so it could not be installed.
  */
 export function installState(
   plugin: Pick<MarketPlugin, 'latest' | 'versions'>,

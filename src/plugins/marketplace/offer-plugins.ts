@@ -3,7 +3,7 @@ import { type InstallState, installState, type PresentVersion } from './install-
 import type { MarketPlugin, MarketVersion } from './types.ts';
 
 export type OfferedVersion = MarketVersion & {
-  /** Whether this gateway has the version: not, with the same source, or with another one. */
+  /** Whether this gateway has the version, and with the same source. */
   stored: 'no' | 'same' | 'different';
   active: boolean;
 };
@@ -16,7 +16,7 @@ export type OfferedPlugin = Omit<MarketPlugin, 'versions'> & {
 
 export type Present = { installed: PresentVersion; versions: readonly (PresentVersion & { active: boolean })[] };
 
-/** What this gateway has, by key. */
+/** The versions that this gateway has, by key. */
 export async function presentPlugins(
   plugins: Pick<PluginService, 'list' | 'versions'>,
 ): Promise<ReadonlyMap<string, Present>> {

@@ -7,11 +7,11 @@ import { compareVersions, newestVersion } from './order-versions.ts';
 import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketVersion } from './types.ts';
 
 const INDEX_VERSION = 1;
-/** What one index may hold; what is beyond is not read. */
+/** Limits of one index. What is beyond is not read. */
 const MAX_ENTRIES = 2000;
 const MAX_VERSIONS = 100;
 const MAX_REMARKS = 500;
-/** Characters of a text that is shown, as in a manifest. */
+/** Most characters of a displayed text, as in a manifest. */
 const MAX_TEXT = 512;
 
 const KEY = new RegExp(schema.properties.key.pattern);
@@ -21,17 +21,17 @@ const WEBSITE = new RegExp(schema.properties.website.pattern, 'u');
 const LOCALE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
 
 /**
- * Reads a marketplace index (version 1) that was found at `base`. Entry by entry: what cannot be
- * installed is skipped with a reason, what is only shown is hidden when it is wrong. Every URL that
- * comes out lies on the origin of `base`. Fails when there is no index at all.
+ * Reads a marketplace index (version 1) whose URL is `base`. Entries that cannot be installed are
+ * skipped with a reason; wrong details that are only displayed are hidden. Every URL in the result
+ * is on the origin of `base`. Fails if the text is not an index at all.
  */
 export function readIndex(text: string, base: URL): Result<MarketIndex, string> {
   const index = parseJson(text);
-  if (index === undefined) return err('The index is no JSON.');
-  if (!isObject(index)) return err('The index is no JSON object.');
+  if (index === undefined) return err('The index is not JSON.');
+  if (!isObject(index)) return err('The index is not a JSON object.');
   const { indexVersion, name, plugins } = index;
   if (indexVersion !== INDEX_VERSION) {
-    return err(`The index must have indexVersion ${INDEX_VERSION}: this gateway reads no other.`);
+    return err(`The index must have indexVersion ${INDEX_VERSION}: this gateway supports no other.`);
   }
   if (!Array.isArray(plugins)) return err('The index has no list of plugins.');
 
@@ -47,7 +47,7 @@ export function readIndex(text: string, base: URL): Result<MarketIndex, string> 
   return ok({ name: lineOf(name) ?? '', plugins: sorted, skipped, hidden });
 }
 
-type Place = { index: number; key?: string; version?: string };
+type EntryPosition = { index: number; key?: string; version?: string };
 
 class Reading {
   readonly plugins = new Map<string, MarketPlugin>();
@@ -59,12 +59,12 @@ class Reading {
     this.base = base;
   }
 
-  skip(place: Place, reason: string): undefined {
-    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...place, reason });
+  skip(position: EntryPosition, reason: string): undefined {
+    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, reason });
   }
 
-  private hide(place: Place, reason: string): void {
-    if (this.hidden.length < MAX_REMARKS) this.hidden.push({ ...place, reason });
+  private hide(position: EntryPosition, reason: string): void {
+    if (this.hidden.length < MAX_REMARKS) this.hidden.push({ ...position, reason });
   }
 
   add(index: number, entry: unknown): void {
@@ -73,26 +73,26 @@ class Reading {
   }
 
   private read(index: number, entry: unknown): MarketPlugin | undefined {
-    if (!isObject(entry)) return this.skip({ index }, 'the entry is no object');
+    if (!isObject(entry)) return this.skip({ index }, 'the entry is not an object');
     const { key } = entry;
     if (typeof key !== 'string' || key.length > schema.properties.key.maxLength || !KEY.test(key)) {
       return this.skip({ index }, `key ${schema.properties.key['x-message']}`);
     }
-    const place = { index, key };
+    const position = { index, key };
     const name = lineOf(entry.name);
-    if (name === undefined) return this.skip(place, 'name is missing');
-    if (this.plugins.has(key)) return this.skip(place, 'an earlier entry has this key');
-    const versions = this.versionsOf(entry.versions, place);
+    if (name === undefined) return this.skip(position, 'name is missing');
+    if (this.plugins.has(key)) return this.skip(position, 'an earlier entry has this key');
+    const versions = this.readVersions(entry.versions, position);
     const [newest] = versions;
     if (!newest) return undefined;
 
     const names = versions.map(({ version }) => version);
     const latest = typeof entry.latest === 'string' && names.includes(entry.latest) ? entry.latest : undefined;
-    if (latest === undefined) this.hide(place, 'latest is not among the versions: the newest one stands for it');
+    if (latest === undefined) this.hide(position, 'latest is not among the versions: the newest one is used');
     return {
       key,
       name,
-      ...this.shownOf(entry, place),
+      ...this.readDetails(entry, position),
       channelTypes: listOf(entry.channelTypes, (type) => (Number.isSafeInteger(type) ? Number(type) : undefined)),
       models: listOf(entry.models, lineOf),
       latest: latest ?? newestVersion(names) ?? newest.version,
@@ -100,28 +100,28 @@ class Reading {
     };
   }
 
-  private versionsOf(value: unknown, place: Place): MarketVersion[] {
+  private readVersions(value: unknown, position: EntryPosition): MarketVersion[] {
     if (!Array.isArray(value) || value.length === 0) {
-      this.skip(place, 'versions must be a list of at least one version');
+      this.skip(position, 'versions must be a list of at least one version');
       return [];
     }
     const versions: MarketVersion[] = [];
     for (const entry of value.slice(0, MAX_VERSIONS)) {
-      const judged = this.versionOf(entry);
+      const read = this.readVersion(entry);
       const known = isObject(entry) && typeof entry.version === 'string' && VERSION.test(entry.version);
-      const at = known ? { ...place, version: String(entry.version) } : place;
-      if (!judged.ok) this.skip(at, judged.error);
-      else if (versions.some(({ version }) => version === judged.value.version))
-        this.skip(at, 'the version stands twice');
-      else versions.push(judged.value);
+      const at = known ? { ...position, version: String(entry.version) } : position;
+      if (!read.ok) this.skip(at, read.error);
+      else if (versions.some(({ version }) => version === read.value.version))
+        this.skip(at, 'the version is listed twice');
+      else versions.push(read.value);
     }
     if (value.length > MAX_VERSIONS)
-      this.skip(place, `has more than ${MAX_VERSIONS} versions; the others are not read`);
+      this.skip(position, `has more than ${MAX_VERSIONS} versions; the others are not read`);
     return versions.sort((a, b) => compareVersions(b.version, a.version));
   }
 
-  private versionOf(entry: unknown): Result<MarketVersion, string> {
-    if (!isObject(entry)) return err('the version is no object');
+  private readVersion(entry: unknown): Result<MarketVersion, string> {
+    if (!isObject(entry)) return err('the version is not an object');
     const { version, path, sha256, minApiVersion = 1, kind } = entry;
     if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
     if (kind !== 'task') return err('kind must be "task": this gateway installs no other');
@@ -145,34 +145,35 @@ class Reading {
     });
   }
 
-  /** What is shown of a plugin beside its name; wrong parts are left out. */
-  private shownOf(
+  /** The details that are displayed beside the name. Wrong ones are left out. */
+  private readDetails(
     { description, icon, iconFile, sortPriority, website }: Record<string, unknown>,
-    place: Place,
+    position: EntryPosition,
   ): Pick<MarketPlugin, 'description' | 'icon' | 'iconFile' | 'sortPriority' | 'website'> {
     const text = description === undefined ? undefined : textOf(description);
-    if (description !== undefined && !text) this.hide(place, 'description must be a text or texts by locale');
-    const priority = sortPriority === undefined || isInt32(sortPriority);
-    if (!priority) this.hide(place, 'sortPriority must be a whole number of 32 bits: it counts as 0');
+    if (description !== undefined && !text) this.hide(position, 'description must be a text or texts by locale');
+    const hasValidPriority = sortPriority === undefined || isInt32(sortPriority);
+    if (!hasValidPriority) this.hide(position, 'sortPriority must be a whole number of 32 bits: 0 is used');
     const site = typeof website === 'string' && website !== '' && WEBSITE.test(website) && isWebsite(website);
     if (website !== undefined && website !== '' && !site) {
-      this.hide(place, 'website must be an absolute https URL without credentials');
+      this.hide(position, 'website must be an absolute https URL without credentials');
     }
     const glyph =
       typeof icon === 'string' && icon !== '' && icon.length <= schema.properties.icon.maxLength && ICON.test(icon);
-    if (icon !== undefined && icon !== '' && !glyph) this.hide(place, 'icon must name an icon, not an image or a URL');
-    const file = iconFile === undefined ? undefined : this.iconOf(iconFile);
-    if (file && !file.ok) this.hide(place, `iconFile ${file.error}`);
+    if (icon !== undefined && icon !== '' && !glyph)
+      this.hide(position, 'icon must name an icon, not an image or a URL');
+    const file = iconFile === undefined ? undefined : this.readIconFile(iconFile);
+    if (file && !file.ok) this.hide(position, `iconFile ${file.error}`);
     return {
       ...(text ? { description: text } : {}),
       ...(glyph ? { icon: String(icon) } : {}),
       ...(file?.ok ? { iconFile: file.value } : {}),
-      sortPriority: priority && sortPriority !== undefined ? Number(sortPriority) : 0,
+      sortPriority: hasValidPriority && sortPriority !== undefined ? Number(sortPriority) : 0,
       ...(site ? { website: String(website) } : {}),
     };
   }
 
-  private iconOf(value: unknown): Result<MarketIcon, string> {
+  private readIconFile(value: unknown): Result<MarketIcon, string> {
     if (!isObject(value)) return err('must be an object {path, sha256}');
     const url = this.resolve(value.path);
     if (!url.ok) return err(`path ${url.error}`);
@@ -184,18 +185,18 @@ class Reading {
     return ok({ url: url.value, mimeType, ...(sha256 === undefined ? {} : { sha256 }) });
   }
 
-  /** A path of the index as an address on the same origin. */
+  /** Resolves a path of the index to a URL on the same origin. */
   private resolve(path: unknown): Result<string, string> {
     if (typeof path !== 'string' || path === '' || /[\s\p{Cc}\\#]/u.test(path)) {
       return err('must be a path without white space, backslash and fragment');
     }
-    if (!URL.canParse(path, this.base)) return err('is no path');
+    if (!URL.canParse(path, this.base)) return err('is not a valid path');
     const url = new URL(path, this.base);
-    // `file:` has no origin to compare: there the reader of the folder sees to it.
-    const samePlace =
+    // `file:` URLs have no origin; `readMirror` checks that they are inside the folder.
+    const isSameOrigin =
       url.protocol === 'file:' ? this.base.protocol === 'file:' && url.host === '' : url.origin === this.base.origin;
-    if (!samePlace) return err('leads to another origin than that of the index');
-    if (url.username !== '' || url.password !== '') return err('carries credentials');
+    if (!isSameOrigin) return err('is on another origin than the index');
+    if (url.username !== '' || url.password !== '') return err('contains credentials');
     return ok(url.href);
   }
 }
@@ -214,10 +215,7 @@ function listOf<T>(value: unknown, read: (item: unknown) => T | undefined): T[] 
   return Array.isArray(value) ? value.map(read).filter((item): item is T & {} => item !== undefined) : [];
 }
 
-/**
- * Both forms of a text as a map by canonical locale. Without an English text the first one stands
- * for it.
- */
+/** Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it. */
 function textOf(value: unknown): LocalizedText | undefined {
   const pairs = typeof value === 'string' ? [['en', value] as const] : isObject(value) ? Object.entries(value) : [];
   const texts = pairs.flatMap(([tag, text]): [string, string][] => {

@@ -1,23 +1,17 @@
 import type { Result } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
 
-/**
- * A marketplace that an administrator has entered: the address of its index, `https:`, `http:` or
- * `file:`.
- */
+/** A marketplace that an administrator has entered. `indexUrl` is `https:`, `http:` or `file:`. */
 export type MarketSource = { name: string; indexUrl: string };
 
 export type MarketVersion = {
   version: string;
-  /** Where its source is, on the origin of the index. */
+  /** URL of its source, on the origin of the index. */
   url: string;
-  /** SHA-256 of its source in lower-case hex. */
+  /** SHA-256 of its source, in lower-case hex. */
   sha256: string;
   minApiVersion: number;
-  /**
-   * What the index says of the plugin's `allowedHosts` and `baseUrl`; the plugin's own manifest is
-   * what counts.
-   */
+  /** `allowedHosts` and `baseUrl` according to the index. Only the plugin's own manifest counts. */
   allowedHosts: string[];
   baseUrl?: string;
 };
@@ -37,26 +31,26 @@ export type MarketPlugin = {
   models: string[];
   /** One of `versions`. */
   latest: string;
-  /** Those that can be installed, the newest first; never empty. */
+  /** The versions that can be installed, the newest first; never empty. */
   versions: MarketVersion[];
 };
 
-/** A part of an index that does not count, and why. `index` is the place in `plugins`. */
+/** A part of an index that is ignored, and why. `index` is the position in `plugins`. */
 export type MarketRemark = { index: number; key?: string; version?: string; reason: string };
 
 export type MarketIndex = {
   name: string;
-  /** Higher priority first, then by key. */
+  /** By descending priority, then by key. */
   plugins: MarketPlugin[];
   /** Plugins and versions that cannot be installed. */
   skipped: MarketRemark[];
-  /** Details that are wrong and not shown: a website, an icon, a priority. */
+  /** Wrong details that are not displayed: a website, an icon, a priority. */
   hidden: MarketRemark[];
 };
 
 export type MarketFile = 'index' | 'source' | 'icon';
 
-/** The bytes of a file of a source, or why there are none, in a sentence for an administrator. */
+/** Reads a file of a source. The error is a sentence for administrators. */
 export type ReadMarketFile = (
   source: MarketSource,
   url: string,

@@ -20,16 +20,17 @@ export type WrittenIndex = {
   name: string;
   plugins: number;
   versions: number;
-  /** The index; the same folder gives the same text. */
+  /** The text of the index; the same for the same folder. */
   text: string;
 };
 
 type Published = { file: string; manifest: Manifest; sha256: string };
 
 /**
- * The index of the plugins in `folder`, for a file at `out`: its paths are relative to that. What
- * stands there already is kept in mind: it gives the name, and a version that it has cannot get
- * another source. Throws the platform's error when something cannot be read.
+ * Builds the index of the plugins in `folder`, with paths relative to the file `out`. An existing
+ * index at `out` gives the name, and versions that it has cannot get another source.
+ *
+ * @throws the platform's error when a file cannot be read
  */
 export async function writeIndex(
   { folder, out, name }: { folder: string; out: string; name?: string | undefined },
@@ -57,16 +58,17 @@ export async function writeIndex(
     const { key, version } = manifest;
     const sha256 = sha256Hex(bytes);
     if (named && (named.key !== key || named.version !== version)) {
-      fault('market.name', `is ${key}@${version}`, `Its place is ${key}/${version}.js.`);
+      fault('market.name', `is ${key}@${version}`, `Move it to ${key}/${version}.js.`);
     }
-    const twin = found.find((each) => each.manifest.key === key && each.manifest.version === version);
-    if (twin) fault('market.unique', `is ${key}@${version} as ${twin.file} is`, 'Give one of them another version.');
+    const duplicate = found.find((each) => each.manifest.key === key && each.manifest.version === version);
+    if (duplicate)
+      fault('market.unique', `is ${key}@${version} as ${duplicate.file} is`, 'Give one of them another version.');
     const before = earlier.hashes.get(`${key}@${version}`);
     if (before !== undefined && before !== sha256) {
       fault(
         'market.hash',
         `${key}@${version} is published with another source`,
-        'Gateways that have the version would not take it. Give the changed source a new version.',
+        'Gateways that have the version would refuse it. Give the changed source a new version.',
       );
     }
     found.push({ file: path, manifest, sha256 });
@@ -87,14 +89,14 @@ export async function writeIndex(
   };
   const text = `${JSON.stringify(index, null, 2)}\n`;
   if (Buffer.byteLength(text) > MARKET_FILE_BYTES.index) {
-    const message = `the index would be larger than ${MARKET_FILE_BYTES.index} bytes, which gateways do not take`;
+    const message = `the index would be larger than ${MARKET_FILE_BYTES.index} bytes, which gateways refuse`;
     faults.push({ file: '.', path: 'source', rule: 'market.size', message });
   }
   return { faults, name: index.name, plugins: keys.length, versions: found.length, text };
 }
 
 /** The index that is there already: its name and the hashes of its versions. */
-function readEarlier({ folder, out, faults }: Place): { name?: string; hashes: ReadonlyMap<string, string> } {
+function readEarlier({ folder, out, faults }: Output): { name?: string; hashes: ReadonlyMap<string, string> } {
   if (!existsSync(out)) return { hashes: new Map() };
   const index = readIndex(readFileSync(out, 'utf8'), pathToFileURL(out));
   if (index.ok) {
@@ -109,25 +111,22 @@ function readEarlier({ folder, out, faults }: Place): { name?: string; hashes: R
     file: relative(folder, out),
     path: 'source',
     rule: 'market.index',
-    message: `is no index: ${index.error}`,
+    message: `is not an index: ${index.error}`,
     hint,
   });
   return { hashes: new Map() };
 }
 
-type Place = { folder: string; out: string; faults: MarketFault[] };
+type Output = { folder: string; out: string; faults: MarketFault[] };
 
-/**
- * The versions of one plugin as an entry; what is said of the plugin as a whole is its latest
- * version's.
- */
-function entryOf(versions: readonly Published[], place: Place): object {
+/** The entry of a plugin. Details of the plugin as a whole are those of its latest version. */
+function entryOf(versions: readonly Published[], output: Output): object {
   const sorted = [...versions].sort((a, b) => compareVersions(b.manifest.version, a.manifest.version));
   const latest = newestVersion(sorted.map(({ manifest }) => manifest.version));
   const shown = sorted.find(({ manifest }) => manifest.version === latest);
-  if (!shown) throw new Error('an entry has a version at least');
+  if (!shown) throw new Error('an entry has at least one version');
   const { key, name, icon, description, sortPriority, website, channelTypes, models } = shown.manifest;
-  const iconFile = findIcon(shown, place);
+  const iconFile = findIcon(shown, output);
   return {
     key,
     name,
@@ -144,7 +143,7 @@ function entryOf(versions: readonly Published[], place: Place): object {
       const auth = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
       return {
         version,
-        path: pathOf(file, place),
+        path: pathOf(file, output),
         sha256,
         minApiVersion: apiVersion,
         kind: 'task',
@@ -157,31 +156,34 @@ function entryOf(versions: readonly Published[], place: Place): object {
 }
 
 /** `KEY.svg` or `KEY.png` beside the latest version. */
-function findIcon({ file, manifest: { key } }: Published, place: Place): { path: string; sha256: string } | undefined {
+function findIcon(
+  { file, manifest: { key } }: Published,
+  output: Output,
+): { path: string; sha256: string } | undefined {
   for (const [ending, mimeType] of [
     ['svg', 'image/svg+xml'],
     ['png', 'image/png'],
   ] as const) {
     const icon = join(dirname(file), `${key}.${ending}`).replaceAll(sep, '/');
-    const path = join(place.folder, icon);
+    const path = join(output.folder, icon);
     const entry = lstatSync(path, { throwIfNoEntry: false });
     if (!entry) continue;
-    // As for sources: what is published lies in the folder, and a mirror gives nothing else.
+    // Links are not followed, as for sources: `readMirror` refuses files outside the folder.
     if (!entry.isFile()) {
       const hint = 'Put the image itself there; links are not followed.';
-      place.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: 'is no regular file', hint });
+      output.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: 'is not a regular file', hint });
       return undefined;
     }
     const bytes = readFileSync(path);
     const image = readIcon(`data:${mimeType};base64,${bytes.toString('base64')}`);
-    if (!image.ok) place.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
-    return { path: pathOf(icon, place), sha256: sha256Hex(bytes) };
+    if (!image.ok) output.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
+    return { path: pathOf(icon, output), sha256: sha256Hex(bytes) };
   }
   return undefined;
 }
 
-/** As a URL that is relative to the index. */
-const pathOf = (file: string, { folder, out }: Place): string =>
+/** The URL of a file, relative to the index. */
+const pathOf = (file: string, { folder, out }: Output): string =>
   relative(dirname(resolve(out)), resolve(folder, file))
     .split(sep)
     .map(encodeURIComponent)
