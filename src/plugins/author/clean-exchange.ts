@@ -19,7 +19,9 @@ const API_KEY = /\bsk-[\w-]{16,}/g;
 
 const cleanText = (text: string): string =>
   text
-    .replace(PARAMETER, (whole, start: string, name: string) => (SECRET_PARAMETER.test(name) ? start + REDACTED : whole))
+    .replace(PARAMETER, (whole, start: string, name: string) =>
+      SECRET_PARAMETER.test(name) ? start + REDACTED : whole,
+    )
     .replace(BEARER, `$1 ${REDACTED}`)
     .replace(JWT, REDACTED)
     .replace(API_KEY, REDACTED);

@@ -75,7 +75,9 @@ export function addCases(text: string, added: readonly Json[]): string {
   const closing = indentationAt(text, cases.end - 1) ?? indentationOfLine(text, cases.start);
   const inner = (last && indentationAt(text, last.start)) ?? `${closing}  `;
   const step = stepOf(inner, closing);
-  const written = added.map((one) => `${lineBreak}${inner}${writeJson(one, { indentation: inner, step, lineBreak })}`).join(',');
+  const written = added
+    .map((one) => `${lineBreak}${inner}${writeJson(one, { indentation: inner, step, lineBreak })}`)
+    .join(',');
   if (last) return insert(text, [{ at: last.end, text: `,${written}` }]);
   return `${text.slice(0, cases.start + 1)}${written}${lineBreak}${closing}${text.slice(cases.end - 1)}`;
 }

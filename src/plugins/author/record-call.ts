@@ -25,10 +25,7 @@ const MAX_CASE_BYTES = 64 * 1024;
  * the hook's result for the redacted arguments, so it passes everywhere. Without the fixture's
  * `unixNow`, a result that depends on the clock or on randomness is left out.
  */
-export async function recordCall(
-  plugin: OpenPlugin,
-  { fixture, call, channelKey }: RecordInput,
-): Promise<Recording> {
+export async function recordCall(plugin: OpenPlugin, { fixture, call, channelKey }: RecordInput): Promise<Recording> {
   const [hook = '', ...rest] = call.hook.split('.');
   const members = hook === 'native' && rest.length > 0 ? [rest.join('.')] : rest;
   const path = [hook, ...members];

@@ -64,7 +64,9 @@ export async function runFixture(
   const plugin = opened.value;
   const { cases } = read.value;
   if (cases.length === 0) {
-    return failed([{ path: 'fixture', rule: 'fixture.empty', message: 'the fixture has no cases: it needs at least one' }]);
+    return failed([
+      { path: 'fixture', rule: 'fixture.empty', message: 'the fixture has no cases: it needs at least one' },
+    ]);
   }
 
   const report = failed([]);
