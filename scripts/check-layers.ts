@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { findCycles } from './find-cycles.ts';
 import { listFiles, root } from './hash-inputs.ts';
 import { readImports } from './read-imports.ts';
 
@@ -55,15 +56,21 @@ const reservedPackages: readonly { name: RegExp; where: RegExp }[] = [
   { name: /^react|^@mantine\//, where: /^src\/panel\// },
 ];
 
-/** Every breach of the import table and the reserved means below `base`, as `file:line: what`. */
+/**
+ * Every breach of the import table and the reserved means below `base`, and every import cycle, as
+ * `file:line: what`.
+ */
 export function checkLayers(base: string): string[] {
   const files = listFiles('src', base)
     .concat(listFiles('contracts', base))
     .filter((file) => /\.tsx?$/.test(file));
-  return files.flatMap((file) => {
-    const source = readFileSync(join(base, file), 'utf8');
-    return [...checkImports(file, source), ...checkReserved(file, source)];
-  });
+  const sources = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(base, file), 'utf8')]));
+  const breaches = [...sources].flatMap(([file, source]) => [
+    ...checkImports(file, source),
+    ...checkReserved(file, source),
+  ]);
+  const cycles = findCycles(sources).map((members) => `${members[0]}:1: import cycle: ${members.join(' -> ')}`);
+  return [...breaches, ...cycles];
 }
 
 function checkImports(file: string, source: string): string[] {

@@ -113,3 +113,24 @@ test('files over 400 lines are named, generated ones are not', () => {
   });
   expect(checkSizes(base)).toEqual(['src/auth/long.ts: 401 lines, 400 is the ceiling']);
 });
+
+test.each([
+  ['two files', { 'src/auth/a.ts': "import './b.ts';", 'src/auth/b.ts': "import { a } from './a.ts';" }],
+  [
+    'types alone',
+    { 'src/auth/a.ts': "import type { B } from './b.ts';", 'src/auth/b.ts': "import type { A } from './a.ts';" },
+  ],
+])('an import cycle of %s is refused', (_, files) => {
+  expect(checkLayers(tree(files as Record<string, string>))).toEqual([
+    'src/auth/a.ts:1: import cycle: src/auth/a.ts -> src/auth/b.ts',
+  ]);
+});
+
+test('two files that both import a third are no cycle', () => {
+  const files = {
+    'src/auth/a.ts': "import './b.ts';\nimport './c.ts';",
+    'src/auth/b.ts': "import './c.ts';",
+    'src/auth/c.ts': '',
+  };
+  expect(checkLayers(tree(files))).toEqual([]);
+});
