@@ -116,7 +116,7 @@ type ModelRequestNumbers = {
 /** The settings as stored, read in a transaction, for decisions that a stale copy could spoil. */
 export type SettingsIn = (tx: Repositories) => Promise<AuthSettings>;
 
-/** The auth room's part of the configuration. Durations are seconds unless a name says otherwise. */
+/** The configuration of the auth room. Durations are seconds unless a name says otherwise. */
 export type AuthConfig = {
   /**
    * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each yields its own keys per

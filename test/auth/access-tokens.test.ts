@@ -14,7 +14,7 @@ import { createTestClock } from './test-clock.ts';
 const SECRET = 'the current secret';
 const keys = deriveSessionKeys([SECRET]);
 const subject = { userId: 7, sid: newUuid(), userAuthVersion: 3, sessionVersion: 2 };
-/** Whom the tokens of the tests belong to. */
+/** The subject of the tests' tokens. */
 const PRINCIPAL: SessionPrincipal = {
   kind: 'session',
   sid: subject.sid,
@@ -46,7 +46,7 @@ function arrange() {
   const clock = createTestClock();
   const tokens = createAccessTokens(keys.access, clock);
   const now = clock.unix();
-  /** A token as ours, changed where a test says. */
+  /** A token like ours, with the changes of a test. */
   const forge = (
     claims: JWTPayload = {},
     {
@@ -113,7 +113,7 @@ describe('access tokens', () => {
   });
 });
 
-/** Both kinds of JWT that the panel knows: what is tried against one is tried against the other. */
+/** Both kinds of panel JWT; every attack is tried on both. */
 const kinds = [
   {
     kind: 'access token',
@@ -150,7 +150,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
     return {
       now,
       verify: createVerify(clock),
-      /** A right token of this kind, changed where a test says. */
+      /** A valid token of this kind, with the changes of a test. */
       forge: (claims: JWTPayload = {}, change: Parameters<typeof forge>[1] = {}) =>
         forge({ ...own, ...claims }, { key: ownKeys[0], ...change }),
     };
@@ -327,7 +327,7 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       }
       expect(claimsToBeOurs(before('"iss":"someone"'))).toBe(true);
       expect(claimsToBeOurs(after('"iss":"someone"'))).toBe(false);
-      // Added to a token of ours without its key, none of this is looked at.
+      // Added to our token without re-signing, none of this is read.
       const [, longer] = before('"exp":99999999999').split('.');
       await refusal(verify(`${header}.${longer}.${(await forge()).split('.')[2]}`), refused);
     });

@@ -1,4 +1,4 @@
-/** One's own profile, and the end of one's own account, while other things happen to it. */
+/** Editing and deleting one's own account, during concurrent changes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';

@@ -1,4 +1,4 @@
-/** What happens to operator and target while a change of administration is under way. */
+/** Changes of operator or target during an administrative change. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
@@ -48,8 +48,8 @@ for (const dialect of DATABASES) {
       return user;
     };
     /**
-     * A node on which `meanwhile` happens, by another node, after everything was judged and before
-     * the first transaction.
+     * A node on which another node's change `meanwhile` runs after the first check of the rank and
+     * before the transaction.
      */
     function openSlow(meanwhile: (store: Store) => Promise<unknown>): Auth {
       let happened = false;

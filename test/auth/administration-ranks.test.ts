@@ -15,7 +15,7 @@ const PROTECTED = 'auth.root_protected';
 const OWN = 'auth.own_account';
 
 type Caller = Parameters<Auth['administration']['delete']>[0];
-/** Each does it for real; what it is done to has what the action needs. */
+/** Each runs the real operation on a target that has what the operation needs. */
 const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number) => Promise<unknown>> = {
   view: (auth, caller, id) => auth.administration.find(caller, id),
   edit: (auth, caller, id) => auth.administration.edit(caller, id, { display_name: 'edited' }),
@@ -33,10 +33,7 @@ const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number) => Promis
   delete: (auth, caller, id) => auth.administration.delete(caller, id),
 };
 
-/**
- * What becomes of an action: the rule in words of the specification, apart from the code that is
- * tested.
- */
+/** The expected outcome, written from the specification and independent of the code under test. */
 function expected(operator: Name, target: Target, action: string): string {
   if (operator === 'user') return DENIED;
   const targetRole = target === 'self' ? operator : target;

@@ -1,4 +1,4 @@
-/** What administrators do to accounts, and what it does to sessions, credentials and money. */
+/** Administrators' changes of accounts, and their effect on sessions, credentials and money. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { newTaskId, newUuid } from '../../src/kernel/index.ts';

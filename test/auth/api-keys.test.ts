@@ -368,6 +368,6 @@ test('address flood: megabytes of text in allow_ips are refused without parsing'
   const before = process.cpuUsage();
   const flood = { allow_ips: ['a:'.repeat(4_000_000)] };
   expect(() => validateApiKeyFields(flood, { role: 1 } as UserRecord, testConfig())).toThrow('allow_ips');
-  // A second when it was parsed.
+  // Parsing it took a second.
   expect(process.cpuUsage(before).user / 1000).toBeLessThan(400);
 });

@@ -1,6 +1,6 @@
 /**
- * OWASP ASVS 5.0, chapters 6 and 7: second factors, proofs and changes of security. Each test bears
- * the id of its requirement.
+ * OWASP ASVS 5.0, chapters 6 and 7: second factors, proofs and security changes. Each test name
+ * begins with the id of its requirement.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
@@ -43,8 +43,8 @@ for (const dialect of RULE_DATABASES) {
     });
 
     /**
-     * Runs `attempt` fifty times at once over both nodes, each from an address of its own; the
-     * number that succeeded.
+     * Runs `attempt` fifty times at once over both nodes, each from its own address. Gives the
+     * number of successes.
      */
     async function race(attempt: (node: Auth, origin: typeof ORIGIN) => Promise<unknown>): Promise<number> {
       const nextOrigin = origins();
@@ -85,7 +85,7 @@ for (const dialect of RULE_DATABASES) {
       const flowToken = await firstStep(auth, user);
       await refusal(auth.twoFactor.finishLogin({ flowToken, code, origin: ORIGIN }), 'auth.code_invalid');
       await refusal(auth.twoFactor.disable(principal, { code, origin: ORIGIN }), 'auth.code_invalid');
-      // Nor does the one before it, which was still good a moment ago.
+      // Nor does the code before it, which was still valid a moment ago.
       await refusal(auth.twoFactor.disable(principal, { code: app.code(-1), origin: ORIGIN }), 'auth.code_invalid');
     });
 
@@ -195,7 +195,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('a change to the account’s protection', () => {
-      /** The change, and backup codes for a second session where one needs them. */
+      /** The change, and backup codes where a second session needs them. */
       type Prepared = { change: () => Promise<{ access_token: string }>; codes?: string[] };
 
       async function signInAgain(person: Person, codes: string[] = []): Promise<SignedIn> {
@@ -283,7 +283,7 @@ for (const dialect of RULE_DATABASES) {
             expect(await withToken(node, bundle.access_token)).toMatchObject({ kind: 'session' });
           }
           expect((await store.users.byId(person.user.id))?.authVersion).toBe((before?.authVersion ?? 0) + 1);
-          // The caller's own session goes on with the refresh token that it has.
+          // The caller's own session continues with its refresh token.
           await refreshWith(other, person.signedIn.refreshToken);
         });
       }

@@ -1,6 +1,6 @@
 /**
- * OWASP ASVS 5.0, chapter 6: passwords and guessing. Each test bears the id of the requirement that
- * it shows.
+ * OWASP ASVS 5.0, chapter 6: passwords and guessing. Each test name begins with the id of its
+ * requirement.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await logIn(password)).kind).toBe('session');
     };
 
-    /** Every way to a new password; all of them must refuse. */
+    /** Every way to set a password; all must refuse it. */
     const expectRefused = async (password: string, rule: RegExp, named = user) => {
       const principal = await auth.authenticatePanel(bearer(await signIn(auth, named)));
       const ways = [
@@ -153,7 +153,7 @@ for (const dialect of RULE_DATABASES) {
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
       expect(stopped.retryAfterSeconds).toBeGreaterThan(0);
       expect(stopped.retryAfterSeconds).toBeLessThanOrEqual(15 * 60);
-      // The owner at another address signs in; whoever is signed in behind the attacker's address
+      // The owner signs in from another address; users already signed in behind the attacker's address
       // keeps refreshing.
       expect((await logIn(PASSWORD, user.username, '198.51.100.10')).kind).toBe('session');
       for (let i = 0; i < 20; i += 1) await refreshWith(auth, other.refreshToken);
@@ -201,7 +201,7 @@ test('ASVS 6.3.2: a new database has no account, and no known name and password 
         const attempt = auth.passwords.logIn({ username: username ?? '', password: password ?? '', origin });
         await refusal(attempt, 'auth.invalid_credentials');
       }
-      // Without the link that the terminal prints nobody makes one either.
+      // Without the link printed on the terminal, set-up creates none either.
       await refusal(
         auth.setup.complete({ token: '', username: 'root', password: 'a good root password' }),
         'auth.setup_token_invalid',

@@ -1,6 +1,6 @@
 /**
- * OWASP ASVS 5.0, chapters 7 and 10: sessions and refresh tokens. Each test bears the id of the
- * requirement that it shows.
+ * OWASP ASVS 5.0, chapters 7 and 10: sessions and refresh tokens. Each test name begins with the id
+ * of its requirement.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
@@ -74,7 +74,7 @@ for (const dialect of RULE_DATABASES) {
       // 64 of 62 characters are 381 bits; a version 4 UUID has 122, and is no credential.
       for (const secret of secrets) expect(secret).toMatch(/^[A-Za-z0-9]{64}$/);
       for (const sid of sids) expect(sid).toMatch(/^[0-9a-f-]{14}4/);
-      // No place of the secret is fixed or nearly so.
+      // No position of the secret is constant or nearly so.
       for (let at = 0; at < 64; at += 1) {
         expect(new Set(secrets.map((secret) => secret[at])).size).toBeGreaterThan(10);
       }
@@ -111,7 +111,7 @@ for (const dialect of RULE_DATABASES) {
         token = next.refreshToken;
         clock.advance(day < 29 ? DAY : DAY - 60);
       }
-      // In the last minute the access token ends with the session.
+      // In the last minute the access token expires with the session.
       const last = await refreshWith(auth, token);
       expect(last.bundle.access_expires_at).toBe(end);
       clock.advance(60);
@@ -127,7 +127,7 @@ for (const dialect of RULE_DATABASES) {
       clock.advance(1800);
       await refusal(refreshWith(timed, next.refreshToken), 'auth.session_revoked');
       await refusal(timed.authenticatePanel(bearer(next)), 'auth.token_expired');
-      // It has ended for good, whatever another node is told of timeouts.
+      // It stays ended, whatever idle timeout another node has.
       await refusal(refreshWith(auth, next.refreshToken), 'auth.session_revoked');
 
       const untimed = await signIn(auth, user);

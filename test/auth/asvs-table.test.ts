@@ -1,11 +1,11 @@
-/** The table of ASVS in the security guide and the tests that bear its ids say the same. */
+/** The ASVS table in the security guide and the ids in test names agree. */
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ID = /\d+\.\d+\.\d+/g;
 
-/** Id → status, of each line of the guide's table. */
+/** Id → status, for each row of the guide's table. */
 function readTable(): Map<string, string> {
   const guide = readFileSync(join(import.meta.dir, '../../docs/security.md'), 'utf8');
   const lines = (guide.split('## ASVS')[1] ?? '').split('\n').filter((line) => /^\| \d/.test(line));
@@ -17,7 +17,7 @@ function readTable(): Map<string, string> {
   );
 }
 
-/** The ids with which names of tests begin. */
+/** The ids at the start of test names. */
 function readTests(): Set<string> {
   const ids = new Set<string>();
   for (const file of readdirSync(import.meta.dir).filter((name) => /^asvs-.*\.test\.ts$/.test(name))) {

@@ -13,7 +13,7 @@ import { patiently } from './patiently.ts';
 
 setDefaultTimeout(60_000);
 
-/** Seconds; short, since one topology is only as fast as this. */
+/** Seconds; short, since independent caches wait this long. */
 const SYNC_FREQUENCY = 3;
 
 type Person = { id: number; username: string };
@@ -49,7 +49,7 @@ for (const [topology, caches] of [
       for (const server of servers) await server.stop();
     });
 
-    /** Somebody new with root's password. */
+    /** Signs in a new user who has root's password hash. */
     async function addPerson(): Promise<Person> {
       people += 1;
       const username = `person-${people}`;
@@ -90,8 +90,7 @@ for (const [topology, caches] of [
 
     const REVOKED = [401, 'AUTH_SESSION_REVOKED'] as const;
     /**
-     * At once; where each node has a cache of its own, at the latest when the other node's entry is
-     * over.
+     * At once; with independent caches, when the other node's entry expires at the latest.
      */
     const expectAccessEnds = async (session: Session) => {
       expect(await access(nodes[0], session)).toEqual([...REVOKED]);

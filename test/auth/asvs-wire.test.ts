@@ -1,6 +1,6 @@
 /**
  * OWASP ASVS 5.0, chapters 3, 7 and 9, on the executable: what travels over the wire. Each test
- * bears the id of its requirement.
+ * name begins with the id of its requirement.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -128,7 +128,7 @@ describe('cookies', () => {
       headers: { origin: PANEL_ORIGIN },
     });
     expect(codeOf(answer)).toEqual([401, 'AUTH_UNAUTHORIZED']);
-    // A log keeps paths alone.
+    // Logs contain only paths.
     expect(gateway.log().includes(token)).toBe(false);
   });
 
@@ -168,7 +168,7 @@ describe('cross-site requests', () => {
     const { url } = gateway;
     const form = new FormData();
     for (const [name, value] of Object.entries(ROOT)) form.set(name, value);
-    // Bytes without a type are what `fetch` of another site can send at most.
+    // Another site's `fetch` can send at most bytes without a content type.
     for (const [type, body] of [
       ['text/plain', JSON.stringify(ROOT)],
       ['application/x-www-form-urlencoded', new URLSearchParams(ROOT).toString()],
@@ -203,7 +203,7 @@ describe('self-contained tokens', () => {
   const keys = deriveSessionKeys([SESSION_SECRET]);
   const now = () => systemClock.unix();
 
-  /** An access token as the gateway's own, changed where a test says. */
+  /** An access token like the gateway's own, with the changes of a test. */
   const forge = async (
     sid: string,
     claims: JWTPayload = {},

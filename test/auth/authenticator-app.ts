@@ -11,10 +11,7 @@ function fromBase32(text: string): Uint8Array {
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2));
 }
 
-/**
- * The code of a time step as RFC 4226 and RFC 6238 say it, apart from the library that the gateway
- * uses.
- */
+/** The code of a time step by RFC 4226 and RFC 6238, without the library that the gateway uses. */
 export function codeOf(secret: string, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -23,14 +20,14 @@ export function codeOf(secret: string, step: number): string {
   return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
-/** What a phone shows. `ahead` counts in steps of 30 seconds. */
+/** The code that a phone shows. `ahead` counts steps of 30 seconds. */
 export type AuthenticatorApp = { secret: string; code(ahead?: number): string };
 export const createApp = (secret: string, clock: Clock): AuthenticatorApp => ({
   secret,
   code: (ahead = 0) => codeOf(secret, Math.floor(clock.unix() / 30) + ahead),
 });
 
-/** Six digits that are no code of the app around now. */
+/** Six digits that are not a code of the app near the present step. */
 export function wrongCode(app: AuthenticatorApp, nth = 0): string {
   const right = new Set([-2, -1, 0, 1, 2].map((ahead) => app.code(ahead)));
   const candidates = Array.from({ length: nth + 6 }, (_, i) => String(111_111 + i));
@@ -52,8 +49,8 @@ export type Protected = {
 };
 
 /**
- * A user with two-factor enabled, in a session that went through it; the code of the step before
- * now is used up.
+ * A user with two-factor enabled, in the session that enabled it. The code of the step before now
+ * is used up.
  */
 export async function addProtectedUser(auth: Auth, store: Store, clock: Clock): Promise<Protected> {
   const user = await addUser(store);
@@ -77,7 +74,7 @@ export async function firstStep(auth: Auth, user: UserRecord, ip = ORIGIN.ip): P
   return login.data.flow_token;
 }
 
-/** A different address for each call, so that the limit of guesses per address stays out of it. */
+/** A different address for each call, to avoid the limit of guesses per address. */
 export const origins = () => {
   let last = 0;
   return () => {

@@ -47,7 +47,7 @@ const newFlow = (change: Partial<FlowRecord> = {}): FlowRecord => ({
   ...change,
 });
 
-/** A revoked row in whose retention nothing but its `revokedAt` plays a part. */
+/** A revoked row whose retention depends only on its `revokedAt`. */
 const revoked = (revokedAt: number, change: Partial<SessionRecord> = {}): Partial<SessionRecord> => ({
   status: 'revoked',
   createdAt: NOW - 20 * DAY,
@@ -77,7 +77,7 @@ describeEachStore(
     const flows = async () =>
       (await rows('select token_hash from auth_flows order by token_hash')).map(({ token_hash }) => String(token_hash));
 
-    /** `count` sessions with these columns, written below the store in one statement. */
+    /** Inserts `count` sessions with these columns in one statement, bypassing the store. */
     async function addMany(userId: number, name: string, count: number, columns: Record<string, number | string>) {
       const given = Object.entries({
         user_id: userId,
@@ -247,7 +247,7 @@ describeEachStore(
       const { store, openAnother, databaseUrl } = opened();
       const { id } = await addUser(store);
       await addMany(id, 'expired', 1200, { expires_at: NOW - 10 * DAY });
-      // On SQLite there is one process, in which both would be one.
+      // SQLite has one process only, so two nodes make no sense there.
       const second = databaseUrl ? await openAnother() : store;
 
       let entered = () => {};

@@ -121,7 +121,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
   modelRequests: { enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() },
 });
 
-/** The auth room of one node over a store. */
+/** The auth room of one node. */
 export function openAuth(
   store: Store,
   options: {
@@ -131,9 +131,9 @@ export function openAuth(
     logger?: Logger;
     config?: Partial<AuthConfig>;
     settings?: () => AuthSettings;
-    /** Left out: what `settings` gives. */
+    /** Default: as `settings`. */
     settingsIn?: Parameters<typeof createAuth>[0]['settingsIn'];
-    /** Where mails go; nowhere unless given. */
+    /** Default: mails are dropped. */
     sendMail?: SendMail;
     onSignIn?: Parameters<typeof createAuth>[0]['onSignIn'];
   } = {},
@@ -157,13 +157,13 @@ export function openAuth(
   });
 }
 
-/** `PASSWORD` as the gateway stores it: what times are compared with. */
+/** `PASSWORD` with the gateway's real hash parameters, for comparing times. */
 export const hashOfGateway = (): Promise<string> => createPasswordHashes({ logger: silentLogger }).hash(PASSWORD);
 
 const passwordHash = cheapHash(PASSWORD);
 let users = 0;
 
-/** Writes a user whose password is `PASSWORD`, of a cheap hash; its name is new unless given. */
+/** Inserts a user with the password `PASSWORD` and a cheap hash; the default name is unique. */
 export async function addUser(store: Store, change: Partial<NewUser> = {}): Promise<UserRecord> {
   users += 1;
   const username = change.username ?? `user-${users}`;
@@ -215,8 +215,8 @@ export const refreshWith = (auth: Auth, refreshToken: string | undefined, expect
 export const bearer = (signedIn: SignedIn): string => `Bearer ${signedIn.bundle.access_token}`;
 
 /**
- * `target` with some of its members replaced; a way to make one statement of a real store fail or
- * come late.
+ * `target` with some members replaced, for example to make one statement of a real store fail or
+ * run late.
  */
 export function overriding<T extends object>(target: T, change: Partial<T>): T {
   return new Proxy(target, {

@@ -1,5 +1,5 @@
 /**
- * The limit of model requests, in memory and over lists in Redis that older nodes write to as well.
+ * The limit of model requests, in memory and with lists in Redis that older nodes write too.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AuthSettings } from '../../src/auth/index.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A user whom no other test has. */
+/** A user id that no other test uses. */
 const newUser = () => 1_000_000 + randomBelow(2 ** 40);
 
 function openLimit(
@@ -218,7 +218,7 @@ describe('the limit of model requests over nodes', () => {
     const key = `rateLimit:MRRLS:${east}`;
     await redis.rpush(key, local(8), local(8));
     await redis.expire(key, 60);
-    // No eight hours, and asking again does not prolong it: the list goes one window after its last
+    // Not eight hours, and further requests do not prolong it: the list expires one window after its last
     // success.
     expect((await limit.refused(east)).retryAfterSeconds).toBe(60);
     await limit.refused(east);

@@ -30,12 +30,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Names and addresses that no other test has, for a server that tests may share. */
+/** Unique names and addresses, since tests may share the server. */
 const newName = () => `test-${randomToken(9)}`;
 const newNetwork = () => `2001:db8:${Array.from({ length: 2 }, () => randomBelow(0xffff).toString(16)).join(':')}`;
 const newIpv4 = () => `10.${[0, 0, 0].map(() => randomBelow(256)).join('.')}`;
 
-/** How many of the attempts were made, and how many calls were refused. */
+/** How many attempts ran, and how many calls were refused. */
 async function flood(guesses: (attempt: () => Promise<undefined>) => Promise<unknown>[]) {
   let attempts = 0;
   const outcomes = await Promise.allSettled(

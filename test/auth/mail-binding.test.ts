@@ -119,7 +119,7 @@ for (const dialect of RULE_DATABASES) {
       const code = await codeFor(email);
       const stranger = await sessionOf(await addUser(store));
       await refusal(bind(email, code, stranger), 'auth.code_invalid');
-      // Nor do his tries count.
+      // Nor are that user's tries counted.
       for (let i = 0; i < 10; i += 1) await refusal(bind(email, otherCode(code), stranger), 'auth.code_invalid');
       await bind(email, code);
     });
@@ -153,7 +153,7 @@ for (const dialect of RULE_DATABASES) {
         [foreign.proof_token, 'security_proof.scope_mismatch'],
         [await prove(await sessionOf(user)), 'security_proof.invalid'],
       ] as const) {
-        // More often than a code may be tried: it is not even looked at.
+        // More tries than a code allows: the code is not even checked.
         for (let i = 0; i < 6; i += 1) {
           await refusal(auth.mail.address.bind(session, { email: theirs, code, proof }), verdict);
         }
@@ -216,7 +216,7 @@ for (const dialect of RULE_DATABASES) {
         Array.from({ length: 50 }, async (_, i) => {
           const added = await addUser(store, { username: newPerson().username });
           const principal: Session = { kind: 'session', user: added, sid: `sid-${i}`, sessionVersion: 1 };
-          // Each on a node of its own: a mailbox takes five mails from one.
+          // Each on its own node: one node sends at most five mails to a mailbox.
           const node = openMailAuth(store, { settings: () => settings });
           await node.auth.mail.address.sendCode(principal, { email, origin: newOrigin() });
           return { session: principal, code: codeIn(await node.mailbox.next(email)), id: added.id };

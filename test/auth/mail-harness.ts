@@ -31,11 +31,11 @@ export const mailSettings = (change: Partial<AuthSettings> = {}): AuthSettings =
 export type Mailbox = {
   sendMail: SendMail;
   mails: Mail[];
-  /** The next mail to this address that nobody has taken yet. */
+  /** The next unread mail to this address. */
   next(to: string): Promise<Mail>;
 };
 
-/** A mail server that takes everything. */
+/** A mail server that accepts everything. */
 export function createMailbox(): Mailbox {
   const mails: Mail[] = [];
   const taken = new Set<Mail>();
@@ -60,20 +60,20 @@ export const codeIn = ({ text }: Mail): string => /^ {4}(\d{8})$/m.exec(text)?.[
 export const tokenIn = ({ text }: Mail): string => /[?&]token=([\w-]{43})(?:\s|$)/.exec(text)?.[1] ?? '';
 
 let people = 0;
-/** An address and a user name that nobody has. */
+/** An unused address and user name. */
 export function newPerson(): { email: string; username: string } {
   people += 1;
   return { email: `person-${people}@example.net`, username: `person-${people}` };
 }
 
 let clients = 0;
-/** A client of its own, so that no limit of another counts for it. */
+/** A client with its own address, so that limits of others do not count for it. */
 export function newOrigin(): typeof ORIGIN {
   clients += 1;
   return originOf(`198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`);
 }
 
-/** The auth room of a node with a mailbox that takes everything. */
+/** The auth room of a node whose mailbox accepts everything. */
 export function openMailAuth(
   store: Store,
   options: { settings?: () => AuthSettings; mailbox?: Mailbox; clock?: Clock; logger?: Logger } = {},

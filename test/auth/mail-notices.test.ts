@@ -232,7 +232,7 @@ describe('mails to the owner of an account', () => {
       },
     ],
   ];
-  /** The mail that says what is looked for; the others of the way there are left aside. */
+  /** The first mail with the expected text; skips the mails before it. */
   async function mailThatSays(text: string): Promise<Mail> {
     const found = () => mailbox.mails.find((mail) => mail.to === address() && mail.text.includes(text));
     await until(() => found() !== undefined);
@@ -274,7 +274,7 @@ describe('mails to the owner of an account', () => {
   describe('a sign-in on a new device', () => {
     const newDevices = () => mailbox.mails.filter(({ subject }) => subject.startsWith('New sign-in'));
     /**
-     * Mails go in their order: once a change has been told, nothing before it is still on its way.
+     * Mails are sent in order: after the notice of a change, no earlier mail is pending.
      */
     async function settled(): Promise<number> {
       const before = mailbox.mails.length;
@@ -296,7 +296,7 @@ describe('mails to the owner of an account', () => {
       const [chrome, elsewhere] = newDevices();
       expect(chrome?.text).toContain('Device: Chrome (Windows)');
       expect(elsewhere?.text).toContain('Address: 198.51.100.2');
-      // Ended sessions count too, for as long as their rows are there.
+      // Ended sessions count too, as long as their rows exist.
       await store.sessions.revokeAll({ userId: user.id, exceptSid: null, reason: 'logout', now: clock.unix() });
       await signIn(auth, user, { ...HOME, userAgent: CHROME });
       expect(await settled()).toBe(2);

@@ -20,10 +20,10 @@ const failure = (permanent: boolean): MailOutcome => ({
   failure: { step: 'send', permanent, reply: permanent ? 550 : 451 },
 });
 
-/** Longer than any pause of an outbox; no test lets it pass. */
+/** Longer than any pause of an outbox; no test waits this long. */
 const NEVER_OVER_MS = 120_000;
 
-/** An outbox whose pauses are short, with a mail server that `answer` plays. */
+/** An outbox with short pauses; `answer` plays the mail server. */
 function openOutbox(answer: (mail: Mail, tries: number) => Promise<MailOutcome>, settings = mailSettings()) {
   const { logger, lines } = recordingLogger();
   const pauses: number[] = [];
@@ -130,7 +130,7 @@ describe('the outbox', () => {
     const { outbox, pauses } = openOutbox(() => new Promise(() => {}));
     for (let i = 0; i < 10; i += 1) outbox.post(letter());
     await outbox.stop(1234);
-    // Beside the ten spreads before the mails nothing else was waited for.
+    // Nothing was waited for but the ten random delays before the mails.
     expect(pauses.slice(10)).toEqual([1234]);
   });
 });

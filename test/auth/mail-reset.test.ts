@@ -107,7 +107,7 @@ for (const dialect of RULE_DATABASES) {
         const refused = await refusal(reset(email, given), 'auth.flow_invalid');
         expect(refused.message).toBe((await refusal(reset(newPerson().email, token), 'auth.flow_invalid')).message);
       }
-      // Wrong tokens of strangers use nobody's link up.
+      // Strangers' wrong tokens do not use the link up.
       for (let i = 0; i < 20; i += 1) await refusal(reset(user.email, 'B'.repeat(43)), 'auth.flow_invalid');
       await reset(user.email, token);
     });

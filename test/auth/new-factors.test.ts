@@ -44,7 +44,7 @@ for (const dialect of RULE_DATABASES) {
       const other = await root.confirm(thief, 'channel.key.read');
       const carried = auth.proofs.require(await root.principal(), other, 'settings.security');
       await refusal(carried, 'security_proof.method_mismatch');
-      // The owner, who has the password, goes on.
+      // The owner, who has the password, can still confirm.
       const request = { method: 'password', password: PASSWORD, scope: 'settings.security', origin: ORIGIN } as const;
       const { proof_token: proof } = await auth.proofs.prove(await root.principal(), request);
       await auth.proofs.require(await root.principal(), proof, 'settings.security');

@@ -47,7 +47,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.oauth.bindings.list(me)).toMatchObject([
           { provider_id: null, provider_slug: provider, provider_user_id: person.id, created_at: clock.unix() },
         ]);
-        // The address stays the provider's: a binding gives none.
+        // A binding does not take over the provider's mail address.
         expect((await store.users.byId(caller.user.id))?.email).toBeNull();
         expect(await auth.oauth.bindings.unbind(me, provider)).toBe(person.id);
         expect(await auth.oauth.bindings.list(await caller.principal())).toEqual([]);
@@ -175,7 +175,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.oauth.bindings.unbind(await me(), 'github'), 'auth.last_way_in');
       const caller = { user: (await me()).user, session: login, principal: me };
       await bindAt(auth, idp, 'discord', caller);
-      // Of both at once one stays, whoever comes first.
+      // Of two concurrent unbindings one is refused, in either order.
       const principal = await me();
       const both = ['github', 'discord'].map((provider) => auth.oauth.bindings.unbind(principal, provider));
       const outcomes = await Promise.allSettled(both);

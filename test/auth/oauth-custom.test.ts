@@ -127,7 +127,7 @@ describe('providers that root adds', () => {
     const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
       auth.oauth.providers.update(id, { client_secret: CLIENT.secret, ...change });
     const elsewhere = { user_info_endpoint: 'https://evil.example/me' };
-    // While nobody is bound it is only being set up.
+    // While no identity is bound, the provider is still being set up.
     await update(elsewhere);
     await update({ user_info_endpoint: fields().user_info_endpoint });
     const caller = await signedIn(auth, store);
@@ -158,7 +158,7 @@ describe('providers that root adds', () => {
     for (const change of [
       { token_endpoint: 'https://evil.example/token' },
       { token_endpoint: `${idp.base.replace('http:', 'https:')}/custom/token`, client_secret: '***' },
-      // Another path of a host of many, and who is told the access token that the secret buys.
+      // Another path of a shared host, and the receiver of the access token that the secret yields.
       { token_endpoint: `${idp.base}/custom/token2` },
       { user_info_endpoint: 'https://evil.example/me', force: true },
       { token_endpoint: '', well_known: 'https://evil.example/.well-known/openid-configuration', force: true },
@@ -207,7 +207,7 @@ describe('providers that root adds', () => {
       ['mail', { mail: mine(), verified_email: true }, true],
       ['data.email', { data: { email: mine(), email_verified: true } }, true],
       ['data.mails.0.email', { data: { mails: [{ email: mine(), email_verified: true }] } }, true],
-      // Verified is another address: that of the profile, or the one called `email`.
+      // Another address is verified: that of the profile, or the one called `email`.
       ['data.email', { email_verified: true, data: { email: mine() } }, false],
       ['contact', { email: 'other@example.org', email_verified: true, contact: mine() }, false],
       ['email', { email: mine(), data: { email_verified: true } }, false],

@@ -10,7 +10,7 @@ export type Changes = {
   passwordLogin?: boolean;
 };
 
-/** Settings with every provider that `idp` plays switched on, and new accounts made. */
+/** Settings with every provider that `idp` plays switched on, and registration open. */
 export const providerSettings = (idp: IdentityProvider, change: Changes = {}): AuthSettings => {
   const base = testSettings();
   return {
@@ -33,7 +33,7 @@ export const openNode = (
 
 export type Caller = Awaited<ReturnType<typeof signedIn>>;
 
-/** A user with a session of his own. */
+/** A user with a session. */
 export async function signedIn(auth: Auth, store: Store, user?: UserRecord) {
   const person = user ?? (await addUser(store));
   const session = await signIn(auth, person);
@@ -42,7 +42,7 @@ export async function signedIn(auth: Auth, store: Store, user?: UserRecord) {
 
 type Query = Record<string, string | undefined>;
 
-/** Presents what came back to a provider's redirect address. */
+/** Presents what the provider sent to the redirect address. */
 export async function present(auth: Auth, provider: string, query: Query, caller?: Caller) {
   return auth.oauth.finish({
     principal: await caller?.principal(),
@@ -56,7 +56,7 @@ export async function present(auth: Auth, provider: string, query: Query, caller
   });
 }
 
-/** Begins, lets the person agree at the provider, and gives what comes back. */
+/** Begins, lets the person consent at the provider, and gives what comes back. */
 export async function goThere(
   auth: Auth,
   idp: IdentityProvider,
@@ -72,7 +72,7 @@ export async function goThere(
   return { ...begun, ...(await idp.agree(begun.authorization_url)) };
 }
 
-/** The whole way of a login; fails when a second factor is asked for. */
+/** A complete login; fails when a second factor is due. */
 export async function logInAt(auth: Auth, idp: IdentityProvider, provider: string, affCode = '') {
   const { query } = await goThere(auth, idp, provider, { affCode });
   const done = await present(auth, provider, query);
@@ -80,7 +80,7 @@ export async function logInAt(auth: Auth, idp: IdentityProvider, provider: strin
   return done.login;
 }
 
-/** The whole way of a binding. */
+/** A complete binding. */
 export async function bindAt(auth: Auth, idp: IdentityProvider, provider: string, caller: Caller) {
   const { query } = await goThere(auth, idp, provider, { caller });
   return present(auth, provider, query, caller);

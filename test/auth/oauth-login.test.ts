@@ -117,7 +117,7 @@ for (const dialect of RULE_DATABASES) {
       const other = await logInAt(auth, idp, 'oidc');
       expect(other.bundle.user.id).not.toBe(one.bundle.user.id);
       expect(other.bundle.user.bindings).toEqual([{ provider: 'oidc', subject: person.id }]);
-      // The name and the address are the first one's.
+      // The first account keeps the name and the address.
       expect(other.bundle.user.username).toMatch(/^oidc_\d{1,5}$/);
       expect(other.bundle.user.email).toBeNull();
     });
@@ -291,7 +291,7 @@ for (const dialect of RULE_DATABASES) {
       const full = openNode(store, idp, { clock, config: { activeSessionLimit: 0 } });
       await refusal(present(full, 'github', query), 'auth.session_limit');
       expect(await store.identities.owner('github', person.id)).toBeUndefined();
-      // The provider's code is spent, the state is not.
+      // The provider's code is used up, the state is not.
       const again = await goThere(auth, idp, 'github');
       expect(again.query.state).not.toBe(query.state);
       await refusal(present(auth, 'github', query), 'auth.provider_failed');

@@ -66,7 +66,7 @@ describe('OpenID Connect', () => {
       const error = await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
       expect(error.message).not.toContain(CLIENT.secret);
       expect((await store.users.search({}, { page: 1, pageSize: 1 })).total).toBe(before);
-      // The flow is not used up: with an honest provider it still ends in a session.
+      // The flow is unused: with an honest provider it still leads to a session.
       idp.state.token = {};
     });
   });

@@ -37,7 +37,7 @@ for (const dialect of RULE_DATABASES) {
       user = await addUser(store);
     });
 
-    /** A token with a right signature that says what a test wants. */
+    /** A token with a valid signature and the claims of a test. */
     const signed = (claims: object, sid: string) => {
       const now = clock.unix();
       return new SignJWT({ token_use: 'access', sid, uv: user.authVersion, sv: 1, ...claims })

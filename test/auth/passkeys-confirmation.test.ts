@@ -36,7 +36,7 @@ for (const dialect of RULE_DATABASES) {
 
     describe('confirming with a passkey', () => {
       test('issues a proof for each scope, and lists only the user’s credentials', async () => {
-        // A passkey of today does not prove each scope.
+        // A passkey added today does not count for every scope.
         clock.advance(24 * 60 * 60);
         person.take((await signIn(auth, person.user)).bundle);
         for (const scope of PROOF_SCOPES) {
@@ -120,7 +120,7 @@ for (const dialect of RULE_DATABASES) {
           });
         const error = await refusal(finish(deviation), 'auth.passkey_invalid');
         const target = `user:${person.user.id}`;
-        // No answer to a failure waits for its row.
+        // A refusal does not wait for its audit row.
         const rows = async () => (await store.logs.listAudit({ target }, { page: 1, pageSize: 1 })).items;
         await until(async () => (await rows())[0]?.action === 'auth.factor_failed');
         expect(await rows()).toMatchObject([{ authMethod: 'passkey', detail: { reason: 'passkey_invalid' } }]);
@@ -216,7 +216,7 @@ for (const dialect of RULE_DATABASES) {
           await refusal(auth.passkeys.rename(me, id, name), 'auth.validation_failed');
         }
         expect((await auth.passkeys.list(me))[0]?.name).toBe('Kitchen key');
-        // It is no change of security.
+        // This is not a security change.
         await person.principal();
       });
 
@@ -252,7 +252,7 @@ for (const dialect of RULE_DATABASES) {
         await refreshWith(auth, person.signedIn.refreshToken);
         await refusal(logInWith(auth, second), 'auth.invalid_credentials');
         expect((await logInWith(auth, authenticator)).kind).toBe('session');
-        // The proof was of the state before.
+        // The proof belongs to the versions before.
         await refusal(auth.passkeys.delete(await person.principal(), { proof }), 'security_proof.invalid');
       });
 
@@ -264,7 +264,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(noPasswords.passkeys.delete(me, { id, proof }), 'auth.last_way_in');
         await refusal(noPasswords.passkeys.delete(me, { proof }), 'auth.last_way_in');
         expect(await auth.passkeys.list(await person.principal())).toHaveLength(1);
-        // Nothing has moved: session and proof are good, and the password opens the account here.
+        // Nothing has changed: session and proof are valid, and the password signs in here.
         expect((await auth.passkeys.delete(me, { id, proof })).passkeys).toHaveLength(1);
       });
 
@@ -280,7 +280,7 @@ for (const dialect of RULE_DATABASES) {
         const byPassword = { method: 'password', password: PASSWORD, scope: 'passkey.delete', origin: ORIGIN } as const;
         const again = await auth.proofs.prove(me, byPassword);
         await refusal(auth.passkeys.delete(me, { proof: again.proof_token }), 'auth.passkey_not_found');
-        // Nothing was there, so nothing was changed.
+        // There was nothing to delete, so nothing changed.
         await person.principal();
       });
 

@@ -6,13 +6,13 @@ import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts'
 import { addUser, bearer, ORIGIN, signIn } from './harness.ts';
 import { type Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
 
-/** Where the panel of the tests is; `testSettings` says the same. */
+/** The panel's origin, as in `testSettings`. */
 export const PANEL = { origin: 'http://localhost:3000', rpId: 'localhost' };
 
 export const newAuthenticator = (change: Partial<SoftwareAuthenticator['setup']> = {}): SoftwareAuthenticator =>
   new SoftwareAuthenticator({ ...PANEL, ...change });
 
-/** A signed-in user who keeps his access token over changes of security. */
+/** A signed-in user whose access token is replaced after each security change. */
 export type Person = Awaited<ReturnType<typeof createPerson>>;
 
 export async function createPerson(auth: Auth, store: Store, change: Partial<NewUser> = {}) {
@@ -49,7 +49,7 @@ export async function createPerson(auth: Auth, store: Store, change: Partial<New
       return made;
     },
 
-    /** Enables two-factor; gives a proof made with it for any scope. */
+    /** Enables two-factor; gives a function that makes a proof with it for any scope. */
     async enableTwoFactor(clock: Clock): Promise<(scope: ProofScope) => Promise<string>> {
       const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await principal());
       const code = new TOTP({ secret }).generate({ timestamp: clock.nowMs() });
@@ -69,7 +69,7 @@ export async function logInWith(auth: Auth, authenticator: SoftwareAuthenticator
   return auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
 }
 
-/** A logger that keeps its warnings. */
+/** A logger that collects its warnings. */
 export function recordWarnings(): { logger: Logger; warnings: string[] } {
   const warnings: string[] = [];
   const nothing = () => {};

@@ -50,7 +50,7 @@ for (const dialect of RULE_DATABASES) {
       await expectSignInRow(store, person.user, 'passkey');
       expect((await refreshWith(auth, result.refreshToken)).bundle.user.id).toBe(person.user.id);
       expect((await passkeyOf(person)).lastUsedAt).toBe(clock.unix());
-      // It is no change of security: who is signed in elsewhere stays so.
+      // This is not a security change: other sessions stay.
       await person.principal();
     });
 
@@ -153,7 +153,7 @@ for (const dialect of RULE_DATABASES) {
         const login = { flowToken, credential: authenticator.get(options.publicKey), origin: ORIGIN };
         await auth.passkeys.login.finish(login);
         await refusal(auth.passkeys.login.finish(login), 'auth.flow_invalid');
-        // Nor with a new flow: the signature is of the other challenge.
+        // Nor with a new flow: the signature covers the other challenge.
         const { flow_token: another } = await auth.passkeys.login.begin();
         await refusal(auth.passkeys.login.finish({ ...login, flowToken: another }), 'auth.invalid_credentials');
       });
@@ -264,7 +264,7 @@ for (const dialect of RULE_DATABASES) {
         settings: () => ({ ...testSettings(), serverAddress: 'https://gateway.example' }),
       });
       await refusal(logInWith(moved, authenticator), 'auth.invalid_credentials');
-      // Not even if the authenticator did not keep relying parties apart.
+      // Not even if the authenticator mixed relying parties up.
       const there = { origin: 'https://gateway.example', rpId: 'gateway.example' };
       await refusal(logInWith(moved, authenticator, there), 'auth.invalid_credentials');
       expect((await logInWith(auth, authenticator)).kind).toBe('session');

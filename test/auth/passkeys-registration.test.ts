@@ -136,7 +136,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('with two-factor on, the first passkey requires a proof at both steps', async () => {
       const authenticator = newAuthenticator();
-      // Begun before: the state at the finish decides.
+      // Begun earlier: the state at the second step decides.
       const early = await begin(person);
       const prove = await person.enableTwoFactor(clock);
       const me = await person.principal();
@@ -280,7 +280,7 @@ for (const dialect of RULE_DATABASES) {
         const credential = newAuthenticator({ verifies: false }).create(options.publicKey);
         const request = { flowToken, credential, proof: undefined };
         await refusal(node.passkeys.registration.finish(me, request), 'auth.passkey_invalid');
-        // Where it is not, the touch is enough.
+        // Otherwise a touch is enough.
         await auth.passkeys.registration.finish(me, request);
       });
 
@@ -348,7 +348,7 @@ for (const dialect of RULE_DATABASES) {
         const thief = newAuthenticator();
         const forged = thief.create(options.publicKey);
         const attestation = Buffer.from(forged.response.attestationObject, 'base64url');
-        // The same credential id, with a key of the thief's.
+        // The same credential id with the thief's key.
         attestation.set(key?.id ?? [], attestation.indexOf(thief.keys[0]?.id ?? ''));
         const id = key?.id.toString('base64url') ?? '';
         const credential = {
@@ -392,7 +392,7 @@ for (const dialect of RULE_DATABASES) {
       const error = await refusal(auth.passkeys.registration.finish(me, request), 'auth.passkey_limit');
       expect(error.message).toContain('at most 20');
       expect(await count(person)).toBe(20);
-      // The refusal has used nothing up.
+      // The refusal used nothing up.
       const last = (await store.passkeys.list(person.user.id)).at(-1);
       await store.passkeys.delete(last?.id ?? 0, person.user.id);
       await auth.passkeys.registration.finish(me, request);

@@ -44,7 +44,7 @@ for (const dialect of RULE_DATABASES) {
       const principal = await auth.authenticatePanel(`Bearer ${token}`);
       return [principal.kind, principal.user.id];
     };
-    /** Puts a token into the database as an upgrade leaves it there: digest alone. */
+    /** Stores a token as an upgrade leaves it: the digest only. */
     const keep = (token: string) =>
       store.users.setAccessToken(user.id, { hash: sha256Hex(token), prefix: '', createdAt: 0 });
 

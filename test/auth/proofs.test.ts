@@ -1,4 +1,4 @@
-/** Security Proofs: who gets one, by what, and everything that passes for none. */
+/** Security Proofs: who gets one, by which method, and what is refused as one. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
@@ -60,7 +60,7 @@ for (const dialect of RULE_DATABASES) {
       auth.proofs.prove(principal, { method: 'password', password, scope, origin });
     const byCode = (principal: PanelPrincipal, code: string, scope: ProofScope = SCOPE, node = auth) =>
       node.proofs.prove(principal, { method: '2fa', code, scope, origin: ORIGIN });
-    /** A proof as a passkey's ceremony makes it. */
+    /** A proof like that of a passkey ceremony. */
     const byPasskey = async (principal: PanelPrincipal, method: ProofMethod = 'passkey') => {
       const proofs = createSecurityProofs(deriveSessionKeys(testConfig().sessionSecrets).proof, clock, async () => []);
       return proofs.issue(requireSession(principal), method, SCOPE);
@@ -77,7 +77,7 @@ for (const dialect of RULE_DATABASES) {
           scope,
         });
         await auth.proofs.require(principal, proof.proof_token, scope);
-        // It is no one-time token: what it is for may be repeated within its life.
+        // It is not a one-time token: the operation may be repeated while it is valid.
         await auth.proofs.require(principal, proof.proof_token, scope);
       });
 
@@ -264,7 +264,7 @@ for (const dialect of RULE_DATABASES) {
         });
         const after = await withToken(auth, bundle.access_token);
         await refusal(auth.proofs.require(after, proof_token, SCOPE), 'security_proof.invalid');
-        // Each version alone ends it as well.
+        // A change of either version alone invalidates it too.
         const before = requireSession(principal);
         const moved: PanelPrincipal[] = [
           { ...before, user: { ...user, authVersion: user.authVersion + 1 } },
@@ -298,7 +298,7 @@ for (const dialect of RULE_DATABASES) {
         const { proof_token } = await byPassword(principal);
         clock.advance(299);
         await auth.proofs.require(principal, proof_token, SCOPE);
-        // Five seconds more, which two nodes' clocks may differ.
+        // Five more seconds, the allowed clock difference of two nodes.
         clock.advance(6);
         await refusal(auth.proofs.require(principal, proof_token, SCOPE), 'security_proof.expired');
       });

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 
-/** Runs what must be refused and gives the error; fails when it is not, or with another code. */
+/** Gives the error of `work`; fails when it is not refused, or with another code. */
 export async function refusal(work: Promise<unknown>, code: string): Promise<AppError> {
   const outcome = await work.then(
     () => 'nothing was refused',

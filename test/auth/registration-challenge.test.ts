@@ -36,7 +36,7 @@ describe('the challenge', () => {
 
   const origin = newOrigin();
   const { email } = newPerson();
-  /** Everything that a challenge stands before. */
+  /** Every operation that requires the captcha. */
   const guarded: [string, (challengeToken: string | undefined) => Promise<unknown>][] = [
     [
       'registration',

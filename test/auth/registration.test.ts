@@ -68,7 +68,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(userId))?.email).toBe(email);
       expect((await store.identities.owner('email', email))?.userId).toBe(userId);
       expect((await signIn(email)).kind).toBe('session');
-      // Used once: another account with the code of the first one is refused before anything else
+      // Used once: a second account with the first one's code is refused before anything else
       // is looked at.
       await refusal(register(newPerson().username, { email, verificationCode: code }), 'auth.code_invalid');
     });
@@ -125,7 +125,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(register(username, { email, verificationCode: otherCode(code) }), 'auth.code_invalid');
       }
       await refusal(register(username, { email, verificationCode: code }), 'auth.code_invalid');
-      // A new one is as good as the first.
+      // A new code works like the first.
       await register(username, { email, verificationCode: await codeFor(email) });
     });
 
@@ -334,7 +334,7 @@ for (const dialect of RULE_DATABASES) {
         expect(codeIn(mail)).toBe('');
         expect(mail.text).toContain('已有账号');
         expect(mail.text).toContain('https://gate.example.org/forgot-password');
-        // The refusal is the one of a wrong code.
+        // The error is that of a wrong code.
         await refusal(register(newPerson().username, { email, verificationCode: '12345678' }), 'auth.code_invalid');
       });
     });

@@ -29,7 +29,7 @@ for (const dialect of RULE_DATABASES) {
     const reset = (resetFactors: boolean, node = auth) =>
       node.passwords.reset({ username: user.username, password: NEW_PASSWORD, resetFactors });
 
-    /** Everything that a user can have besides a password. */
+    /** Adds every factor and binding that a user can have besides a password. */
     async function addFactors(of: UserRecord): Promise<void> {
       await store.twoFactor.begin({ userId: of.id, secretSealed: 'sealed', createdAt: 1 });
       await store.twoFactor.enable(of.id, 'sealed', 1);

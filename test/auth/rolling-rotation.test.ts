@@ -8,10 +8,7 @@ import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { patiently } from './patiently.ts';
 
-/**
- * Nodes in the middle of the second round of a rotation: each knows both secrets, and they differ
- * in which comes first.
- */
+/** Two nodes during a secret rotation: each knows both secrets, in a different order. */
 const OLD = 'the former secret of the tests, long enough';
 const NEW = 'the present secret of the tests, long enough';
 const ROUNDS = [
@@ -52,7 +49,7 @@ test('nodes before and after their restart accept each other’s tokens', async 
       for (const node of nodes) await node.authenticatePanel(`Bearer ${bundle.access_token}`);
     }
     signedIn = answers[i % 4] as typeof signedIn;
-    // The next one goes to the other node first.
+    // The next rotation goes to the other node first.
     nodes.reverse();
   }
 });

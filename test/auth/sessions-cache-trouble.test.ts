@@ -1,6 +1,6 @@
 /**
- * A shared cache in trouble in the middle of traffic on two nodes: nobody is refused for it, and
- * nobody let in.
+ * A shared cache that fails during traffic on two nodes: no valid session is refused and no ended
+ * one is accepted.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
@@ -17,8 +17,8 @@ import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 type Faults = { refusedValid: number; acceptedRevoked: number; mostTimeouts: number; checks: number; ended: number };
 
 /**
- * Requests on both nodes without an end until `stop`: for sessions that stay, that are ended one
- * after the other, and that have ended. Counts what must not happen.
+ * Sends requests to both nodes until `stop`: for sessions that stay, that end one after the other,
+ * and that have ended. Counts wrong answers.
  */
 async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults: Faults; stop(): Promise<Faults> }> {
   const faults: Faults = { refusedValid: 0, acceptedRevoked: 0, mostTimeouts: 0, checks: 0, ended: 0 };
@@ -26,7 +26,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
   const user = await addUser(a.store);
   const accessTokens = createAccessTokens(deriveSessionKeys(testConfig().sessionSecrets).access, clock);
   /**
-   * Sessions as a login leaves them, without the cost of hundreds of passwords. Gives their
+   * Opens sessions as a login does, without hashing hundreds of passwords. Gives their
    * headers.
    */
   const open = (count: number): Promise<string[]> =>
@@ -41,7 +41,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
     );
   const staying = await open(4);
   const ending = await open(400);
-  /** Sessions whose end has been answered, and those whose end has at least begun. */
+  /** Sessions whose end was answered, and those whose end has at least begun. */
   const [ended, touched] = [new Set<string>(), new Set<string>()];
   let running = true;
 
@@ -65,7 +65,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       const choice = [staying, ending, [...ended]][i % 3] ?? [];
       const authorization = choice[(i * 7) % choice.length];
       if (authorization) await check(node, authorization);
-      // SQLite answers without giving others a turn, and the test itself is one of them. Hundreds
+      // SQLite answers without yielding, which would starve the test itself. Hundreds
       // of requests a second are traffic enough.
       await Bun.sleep(10);
     }
@@ -83,12 +83,12 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       });
       ended.add(authorization);
       faults.ended += 1;
-      // Before anything else is asked, on both.
+      // Before any other request, on both nodes.
       await Promise.all(nodes.map((node) => check(node, authorization)));
       await Bun.sleep(10);
     }
   };
-  // Every session is remembered before the first one ends.
+  // Every session is cached before the first one ends.
   await Promise.all([...staying, ...ending].map((authorization) => check(a.auth, authorization)));
   const work = [ask(0), ask(1), ask(2), end()];
   return {
@@ -131,8 +131,8 @@ for (const dialect of DATABASES) {
       await goOn(traffic.faults, 200);
       await server().kill();
       await areAway();
-      // The nodes' patience has no end here: a check that waited for the dead server would hold
-      // this up.
+      // The nodes have no Redis timeout here: a check that waited for the dead server would never
+      // return.
       await goOn(traffic.faults, 300);
       await server().start();
       await Promise.all([nodes.a.believes(), nodes.b.believes()]);

@@ -1,4 +1,4 @@
-/** Two nodes over one database, in each way that their caches can belong together. */
+/** Two nodes over one database, in every cache topology. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { SignedIn } from '../../src/auth/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
@@ -12,8 +12,8 @@ import { createTestClock, type TestClock } from './test-clock.ts';
 import { openTwoNodes, type TestNode, type Topology, type TwoNodes } from './two-nodes.ts';
 
 /**
- * SYNC_FREQUENCY of the nodes: where caches are independent an end is to be seen after it, and no
- * test waits a minute.
+ * SYNC_FREQUENCY of the nodes. Independent caches see an end after this time, and no test should
+ * wait a minute.
  */
 const TTL_SECONDS = { shared: 60, independent: 1, none: 60 } as const satisfies Record<Topology, number>;
 
@@ -37,7 +37,7 @@ for (const dialect of DATABASES) {
         user = await addUser(a.store);
       });
 
-      /** Signs in on A, and B has seen it. */
+      /** Signs in on A and uses the session on B. */
       async function signInSeen(): Promise<SignedIn> {
         const signedIn = await signIn(a.auth, user);
         await b.auth.authenticatePanel(bearer(signedIn));
@@ -48,7 +48,7 @@ for (const dialect of DATABASES) {
           () => false,
           () => true,
         );
-      /** A refuses at once; B too, but with a cache of its own only when its entry has run out. */
+      /** A refuses at once, and so does B; with independent caches B refuses when its entry expires. */
       async function expectEnded(signedIn: SignedIn): Promise<void> {
         await refusal(a.auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
         if (topology === 'independent') {
@@ -65,7 +65,7 @@ for (const dialect of DATABASES) {
         await b.auth.authenticatePanel(authorization);
         return b.sessionReads() === before;
       };
-      /** An entry may run out in the very moment of looking: one look that finds it is enough. */
+      /** An entry may expire at the moment of the check: one successful check is enough. */
       const expectRemembered = async (authorization: string): Promise<void> => {
         if (topology === 'none') expect(await remembers(authorization)).toBe(false);
         else await until(() => remembers(authorization));
@@ -188,7 +188,7 @@ for (const dialect of DATABASES) {
         expect(others).toEqual([]);
         expect(new Set(results.map(({ bundle }) => bundle.access_token)).size).toBe(100);
         for (const result of results.slice(0, 4)) expect(await isRefused(b, result)).toBe(false);
-        // One rotation and no more: the first token is the previous generation still.
+        // Exactly one rotation: the first token is still the previous generation.
         expect((await refreshWith(b.auth, signedIn.refreshToken)).refreshToken).toBe(successor ?? '');
         expect((await a.store.sessions.bySid(sid))?.status).toBe('active');
       });

@@ -374,7 +374,7 @@ for (const dialect of RULE_DATABASES) {
         const rotated = openAuth(store, { clock, config: { sessionSecrets: ['a new secret', old] } });
         const moved = await refreshWith(rotated, refreshToken);
         expect((await refreshWith(rotated, refreshToken)).refreshToken).toBe(moved.refreshToken);
-        // A node that knows the old secret alone cannot derive the successor: it says so and
+        // A node that knows only the former secret cannot derive the successor: it reports that and
         // changes nothing.
         await refusal(refreshWith(auth, refreshToken), 'auth.refresh_race');
         const finished = openAuth(store, { clock, config: { sessionSecrets: ['a new secret'] } });

@@ -40,7 +40,7 @@ describe('sign-ins in the audit log', () => {
     await opened.stop();
   });
 
-  /** No answer to a failure waits for its row, so the tests do. */
+  /** Answers do not wait for the rows of failures, so the tests must. */
   const writes: Promise<void>[] = [];
   const written = () => Promise.all(writes.splice(0));
   function withKnownWrites(inner: Store): Store {
@@ -127,7 +127,7 @@ describe('sign-ins in the audit log', () => {
     const found = await rows();
     expect(found).toHaveLength(22);
     expect(found.slice(-2).map(({ detail }) => detail.failures_this_hour)).toEqual([40, 80]);
-    // The owner's sign-in is there all the same.
+    // The owner's sign-in is recorded nevertheless.
     await signIn(auth, user, elsewhere());
     expect((await rows()).at(-1)?.action).toBe('auth.login');
   });
@@ -142,7 +142,7 @@ describe('sign-ins in the audit log', () => {
     expect((await rows()).map(({ action }) => action)).toEqual(['auth.locked']);
     for (let i = 0; i < 520; i += 1) await lock(`another ${i}`);
     expect(await countRows()).toBe(500);
-    // An account has its rows all the same, one for each address.
+    // The account's rows are written nevertheless, one for each address.
     await lock(user.username, origin);
     await lock(user.username, origin);
     await lock(user.username);

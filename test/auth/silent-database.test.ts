@@ -9,10 +9,7 @@ import { until } from '../support/until.ts';
 import { addUser, ORIGIN, openAuth, PASSWORD, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-/**
- * What waits for a time looks fifty times as often; nothing takes longer than it does until `age`
- * says so.
- */
+/** Deadlines are checked fifty times as often; time passes faster only while `age` runs. */
 let agedMs = 0;
 const hasty: Clock = {
   ...systemClock,
@@ -20,8 +17,7 @@ const hasty: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms / 50, signal),
 };
 /**
- * Runs `work`; until it is over, everything under way has been so for longer and longer: a second
- * every 20 ms.
+ * Runs `work` and makes pending operations look one second older every 20 ms until it ends.
  */
 async function age(work: () => Promise<unknown>): Promise<void> {
   const timer = setInterval(() => {
@@ -61,14 +57,14 @@ test('a database that accepts requests and never answers: sign-ins and transacti
   proxy.mode = 'hold_requests';
   await age(() =>
     Promise.all([
-      // As many as are let through to be judged at once: hung, they would hold up all later ones.
+      // As many as the semaphore runs at once: if they hung, all later ones would wait.
       ...Array.from({ length: 4 }, () => refusal(logIn(), 'auth.unavailable')),
       refusal(auth.sessions.refresh({ refreshToken, expectedSid: undefined, origin: ORIGIN }), 'auth.unavailable'),
       expect(store.transaction((tx) => tx.options.put('key', 'value'))).rejects.toMatchObject({ kind: 'unavailable' }),
     ]),
   );
 
-  // What was held stays lost, as with a peer that is gone without a word.
+  // The held bytes stay lost, as with a peer that vanished silently.
   proxy.mode = 'pass';
   expect((await logIn()).kind).toBe('session');
   expect((await auth.sessions.refresh({ refreshToken, expectedSid: undefined, origin: ORIGIN })).kind).toBe('session');
@@ -113,7 +109,7 @@ test('rows locked for long: a sign-in is unavailable, not an error, and works on
     return row.count > 0;
   };
   await until(isHeldUp);
-  // Ten seconds after its transaction began, which is now past, it gives up; the answer to its
+  // It gives up ten seconds after its transaction began, which has passed; the answer to its
   // statement comes when the rows are free.
   await systemClock.sleep(10_000);
   free.resolve();

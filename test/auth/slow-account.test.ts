@@ -9,7 +9,7 @@ import { addUser, openAuth, openTestStore, originOf, PASSWORD, refreshWith, sign
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
-/** A clock on which every sleep is noted and ends at once, or when it is let go. */
+/** A clock that records every sleep; it ends at once, or when the test releases it. */
 function createSleeper() {
   const slept: number[] = [];
   const held: (() => void)[] = [];
@@ -83,7 +83,7 @@ describe('guessing one account from many addresses', () => {
 
     const { kind } = await auth.passwords.logIn({ ...wrong, password: PASSWORD, refreshToken });
     expect([kind, slept]).toEqual(['session', []]);
-    // The token was looked at, not used up.
+    // The token was checked, not used up.
     expect((await refreshWith(auth, refreshToken)).kind).toBe('session');
   });
 

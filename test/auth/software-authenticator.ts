@@ -7,7 +7,7 @@ const sha256 = (data: Uint8Array | string): Buffer => createHash('sha256').updat
 
 type Cbor = number | string | Uint8Array | Cbor[] | Map<number | string, Cbor>;
 
-/** CBOR as far as WebAuthn needs it. */
+/** The subset of CBOR that WebAuthn needs. */
 export function encodeCbor(value: Cbor): Buffer {
   const head = (major: number, length: number): Buffer => {
     if (length < 24) return Buffer.from([(major << 5) | length]);
@@ -23,7 +23,7 @@ export function encodeCbor(value: Cbor): Buffer {
 
 const FLAG = { present: 1, verified: 4, backupEligible: 8, backedUp: 16, attested: 64 };
 
-/** What a ceremony may do otherwise than an honest one. */
+/** How a ceremony may deviate from an honest one. */
 export type Deviation = {
   challenge?: string;
   origin?: string;
@@ -52,7 +52,7 @@ export class SoftwareAuthenticator {
     readonly setup: {
       origin: string;
       rpId: string;
-      /** The person is recognised, not just there. */
+      /** The person is verified, not just present. */
       verifies?: boolean;
       counts?: boolean;
       backedUp?: boolean;

@@ -22,7 +22,7 @@ import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
 const away = () => Promise.reject(storeErrors.unavailable());
 
-/** The store with some methods that find the database away, inside transactions too. */
+/** The store with some methods that fail as if the database were down, in transactions too. */
 function withTrouble(store: Store, trouble: Trouble): Store {
   const broken = <T extends Repositories>(repositories: T): T =>
     overriding<T>(repositories, {

@@ -53,7 +53,7 @@ for (const dialect of RULE_DATABASES) {
     const begin = async (principal: PanelPrincipal) => (await auth.telegram.binding.begin(principal)).flow_token;
     const bind = (token: string, query: URLSearchParams) => auth.telegram.binding.finish(token, query, ORIGIN);
 
-    /** A user with a session, and what binds. */
+    /** A user with a session, and functions that bind. */
     async function enter(): Promise<{ user: UserRecord; signedIn: SignedIn; principal: PanelPrincipal }> {
       const user = await addUser(store);
       const signedIn = await signIn(auth, user);
@@ -202,7 +202,7 @@ for (const dialect of RULE_DATABASES) {
         const done = await bind(ticket.flow_token, widget(id));
         expect(done).toMatchObject({ principal: { kind: 'session', user: { id: user.id } }, subject: id });
         expect((await auth.describe(principal)).bindings).toEqual([{ provider: 'telegram', subject: id }]);
-        // Nothing that protects the account has changed: the session goes on.
+        // No security change: the session continues.
         expect((await principalOf(auth, signedIn)).user.authVersion).toBe(user.authVersion);
         expect((await logIn(widget(id, -1))).kind).toBe('session');
       });
@@ -252,7 +252,7 @@ for (const dialect of RULE_DATABASES) {
         const query = widget(theirs.id);
         await refusal(bind(token, query), 'auth.identity_taken');
         expect(await ownerOf(theirs.id)).toBe(theirs.user.id);
-        // The assertion was not used up either.
+        // The assertion stays unused too.
         expect((await logIn(query)).kind).toBe('session');
         await bind(token, widget(newId()));
       });

@@ -7,7 +7,7 @@ export function createTestClock(): TestClock {
   let shift = 0;
   return {
     ...systemClock,
-    // It stands still between two moves, so that windows end exactly where a test says.
+    // It stands still between two moves, so that windows end exactly where a test expects.
     nowMs: () => start + shift * 1000,
     unix: () => Math.floor(start / 1000) + shift,
     advance(seconds) {

@@ -37,7 +37,7 @@ const setUp = (gateway: RunningGateway) =>
     body: { token: gateway.setup_url?.split('#token=')[1] ?? '', ...ROOT },
   });
 
-/** A set-up that was confirmed with the code of the present step. */
+/** A set-up confirmed with the code of the present step. */
 async function enableFor(call: ReturnType<typeof callerOf>, token: string) {
   const { secret, backup_codes } = (await call('POST', '/api/user/2fa/setup', { token })).json.data;
   const step = Math.floor(systemClock.unix() / 30);
@@ -129,7 +129,7 @@ describe('a gateway', () => {
         403,
         'SECURITY_PROOF_SCOPE_MISMATCH',
       ]);
-      // What exists is not told without the proof.
+      // Without a proof the answer does not reveal what exists.
       expect(verdict(await keyOf(99_999, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
       expect(verdict(await keyOf(99_999, { token, proof }))).toEqual([404, 'CHANNEL_NOT_FOUND']);
       expect(await actions()).not.toContain('channel.key_view');

@@ -1,7 +1,4 @@
-/**
- * The second step of a login: what it takes, what it uses up, what it leaves alone, and how
- * guessing ends.
- */
+/** The second step of a login: what it accepts, what it uses up, and how guessing is limited. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import { createFlows } from '../../src/auth/flows/flows.ts';
@@ -24,7 +21,7 @@ import {
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-/** How many of the attempts ended in which way: `session`, or the code of the refusal. */
+/** The number of attempts per outcome: `session`, or the error code. */
 async function outcomes(attempts: Promise<{ kind: string }>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const outcome of await Promise.allSettled(attempts)) {
@@ -57,7 +54,7 @@ for (const dialect of RULE_DATABASES) {
       node.twoFactor.finishLogin({ flowToken, code, origin });
     const signInWith = async (user: UserRecord, code: string) => finish(await firstStep(auth, user), code);
     const failuresOf = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;
-    /** As many first steps, without hashing the password for each. */
+    /** This many first steps, without hashing the password for each. */
     const manyFlows = async (user: UserRecord, count: number) => {
       const flows = createFlows(deriveSessionKeys(testConfig().sessionSecrets).flow, clock);
       const begin = () =>

@@ -262,7 +262,7 @@ for (const dialect of RULE_DATABASES) {
       test('replaced without it: authenticator codes are refused with their own error and lock nobody out, newer backup codes work', async () => {
         const before = withSecrets(OLD);
         const { user, principal, app } = await addProtectedUser(before, store, clock);
-        // New codes made while both secrets were known: they belong to the newer one.
+        // Codes made while both secrets were set belong to the newer one.
         const between = withSecrets(NEW, OLD);
         const { backup_codes } = await between.twoFactor.replaceBackupCodes(principal, {
           code: app.code(),

@@ -13,7 +13,7 @@ import { type Dialect, openAuth, overriding } from './harness.ts';
 import { patiently } from './patiently.ts';
 import type { TestClock } from './test-clock.ts';
 
-/** How the nodes' session caches belong together. */
+/** The topology of the nodes' session caches. */
 export type Topology = 'shared' | 'independent' | 'none';
 
 export type TestNode = {
@@ -22,7 +22,7 @@ export type TestNode = {
   cache: SessionCache;
   /** How often this node has read a session from the database. */
   sessionReads(): number;
-  /** Resolves when this node believes what its cache remembers from now on. */
+  /** Resolves when this node trusts its cache. */
   believes(): Promise<void>;
 };
 
@@ -34,8 +34,8 @@ export type TwoNodes = {
   databaseUrl: string;
   dataDir: string;
   /**
-   * From now on no node waits longer for its cache than the gateway does. Before, and again after
-   * what this gives: as long as it takes.
+   * From now on the nodes time out on their caches as the gateway does. Before, and again after
+   * the returned function was called, they wait without limit.
    */
   hurry(): () => void;
   stop(): Promise<void>;
@@ -111,8 +111,8 @@ export async function openTwoNodes(options: {
 const timeouts = new AsyncLocalStorage<{ count: number }>();
 
 /**
- * How many commands of a cache `work` waited for in vain, to the end of a node's patience. One
- * whose connection is gone fails at once.
+ * How many cache commands timed out during `work`. Commands on a lost connection fail at once and
+ * do not count.
  */
 export async function countTimeouts(work: () => Promise<unknown>): Promise<number> {
   const seen = { count: 0 };

@@ -231,7 +231,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('code guessing from many addresses: a flow ends after five wrong codes, and all together after sixty a minute', async () => {
-        // A node of its own, whose minute begins here and does not end.
+        // Its own node, whose minute begins here and does not end.
         const counters = createMemoryCounters();
         const windows = new Map<string, number>();
         const lasting = overriding(counters, {
@@ -255,7 +255,7 @@ for (const dialect of RULE_DATABASES) {
           await refusal(auth.wechat.bind(principal, answer), 'auth.code_invalid');
         }
         await refusal(bind(principal, binding, code), 'auth.flow_invalid');
-        // Many at once are no more than five either.
+        // Many concurrent attempts count as five at most too.
         const contested = await beginLogin();
         server.asked = [];
         const all = await Promise.allSettled(Array.from({ length: 30 }, () => logIn('999999', contested, elsewhere())));

@@ -24,8 +24,8 @@ export type Counted<T> = {
  */
 export interface AccountSlowdown {
   /**
-   * Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt does;
-   * nothing is counted then.
+   * Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt
+   * does; nothing is counted then.
    */
   count<T>(account: string, attempt: () => Promise<T | undefined>): Promise<Counted<T>>;
   /**
