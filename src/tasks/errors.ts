@@ -30,7 +30,7 @@ export const taskErrors = defineErrors('tasks', {
   submission_interrupted: ['unavailable', 'The submission was interrupted; it was not billed.'],
   submission_unrecorded: [
     'unavailable',
-    'The vendor accepted the task, but it could not be stored here, so nobody follows it and it was not billed. A repeat may buy it twice.',
+    'The vendor accepted the task, but it could not be stored here, so it is not polled and was not billed. A repeat may buy it twice.',
   ],
   callback_url_invalid: ['invalid', 'The callback URL cannot be called.'],
   webhook_secret_required: ['invalid', 'This API key has no webhook secret, so its receiver could not verify notices.'],

@@ -1,6 +1,6 @@
 /**
- * What tasks cost, from the vendor's answers to the ledger: usage hooks, late answers, and many at
- * once.
+ * What tasks cost, from the vendor's answers to the ledger: usage hooks, late answers, and
+ * concurrent requests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -17,12 +17,12 @@ afterAll(() => sandbox.close());
 const source = readFileSync(join(import.meta.dir, '../fixtures/usage-probe.js'), 'utf8');
 
 /**
- * What the vendor answers: to the submission, then to each poll, the last again and again. Sent as
- * text: its quantities are not the request's.
+ * The vendor's answers: first to the submission, then to each poll; the last one repeats. Sent as
+ * text, because its quantities are not the request's.
  */
 type Script = { submit?: JsonObject; polls?: JsonObject[] };
 
-/** A vendor that answers by the script in the request, and waits where a gate says so. */
+/** A vendor that answers by the script in the request, and waits while a method is held. */
 function startVendor() {
   const jobs = new Map<string, JsonObject[]>();
   const gates = new Map<string, { opened: Promise<unknown>; waiting: number }>();
@@ -77,9 +77,9 @@ async function until<T>(what: string, read: () => Promise<T | undefined>, ms = 3
 const describeBilling = (opened: () => OpenedStore) => {
   let engine: Engine;
   let store: Store;
-  /** So often the hook that reads the final usage finds no room in the sandbox. */
+  /** How often the hook that reads the final usage finds no free sandbox process. */
   let overloads = 0;
-  /** What that hook was asked, in order. */
+  /** The hook's calls, in order. */
   const readings: string[] = [];
   const vendor = startVendor();
 
@@ -231,7 +231,7 @@ const describeBilling = (opened: () => OpenedStore) => {
           estimate: { usd: 0.1, quota: 50_000 },
           ...bill,
         });
-        // The usage log keeps the same, and which price it was.
+        // The usage log has the same amount, and the price.
         const { items } = await store.logs.listUsage({ userId: caller.user.id }, { page: 1, pageSize: 10 });
         expect(items).toMatchObject([
           { taskId: task.taskId, detail: { ...explainBill(task), price: 'usage-probe::probe' } },
@@ -241,7 +241,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
     }
 
-    test('token counts of the result are facts as well', async () => {
+    test('token counts of the result are usage facts too', async () => {
       const caller = await addCaller(store);
       const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', tokens: 70 }] }, 'tokens', {
         totalTokens: 100,
@@ -254,7 +254,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
     });
 
-    test('a success at once whose usage only the gateway could not read is billed by it later, not by the estimate', async () => {
+    test('an immediate success whose usage the gateway could not read is billed by a later poll, not by the estimate', async () => {
       const caller = await addCaller(store);
       overloads = 2;
       const submitted = await submit(caller, {
@@ -267,7 +267,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(2));
     });
 
-    test('a price that asks for no facts asks no hook', async () => {
+    test('a price without usage facts calls no hook', async () => {
       const caller = await addCaller(store);
       const { taskId } = await submit(
         caller,
@@ -279,7 +279,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect([task.quota, warned(taskId)]).toEqual([50_000, '']);
     });
 
-    test('a running task tells what is reserved and what was used so far', async () => {
+    test('a running task shows its reservation and its usage so far', async () => {
       const caller = await addCaller(store);
       const { taskId } = await submit(caller, { polls: [{ status: 'IN_PROGRESS', usage: { seconds: 2 } }] });
       const task = await until('the first facts', async () => {
@@ -297,7 +297,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     });
   });
 
-  test('facts that only the gateway could not read are read of the next answer, though it is the same; then of new ones alone', async () => {
+  test('facts that the gateway could not read are read from the next answer even if it is the same, then only from new ones', async () => {
     const caller = await addCaller(store);
     const queued = { status: 'QUEUED' };
     const said = { status: 'IN_PROGRESS', usage: { seconds: 2 } };
@@ -341,7 +341,7 @@ const describeBilling = (opened: () => OpenedStore) => {
   });
 
   describe('a late answer', () => {
-    test('billed after the refund: a success of a task given up meanwhile is noted once and costs nothing', async () => {
+    test('billed after the refund: a late success of a refunded task is noted once and costs nothing', async () => {
       const caller = await addCaller(store);
       const held = vendor.hold('GET');
       const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', usage: { seconds: 9 } }] });
@@ -349,7 +349,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         'the poll is under way',
         async () => ((await store.tasks.byTaskId(taskId))?.leaseUntilMs ?? 0) > 0 || undefined,
       );
-      // Another node takes the task over, as after a pause of this one, and gives it up.
+      // Another node takes the task over, as after a pause of this one, and ends it.
       const claim = { owner: 'rival', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
       const task = await until('the claim', async () => {
         // Again where this node was quicker.
@@ -371,7 +371,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect((await store.logs.listUsage({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
     });
 
-    test('billed after the refund: a job accepted after its submission was given up is noted and costs nothing', async () => {
+    test('billed after the refund: a job accepted after its submission was refunded is noted and costs nothing', async () => {
       const caller = await addCaller(store);
       const held = vendor.hold('POST');
       const sent = submit(caller, {}).then(
@@ -392,7 +392,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     });
   });
 
-  describe('many at once', () => {
+  describe('concurrent requests', () => {
     const instant = { submit: { immediate: { status: 'SUCCESS' } } };
     const outcomes = async (sent: Promise<TaskRecord>[]) => {
       const results = await Promise.allSettled(sent);
@@ -408,7 +408,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       );
     };
 
-    test('double spending: 50 submissions at once against a balance for ten', async () => {
+    test('double spending: 50 concurrent submissions against a balance for ten', async () => {
       const caller = await addCaller(store, 10 * billFor(5));
       expect(await outcomes(Array.from({ length: 50 }, () => submit(caller, instant)))).toEqual({
         SUCCESS: 10,
@@ -417,7 +417,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(await balanceOf(store, caller.user.id)).toBe(0);
     });
 
-    test('double spending: 50 submissions at once against a key’s budget for ten', async () => {
+    test('double spending: 50 concurrent submissions against a key’s budget for ten', async () => {
       const caller = await addCaller(store);
       const key = await addKey(store, caller.user.id, { unlimitedQuota: false, quota: 10 * billFor(5) });
       expect(await outcomes(Array.from({ length: 50 }, () => submit({ ...caller, key }, instant)))).toEqual({
@@ -428,7 +428,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(await store.apiKeys.byId(key.id)).toMatchObject({ quota: 0, usedQuota: 10 * billFor(5) });
     });
 
-    test('lost update: settlements and an administrator’s adjustments of one balance at once', async () => {
+    test('lost update: concurrent settlements and administrator’s adjustments of one balance', async () => {
       const caller = await addCaller(store);
       const userId = caller.user.id;
       const above = { submit: { immediate: { status: 'SUCCESS' }, usage: { seconds: 9 } } };

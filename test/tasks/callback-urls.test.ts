@@ -11,7 +11,7 @@ const allowing = (list: string) => {
 };
 const nobody = createCallbackUrls({ names: [], ranges: [] });
 
-describe('where notices may go without the operator’s leave', () => {
+describe('callback URLs without the operator’s permission', () => {
   test.each([
     'https://hooks.example/taskgate?token=1',
     'https://hooks.example:8443/a@b',
@@ -62,16 +62,16 @@ describe('where notices may go without the operator’s leave', () => {
     ['this network', 'https://0.0.0.0/', 'never called'],
     ['broadcast', 'https://255.255.255.255/', 'never called'],
     ['multicast', 'https://224.0.0.1/', 'never called'],
-  ])('not: %s', (_name, url, why) => {
+  ])('%s is refused', (_name, url, why) => {
     const checked = nobody.check(url);
-    // What a parser takes for a path is one: the host stays the public one that was written.
+    // What the parser reads as a path is one: the host stays the public one in the text.
     if (why === undefined) return expect(checked.ok && checked.value.hostname).toBe('hooks.example');
     expect(checked).toEqual({ ok: false, error: expect.stringContaining(why) });
     if (!checked.ok) expect(checked.error).not.toContain('hooks.example');
   });
 });
 
-describe('where they may go with it', () => {
+describe('callback URLs that the operator allows', () => {
   const urls = allowing('hooks.lan, 10.0.0.0/8, 127.0.0.1, FÜR.example, ::1');
   test.each([
     'http://hooks.lan/',
@@ -95,7 +95,7 @@ describe('where they may go with it', () => {
     'http://localhost/',
     'https://169.254.169.254/',
     'http://user@hooks.lan/',
-  ])('not: %s', (url) => {
+  ])('%s is refused', (url) => {
     expect(urls.check(url).ok).toBe(false);
   });
 
@@ -107,13 +107,13 @@ describe('where they may go with it', () => {
 });
 
 describe('WEBHOOK_ALLOWED_HOSTS', () => {
-  test('is read into names and canonical ranges', () => {
+  test('is parsed into names and canonical ranges', () => {
     expect(webhookReceivers.parse('Hooks.LAN,10.1.2.3/8, ::ffff:192.168.0.0/112,10.1.2.3/8')).toEqual({
       ok: true,
       value: { names: ['hooks.lan'], ranges: ['10.1.2.3/8', '192.168.0.0/16'] },
     });
   });
-  test('a bad value stops the start and is named', () => {
+  test('a bad value stops the start, and the error names it', () => {
     const read = readConfig({ WEBHOOK_ALLOWED_HOSTS: 'hooks.lan, 169.254.169.254' });
     expect(read).toEqual({
       ok: false,
@@ -139,7 +139,7 @@ describe('WEBHOOK_ALLOWED_HOSTS', () => {
   });
 });
 
-test('other eyes see no query of a receiver’s address', () => {
+test('the query of a callback URL is hidden from everyone but its owner', () => {
   expect(shownUrl('https://hooks.example/a?token=1&x=?')).toBe('https://hooks.example/a?…');
   expect(shownUrl('https://hooks.example/a')).toBe('https://hooks.example/a');
 });

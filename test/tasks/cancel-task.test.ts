@@ -1,4 +1,4 @@
-/** Cancelling: only what no vendor has and nobody is submitting, and never two refunds. */
+/** Cancelling: only tasks that no vendor has and no process is submitting; never two refunds. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -30,8 +30,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
   });
 
   /**
-   * A submission with its reservation, under a lease that lives for `leaseForMs`; nobody is behind
-   * it.
+   * A submission with its reservation and a lease of `leaseForMs`, without a process behind it.
    */
   async function open(leaseForMs: number) {
     const { user } = await addCaller(store);
@@ -54,7 +53,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     return `${error.code}: ${error.message}`;
   };
 
-  test('a submission that nobody pursues is ended and refunded, and its timeline says why', async () => {
+  test('an abandoned submission is ended and refunded, and its timeline says why', async () => {
     const { user, row, balance, lines } = await open(-1);
     expect(await balance()).toBe(BALANCE - PRICE);
     const cancelled = await engine.tasks.cancel(user.id, row.taskId);
@@ -70,13 +69,13 @@ const describeCancelling = (opened: () => OpenedStore) => {
     expect(await balance()).toBe(BALANCE);
   });
 
-  test('a lease that was ended, as at a restart, is as good as one that ran out', async () => {
+  test('a lease that was ended by a restart counts as expired', async () => {
     const { user, row } = await open(60_000);
     await store.tasks.releaseOwner('a dead node', { expireSubmits: true });
     expect((await engine.tasks.cancel(user.id, row.taskId)).status).toBe('FAILURE');
   });
 
-  test('what is being submitted, what the vendor has and what has ended is refused, and stays as it is', async () => {
+  test('a task that is being submitted, is with the vendor or has ended cannot be cancelled and does not change', async () => {
     const { user, row, balance } = await open(60_000);
     const cancel = () => refusal(engine.tasks.cancel(user.id, row.taskId));
     expect(await cancel()).toContain('tasks.cancel_unsupported: The task is being submitted to the vendor');
@@ -94,20 +93,20 @@ const describeCancelling = (opened: () => OpenedStore) => {
     expect(await balance()).toBe(BALANCE - PRICE);
   });
 
-  test('the task of another user is not there', async () => {
+  test('another user’s task is not found', async () => {
     const { row } = await open(-1);
     const { user } = await addCaller(store);
     expect(await refusal(engine.tasks.cancel(user.id, row.taskId))).toStartWith('tasks.task_not_found');
     expect((await store.tasks.byTaskId(row.taskId))?.status).toBe('NOT_START');
   });
 
-  test('20 cancellations and the recovery of two nodes at once: one ends it, one refund', async () => {
+  test('20 cancellations and the recovery on two nodes race: one ends the task, with one refund', async () => {
     const tasks: Awaited<ReturnType<typeof open>>[] = [];
     for (let i = 0; i < 10; i += 1) tasks.push(await open(-1));
     const recovering = startEngine(await opened().openAnother(), sandbox);
     const other = await recovering;
     engines.push(other);
-    // Heard at once: some are refused before the recovery has begun.
+    // Handled at once: some are refused before the recovery has begun.
     const attempts = Promise.allSettled(
       tasks.flatMap(({ user, row }) =>
         [engine, other, engine, other].map((node) => node.tasks.cancel(user.id, row.taskId)),
@@ -124,7 +123,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     }
   });
 
-  test('a process that was merely slow finds its submission cancelled, and bills nothing', async () => {
+  test('a slow process finds its submission cancelled and bills nothing', async () => {
     const slow = await startEngine(store, sandbox);
     engines.push(slow);
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
@@ -160,7 +159,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
   });
 };
 
-/** The refusals that this file reads are conflicts. */
+/** All refusals in this file are conflicts. */
 function asConflict(error: unknown): never {
   if (error instanceof AppError) throw new AppError(error.code, 'conflict', { message: error.message });
   throw error;

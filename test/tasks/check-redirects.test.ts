@@ -5,14 +5,14 @@ const VENDOR = 'http://10.0.0.5:8080';
 const CDN = 'https://cdn.example';
 const OTHER = 'https://other.example';
 
-describe('server-side request forgery: where content may be led', () => {
+describe('server-side request forgery: where content requests may be redirected', () => {
   test.each<[string, { from: string; credentialless: boolean; hops: string[] }, { opens: boolean; led: boolean[] }]>([
     [
       'without credential, from elsewhere',
       { from: CDN, credentialless: true, hops: [OTHER] },
       { opens: false, led: [true] },
     ],
-    // The address filter refuses the host of the channel then, where it is private.
+    // The address filter then refuses the channel's host if it is private.
     [
       'to the channel, from elsewhere',
       { from: CDN, credentialless: true, hops: [VENDOR] },

@@ -1,4 +1,4 @@
-/** What must hold when answers are lost, vendors stall or one row is beyond repair. */
+/** What must hold when answers are lost, vendors stall, or one row cannot be repaired. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -13,7 +13,7 @@ afterAll(() => sandbox.close());
 type Vendor = { url: string; stop(): Promise<void> };
 const openVendors: Vendor[] = [];
 
-/** A vendor of one's own making. */
+/** A vendor with answers of the test's own. */
 function serveVendor(answer: (request: Request) => Response | Promise<Response>): Vendor {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: answer });
   const vendor = { url: server.url.origin, stop: () => server.stop(true) };
@@ -54,11 +54,11 @@ const describeCrashes = (opened: () => OpenedStore) => {
   };
   const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
 
-  test('a vendor that takes longer than a claim holds is waited for, not asked again and again', async () => {
+  test('a vendor that takes longer than a lease is waited for, not polled again', async () => {
     const pollLeaseMs = 300;
     let renewals = 0;
-    // In the database a claim holds for a minute, so that it is the renewals that are seen here and
-    // not the pace of the machine.
+    // In the database a lease lasts a minute, so that this test shows the renewals, not the speed of
+    // the machine.
     const patient: Store['tasks'] = {
       ...store.tasks,
       claimDue: (claim) => store.tasks.claimDue({ ...claim, leaseForMs: 60_000 }),
@@ -73,7 +73,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const vendor = serveVendor(async (request) => {
       if (request.method === 'POST') return accepted();
       asked += 1;
-      // A third of a claim passes before each.
+      // A third of a lease passes before each.
       await until('the claim has been renewed for longer than it holds', () => renewals >= 4);
       return doneJob();
     });
@@ -86,7 +86,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await sound();
   });
 
-  test('while no answer could be stored no vendor is asked and nothing counts as failed; then polling goes on', async () => {
+  test('while answers cannot be stored no vendor is polled and no failure is counted; then polling goes on', async () => {
     let looks = 0;
     let isWritable = false;
     const canStore = () => {
@@ -112,7 +112,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await sound();
   });
 
-  test('a claim that its process no longer renews goes to another', async () => {
+  test('a lease that its process no longer renews goes to another node', async () => {
     const task = await addRunningTask(store);
     const claim = { limit: 10, leaseForMs: 1, exceptChannels: [] };
     expect(await store.tasks.claimDue({ ...claim, owner: 'a' })).toHaveLength(1);
@@ -123,7 +123,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
   test.each([{ poll: true }, { poll: false }])(
     'a task that cannot be ended does not keep others from ending, %p',
     async (options) => {
-      // There is no second round.
+      // There is no second sweep.
       const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms < 5000 ? ms : 3_600_000, signal);
       const engine = await start({}, store, { ...systemClock, sleep });
       const caller = await addCaller(store);
@@ -138,7 +138,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
         });
         return task.taskId;
       };
-      // Its refund has nobody to go to: the store refuses it every time.
+      // Its refund has no user: the store refuses it every time.
       const broken = await interrupted(999_999, false);
       const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
       await engine.tasks.start(options);
@@ -149,14 +149,14 @@ const describeCrashes = (opened: () => OpenedStore) => {
     },
   );
 
-  test('a channel that is tried next begins with a whole submit lease', async () => {
+  test('the next channel starts with a whole submit lease', async () => {
     const engine = await start();
     let task: TaskRecord | undefined;
     let left = 0;
     const mine = async () => (await store.tasks.list({}, { page: 1, pageSize: 1 })).items[0] as TaskRecord;
     const busy = serveVendor(async () => {
       task = await mine();
-      // Preparing the request for the next channel takes the rest of the lease but a second.
+      // Preparing the next channel's request takes all but a second of the lease.
       await store.tasks.renew(leaseOf(task), 1000);
       return new Response('{}', { status: 429 });
     });
@@ -171,9 +171,9 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect(left).toBeGreaterThan(20_000);
   });
 
-  describe('an answer of the database that is lost', () => {
+  describe('a lost commit acknowledgement', () => {
     /**
-     * Over this store the commit number `lost` of a submission happens, but its answer never comes.
+     * A store on which the commit number `lost` of a submission happens but is never acknowledged.
      */
     const losing = (lost: number): Store => {
       let commits = 0;
@@ -188,7 +188,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       };
     };
 
-    test('after the reservation: the task is ended and refunded once its lease runs out', async () => {
+    test('of the reservation: the task is ended and refunded when its lease expires', async () => {
       const engine = await start({}, losing(1));
       await engine.addChannel();
       const { caller, sent, balance } = await submit(engine);
@@ -203,7 +203,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await sound();
     });
 
-    test('after the vendor’s answer was stored: it counts, and is stored once', async () => {
+    test('of the vendor’s answer: it counts and is stored once', async () => {
       const engine = await start({}, losing(2));
       await engine.addChannel();
       const { sent, balance } = await submit(engine, { prompt: 'a [duration=60]' });
@@ -213,7 +213,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       expect(await balance()).toBe(BALANCE - billFor(5));
     });
 
-    test('after a bill at once: it is settled once', async () => {
+    test('of an immediate bill: it is settled once', async () => {
       const engine = await start({}, losing(2));
       await engine.addChannel();
       const { sent, balance } = await submit(engine, { prompt: 'a [instant] [seconds=2]' });
@@ -222,11 +222,11 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await sound();
     });
 
-    /** A submission that moves to a channel of another price, by a commit whose answer is lost. */
+    /** A submission that moves to a channel with another price; the commit's acknowledgement is lost. */
     const submitMoving = async (over: Store) => {
       const engine = await start({}, over);
       const busy = serveVendor(() => new Response('{}', { status: 429 }));
-      // The upstream name decides where the client's has no price of its own.
+      // The upstream name decides, because the client's has no price of its own.
       await engine.billing.prices.save({ pluginKey: '*', model: 'dear', expression: '0.5 * u("seconds")' });
       const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
       await engine.addChannel({ ...mapped('demo-video'), name: 'busy', priority: 9, baseUrl: busy.url });
@@ -237,14 +237,14 @@ const describeCrashes = (opened: () => OpenedStore) => {
       return { task: task as TaskRecord, balance };
     };
 
-    test('after the move to a channel of another price: the refund gives back what is reserved now', async () => {
+    test('of the move to a channel with another price: the refund is what is reserved now', async () => {
       const { task, balance } = await submitMoving(losing(2));
       expect(task.status).toBe('FAILURE');
       expect(await balance()).toBe(BALANCE);
       await sound();
     });
 
-    test('after such a move, while the row cannot be read either: nothing is given back until its amount is known', async () => {
+    test('of such a move, while the row cannot be read either: nothing is refunded until its amount is known', async () => {
       const over = losing(2);
       const unreadable = { ...over.tasks, byTaskId: () => Promise.reject(new Error('away')) };
       const { task, balance } = await submitMoving({ ...over, tasks: unreadable });
@@ -257,7 +257,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     });
   });
 
-  test('a job that was bought but whose row cannot be read back is not to be repeated', async () => {
+  test('a bought job whose row cannot be read back is not offered for a retry', async () => {
     let fail = false;
     const flaky: Store = {
       ...store,
@@ -277,7 +277,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect(await balance()).toBe(BALANCE - billFor(5));
   });
 
-  test('an old task whose plugin cannot be asked right now is not given up at once, but in the end it is', async () => {
+  test('an old task whose plugin cannot be called is kept for a while and then ended', async () => {
     const engine = await start({ taskTimeoutMinutes: 60 });
     const channelId = await engine.addChannel();
     const caller = await addCaller(store);
@@ -295,7 +295,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect((await asked()).status).toBe('SUBMITTED');
   });
 
-  test('a due time beyond any schedule, left by a clock that was set back, is brought near', async () => {
+  test('a due time too far ahead, left by a clock that was set back, is pulled forward', async () => {
     const engine = await start();
     const vendor = serveVendor((request) => (request.method === 'POST' ? accepted() : doneJob()));
     await engine.addChannel({ baseUrl: vendor.url });
@@ -313,7 +313,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
   });
 };
 
-// A suite of its own inside, so that the engines stop before their store is closed.
+// A nested suite, so that the engines stop before their store is closed.
 describeEachStore('the task engine', (opened) => describe('in a crash', () => describeCrashes(opened)), {
   fresh: 'test',
 });

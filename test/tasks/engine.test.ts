@@ -32,7 +32,7 @@ const describeEngine = (opened: () => OpenedStore) => {
   });
   afterAll(async () => {
     await engine.stop();
-    // Whatever the tests did to tasks, the ledger adds up.
+    // After all tests the ledger must add up.
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   });
 
@@ -97,14 +97,14 @@ const describeEngine = (opened: () => OpenedStore) => {
       expect(events.map(({ kind }) => kind)).toContain('settled');
     });
 
-    test('a valid answer resets the count of failures', async () => {
-      // Four failures, then success: with a limit of five the task lives only if nothing else was
+    test('a valid answer resets the failure count', async () => {
+      // Four failures, then success: with a limit of five the task survives only if nothing else was
       // counted.
       const { sent } = await submit('a [500=4] [duration=0.3]');
       expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
     });
 
-    test('a batch plugin asks for many tasks at once, and each ends by itself', async () => {
+    test('a batch plugin polls many tasks at once, and each ends on its own', async () => {
       const submissions = await Promise.all(
         ['a [duration=0.3]', 'a [fail] [duration=0.3]', 'a [duration=0.3]'].map((prompt) =>
           submit(prompt, {}, 'demo-batch'),
@@ -114,11 +114,11 @@ const describeEngine = (opened: () => OpenedStore) => {
       expect(tasks.map(({ status }) => status)).toEqual(['SUCCESS', 'FAILURE', 'SUCCESS']);
       const balances = await Promise.all(submissions.map(({ balance }) => balance()));
       expect(balances).toEqual([BALANCE - billFor(5), BALANCE, BALANCE - billFor(5)]);
-      // The plugin's own state survived from one round to the next.
+      // The plugin's own state was kept between polls.
       expect(tasks[0]?.state).toMatchObject({ rounds: expect.any(Number) });
     });
 
-    test('a batch that is not found is halved until the bad id stands alone', async () => {
+    test('a batch that is not found is halved until the bad id is alone', async () => {
       const good = await submit('a [duration=0.3]', {}, 'demo-batch');
       const bad = await submit('a [batch=404]', {}, 'demo-batch');
       const [goodTask, badTask] = await Promise.all(
@@ -180,7 +180,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       expect(await balanceOf(store, caller.user.id)).toBe(billFor(5) - 1);
     });
 
-    test('50 submissions at once with money for one: one task', async () => {
+    test('50 concurrent submissions with money for one: one task', async () => {
       const caller = await addCaller(store, billFor(5));
       const body = jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.3]', seconds: 5 });
       const results = await Promise.allSettled(
@@ -194,7 +194,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       expect(await balanceOf(store, caller.user.id)).toBe(0);
     });
 
-    test('a model without price is free for administrators only', async () => {
+    test('a model without a price is free for administrators only', async () => {
       const model = 'unpriced';
       await engine.addChannel({ name: 'unpriced', models: [model] });
       const body = jsonRequest({ model, prompt: 'a [instant]' });
@@ -223,7 +223,7 @@ const describeEngine = (opened: () => OpenedStore) => {
         expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
       });
 
-      test('is tried when the connection was refused', async () => {
+      test('is tried when the connection is refused', async () => {
         const model = 'one-dead-channel';
         const mapping = { models: [model], modelMapping: { [model]: 'demo-video' } };
         const baseUrl = `http://127.0.0.1:${await freePort()}`;
@@ -258,11 +258,10 @@ const describeEngine = (opened: () => OpenedStore) => {
   });
 
   describe('fencing', () => {
-    test('a claim that was lost to another node writes nothing and bills nothing', async () => {
+    test('a lease that was lost to another node writes nothing and bills nothing', async () => {
       const { sent, balance } = await submit('a [duration=60]');
       const { taskId } = await sent;
-      // Another node claims the task at the moment it is due; the engine's own claim, if any, is
-      // then an older one.
+      // Another node claims the task when it is due. The engine's own lease, if any, is then older.
       const rival = await opened().openAnother();
       let claimed: TaskRecord | undefined;
       while (!claimed) {
@@ -325,11 +324,11 @@ const describeEngine = (opened: () => OpenedStore) => {
   });
 };
 
-// A suite of its own inside, so that the engine stops before its store is closed.
+// A nested suite, so that the engine stops before its store is closed.
 describeEachStore('the task engine', (opened) => describe('with the demo vendor', () => describeEngine(opened)));
 
 describeEachStore('the sweep', (opened) => {
-  test('asks the vendor once more, then ends what is too old, and bills what was done meanwhile', async () => {
+  test('polls the vendor once more, then ends tasks that are too old and bills those that were done', async () => {
     const { store } = opened();
     const engine = await startEngine(store, sandbox, { taskTimeoutMinutes: 60, pollIntervalMs: 60_000 });
     await engine.addChannel();
@@ -342,7 +341,7 @@ describeEachStore('the sweep', (opened) => {
       });
     const [slow, done] = await Promise.all([submitOne('a [duration=6000]'), submitOne('a [duration=0.1]')]);
     for (let status = ''; status !== 'succeeded'; ) status = (await engine.counted(done)).jobs[0]?.status ?? '';
-    // Both were submitted two hours ago: the clock cannot be turned, so the stored time is.
+    // Both were submitted two hours ago: the stored time is changed, because the clock cannot be.
     for (const task of [slow, done]) {
       let claimed: TaskRecord | undefined;
       while (!claimed) {
@@ -373,7 +372,7 @@ describeEachStore('the sweep', (opened) => {
 });
 
 describeEachStore('a stop', (opened) => {
-  test('gives back the claims of polls under way, so that another node goes on at once', async () => {
+  test('releases the leases of running polls, so that another node continues at once', async () => {
     const { store } = opened();
     const engine = await startEngine(store, sandbox);
     let polled = 0;

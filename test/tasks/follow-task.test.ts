@@ -44,14 +44,14 @@ const follow = (task: TaskRecord, left = new AbortController().signal, by = call
 const change = (task: TaskRecord, to: Parameters<Store['tasks']['amend']>[1]) => store.tasks.amend(leaseOf(task), to);
 
 describe('following a task', () => {
-  test('what it is now, each change of status or progress, and its end, as reading the task gives it', async () => {
+  test('sends its current state, each change of status or progress, and its end, in the form of the task object', async () => {
     const task = await openTask();
     const events = await follow(task);
     const next = async () => (await events.next()).value;
     expect(await next()).toEqual({ id: '0-NOT_START', event: 'task.updated', data: taskObject(task) });
     await change(task, { status: 'IN_PROGRESS', polls: 1, progress: '30%' });
     expect(await next()).toMatchObject({ event: 'task.updated', data: { status: 'IN_PROGRESS', progress: '30%' } });
-    // Asked for again without news: nothing to tell.
+    // Polled without a change: no event.
     await change(task, { polls: 2 });
     await Bun.sleep(60);
     await change(task, { polls: 3, progress: '60%' });
@@ -62,7 +62,7 @@ describe('following a task', () => {
     expect(await events.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('a task that runs on this node is followed from its submission to its end', async () => {
+  test('a task on this node is followed from its submission to its end', async () => {
     await engine.addChannel();
     await engine.tasks.start();
     const body = { model: 'demo-video', prompt: 'a [duration=0.4]', seconds: 5 };
@@ -77,13 +77,13 @@ describe('following a task', () => {
     expect(kinds.slice(0, -1).every((kind) => kind.startsWith('task.updated'))).toBe(true);
   });
 
-  test('somebody else’s task is not there', async () => {
+  test('another user’s task is not found', async () => {
     const task = await openTask();
     const stranger = await addCaller(store);
     await expect(follow(task, undefined, stranger)).rejects.toMatchObject({ code: 'tasks.task_not_found' });
   });
 
-  test('two streams a key and four a user at once; each way of ending one makes room', async () => {
+  test('two concurrent streams per key and four per user; every way of ending one frees its slot', async () => {
     const task = await openTask();
     const leaving = new AbortController();
     const [, second] = [await follow(task, leaving.signal), await follow(task)];
@@ -108,7 +108,7 @@ describe('following a task', () => {
     await (await follow(task)).return?.();
   });
 
-  test('a stream ends when the protocol timeout has passed, and makes room', async () => {
+  test('a stream ends at the protocol timeout and frees its slot', async () => {
     const short = await startEngine(store, sandbox, { submitTimeoutMs: 50 });
     const task = await openTask();
     for (let i = 0; i < 3; i += 1) {
@@ -124,7 +124,7 @@ describe('following a task', () => {
     await short.stop();
   });
 
-  test('a gateway that stops ends its streams', async () => {
+  test('a stopping gateway ends its streams', async () => {
     const task = await openTask();
     const events = await follow(task);
     await events.next();

@@ -1,6 +1,5 @@
 /**
- * The task engine with everything real below it: store, sandbox, outbound HTTP, and the demo vendor
- * on a socket.
+ * The task engine on real parts: store, sandbox, outbound HTTP, and the demo vendor on a socket.
  */
 import { setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -28,7 +27,7 @@ import { createServiceAccountTokens, createUpstream } from '../../src/upstream/i
 import { addKey, addUser } from '../contract/each-store.ts';
 import { demoSource, judged } from '../plugins/support.ts';
 
-// Of a hook or test that starts sandbox and database on a busy machine.
+// For hooks and tests that start a sandbox and a database on a busy machine.
 setDefaultTimeout(60_000);
 
 const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
@@ -38,7 +37,7 @@ export const PRICE = '0.02 * u("seconds")';
 export const billFor = (seconds: number): number => seconds * 0.02 * 500_000;
 export const BALANCE = 10_000_000;
 
-/** Where receivers of webhooks may be. */
+/** Allowed addresses of webhook receivers. */
 const RECEIVERS = ['127.0.0.0/8'];
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
@@ -142,11 +141,11 @@ export async function startEngine(
     vendorUrl: listening.url,
     warnings,
     addChannel,
-    /** At the vendor time has passed, which its jobs take: no clock here says so. */
+    /** Advances the vendor's clock only, so that its jobs are done. */
     finishJobs() {
       vendorAheadMs += 86_400_000;
     },
-    /** What the vendor counted for one task. */
+    /** The vendor's counts for one task. */
     async counted(task: {
       taskId: string;
     }): Promise<{ creates: number; jobs: { id: string; polls: number; status: string }[] }> {

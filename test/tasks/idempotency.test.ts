@@ -1,5 +1,5 @@
 /**
- * Idempotency-Key: a client repeats a submission, whatever came between, and never buys it twice.
+ * Idempotency-Key: a client repeats a submission after any failure and never buys it twice.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, sha256Hex } from '../../src/kernel/index.ts';
@@ -26,7 +26,7 @@ const describeKeys = (opened: () => OpenedStore) => {
   let store: Store;
   let engine: Engine;
   let vendor: ReturnType<typeof Bun.serve>;
-  /** What the vendor answers to an order; the demo vendor's own answer where it gives none. */
+  /** The vendor's answer to a submission; the demo vendor's own if it returns none. */
   let onOrder: (() => Promise<Response | undefined>) | undefined;
   let orders = 0;
 
@@ -75,7 +75,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     return error;
   };
 
-  test('the same key and body is the same task, then and later', async () => {
+  test('the same key and body return the same task, at once and later', async () => {
     const caller = await addCaller(store);
     const first = await submit(caller, request(KEY));
     const again = await submit(caller, request(KEY));
@@ -88,7 +88,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
   });
 
-  test('no key, another key and another user’s key are requests of their own', async () => {
+  test('requests without a key, with another key or of another user are separate', async () => {
     const [caller, other] = [await addCaller(store), await addCaller(store)];
     const submissions = [
       await submit(caller, request(KEY)),
@@ -107,7 +107,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     ['another method', { method: 'PUT' }],
     ['another query', { query: { Action: ['Submit'] } }],
   ];
-  test('a key that is used for anything else is refused', async () => {
+  test('a key that is reused for another request is refused', async () => {
     const caller = await addCaller(store);
     const { taskId } = await submit(caller, request(KEY));
     for (const [what, change] of others) {
@@ -129,7 +129,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(orders).toBe(0);
   });
 
-  test('a key of 255 characters is taken', async () => {
+  test('a key of 255 characters is accepted', async () => {
     const caller = await addCaller(store);
     const key = '~'.repeat(255);
     const { taskId } = await submit(caller, request(key));
@@ -146,7 +146,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect((await submit(caller, request(KEY, {}, affordable))).replayed).toBe(false);
   });
 
-  test('what the vendor refused is refused again in the same words, and the vendor hears of it once', async () => {
+  test('a repeat of a refused request gets the same error, and the vendor is asked once', async () => {
     const caller = await addCaller(store);
     onOrder = async () => Response.json({ error: { message: 'this prompt is not allowed' } }, { status: 422 });
     const first = await refused(submit(caller, request(KEY)));
@@ -164,7 +164,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     ['401', () => new Response('{}', { status: 401 }), 'tasks.vendor_failed'],
   ];
   test.each(busy)(
-    'what a vendor did not even look at (%s) leaves the key free, and the next try is a new one',
+    'a request that the vendor did not process (%s) leaves the key free for a new attempt',
     async (_, answer, code) => {
       const caller = await addCaller(store);
       onOrder = async () => answer();
@@ -178,7 +178,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     },
   );
 
-  test('a doubt about one channel keeps the key, whatever a later one answers', async () => {
+  test('an unknown outcome on one channel keeps the key, whatever a later channel answers', async () => {
     const caller = await addCaller(store);
     const [first, second] = [
       Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('{}', { status: 503 }) }),
@@ -197,7 +197,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     await Promise.all([first.stop(true), second.stop(true)]);
   });
 
-  test('a channel whose key cannot be read is passed over', async () => {
+  test('a channel whose key cannot be read is skipped', async () => {
     const caller = await addCaller(store);
     const lost = await engine.addChannel({ priority: 9 });
     await store.channels.update(lost, { keySealed: 'sealed by a secret that is gone' });
@@ -207,7 +207,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     for (const id of [lost, last]) await engine.channels.delete(id);
   });
 
-  test('the lost answer of the commit that opens a task: the request goes on with it, and is sent once', async () => {
+  test('after a lost acknowledgement of the task’s insert the request continues and is sent once', async () => {
     const caller = await addCaller(store);
     let trouble: 'lost' | 'failed' | undefined;
     const unknown = () => new AppError('store.outcome_unknown', 'unavailable', { message: 'nobody knows' });
@@ -230,14 +230,14 @@ const describeKeys = (opened: () => OpenedStore) => {
     const again = await submit(caller, request(KEY), node);
     expect([first.replayed, again.replayed, again.taskId, orders]).toEqual([false, true, first.taskId, 1]);
     expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
-    // One that has not happened is not made up.
+    // A commit that did not happen is not assumed.
     trouble = 'failed';
     expect((await refused(submit(caller, request('other'), node))).code).toBe('store.outcome_unknown');
     expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
     await node.stop();
   });
 
-  test('a 2xx that cannot be understood is not bought again', async () => {
+  test('a 2xx answer that cannot be parsed is not bought again', async () => {
     const caller = await addCaller(store);
     onOrder = async () => new Response('<html>');
     expect((await refused(submit(caller, request(KEY)))).doNotRetry).toBe(true);
@@ -245,7 +245,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect([again.doNotRetry, again.replayed, orders]).toEqual([true, true, 1]);
   });
 
-  test('a repeat waits for the first, and gets its task', async () => {
+  test('a repeat waits for the first request and gets its task', async () => {
     const caller = await addCaller(store);
     const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
     onOrder = () => answered;
@@ -264,7 +264,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(orders).toBe(1);
   });
 
-  test('a repeat that has waited as long as a submission may take is told to ask again', async () => {
+  test('a repeat that waited as long as a submission may take is asked to retry', async () => {
     const caller = await addCaller(store);
     const patient = await startEngine(store, sandbox, { submitTimeoutMs: 100 });
     const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
@@ -283,7 +283,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     await patient.stop();
   });
 
-  test('a submission whose process died is ended, and its repeats are told so', async () => {
+  test('a submission whose process died is ended, and its repeats get that error', async () => {
     const caller = await addCaller(store);
     const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
     onOrder = () => answered;
@@ -313,7 +313,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect([next.replayed, next.taskId === taskId]).toEqual([false, false]);
   });
 
-  test('50 at once on two nodes: one task, one bill, one order', async () => {
+  test('50 concurrent requests on two nodes: one task, one bill, one submission', async () => {
     const caller = await addCaller(store);
     const other = await startEngine(await opened().openAnother(), sandbox, { submitTimeoutMs: 60_000, tickMs: 50 });
     const sent = await Promise.all(

@@ -86,19 +86,19 @@ describe('placeholders become file contents', () => {
     expect(JSON.parse(await sent(inlineFiles(body, files, 100)))).toEqual(expected);
   });
 
-  test('what the plugin wrote around them stays byte for byte', async () => {
+  test('the plugin’s text around them stays byte for byte', async () => {
     const around = { z: 'ü\u2028"\\/\u0000', a: 1e21, '': -0, __proto__x: { y: [] }, n: [0.1, true, null, {}] };
     const body = { ...around, file: IMAGE, last: '\ud83d\ude00' } as Json;
     const marked = JSON.stringify({ ...around, file: '@', last: '\ud83d\ude00' });
     expect(await sent(inlineFiles(body, files, 100))).toBe(marked.replace('"@"', `"${btoa('pixels')}"`));
   });
 
-  test('one key named __proto__ is data like any other', async () => {
+  test('a key named __proto__ is data like any other', async () => {
     const body = JSON.parse('{"__proto__":{"__fileRef":"request_file:image","encoding":"base64"}}') as Json;
     expect(await sent(inlineFiles(body, files, 100))).toBe(`{"__proto__":"${btoa('pixels')}"}`);
   });
 
-  test('chunks of every length make the same Base64', async () => {
+  test('chunks of any length give the same Base64', async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(1000));
     for (const step of [1, 2, 3, 4, 5, 7, 64, 999, 1000]) {
       const text = await sent(inlineFiles(IMAGE, [file('image', bytes, '', step)], 1000));
@@ -106,7 +106,7 @@ describe('placeholders become file contents', () => {
     }
   });
 
-  test('a body without files goes out as one text', () => {
+  test('a body without files is sent as one text', () => {
     expect(inlineFiles({ a: 1 }, [], 100)).toEqual({ ok: true, value: ['{"a":1}'] });
   });
 });
@@ -138,7 +138,7 @@ describe('refused placeholders', () => {
     expect(inlined.ok ? '' : inlined.error.message).toContain(says);
   });
 
-  test('without a multipart request there is nothing to refer to', () => {
+  test('without a multipart request there is no file to reference', () => {
     const inlined = inlineFiles(IMAGE, [], 100);
     expect(inlined.ok ? '' : inlined.error.message).toBe('unknown file reference "request_file:image"');
   });

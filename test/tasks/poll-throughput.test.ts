@@ -10,60 +10,60 @@ import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-sto
 describe("a channel's queue", () => {
   type Begun = { tasks: string[]; enter(stage: PollStage): void; end(): void };
 
-  /** Lanes whose groups go on when the test says so. */
+  /** Queues whose groups continue when the test says so. */
   function open(concurrency: number) {
     const begun: Begun[] = [];
     const stopping = new AbortController();
-    let rooms = 0;
-    const lanes = createChannelQueues({
+    let resumes = 0;
+    const queues = createChannelQueues({
       concurrency,
       pin: () => ({ generation: { plugins: new Map() }, release: () => {} }) as never,
       poll: ({ group, enter }) =>
         new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
       onCapacity: () => {
-        rooms += 1;
+        resumes += 1;
       },
       stopping: stopping.signal,
     });
     const add = (channelId: number, count: number) =>
-      lanes.add(
+      queues.add(
         Array.from({ length: count }, (_, i) => ({
           task: { taskId: `${channelId}-${i}`, channelId, platform: 'p', pollFailures: 0 } as TaskRecord,
           claimedAtMs: 0,
           final: false,
         })),
       );
-    return { lanes, begun, add, stopping, rooms: () => rooms };
+    return { queues, begun, add, stopping, resumes: () => resumes };
   }
 
-  test('holds its slots for requests alone: what is read and written makes room for the next', async () => {
-    const { lanes, begun, add } = open(2);
+  test('holds its slots for requests only: parsing and writing leave them to the next request', async () => {
+    const { queues, begun, add } = open(2);
     add(1, 7);
     expect(begun).toHaveLength(2);
     begun[0]?.enter('parsing');
     expect(begun).toHaveLength(3);
-    // Two are read: the sandbox has enough to do.
+    // Two are being parsed: the sandbox is busy.
     begun[1]?.enter('parsing');
     begun[2]?.enter('parsing');
     begun[0]?.enter('writing');
     expect(begun).toHaveLength(3);
     begun[1]?.enter('writing');
     expect(begun).toHaveLength(5);
-    expect(lanes.stats()).toEqual({ running: 5, waiting: 2, polls: 5 });
+    expect(queues.stats()).toEqual({ running: 5, waiting: 2, polls: 5 });
     for (let i = 0; i < 7; i += 1) {
       begun[i]?.end();
       await Promise.resolve();
       await Promise.resolve();
     }
     expect(begun.map(({ tasks }) => tasks.join())).toEqual(['1-0', '1-1', '1-2', '1-3', '1-4', '1-5', '1-6']);
-    expect(lanes.stats()).toEqual({ running: 0, waiting: 0, polls: 7 });
+    expect(queues.stats()).toEqual({ running: 0, waiting: 0, polls: 7 });
   });
 
-  test('that is slow holds up no other, and is full until half of what waits has been asked', () => {
-    const { lanes, begun, add, rooms } = open(2);
+  test('that is slow delays no other, and is full until half of its waiting tasks have been polled', () => {
+    const { queues, begun, add, resumes } = open(2);
     add(1, 66);
     add(2, 2);
-    expect(lanes.full()).toEqual([1]);
+    expect(queues.full()).toEqual([1]);
     expect(begun.map(({ tasks }) => tasks[0])).toEqual(['1-0', '1-1', '2-0', '2-1']);
     const next = (index: number) => {
       begun[index]?.enter('parsing');
@@ -72,30 +72,30 @@ describe("a channel's queue", () => {
     next(0);
     next(1);
     for (let i = 4; begun.length < 34; i += 1) next(i);
-    expect([lanes.full(), rooms()]).toEqual([[1], 0]);
+    expect([queues.full(), resumes()]).toEqual([[1], 0]);
     next(begun.length - 1);
     next(begun.length - 1);
     next(begun.length - 1);
-    expect([lanes.full(), rooms()]).toEqual([[], 1]);
+    expect([queues.full(), resumes()]).toEqual([[], 1]);
   });
 
-  test('asks for nothing more while the database does not take what was answered, nor after the stop', () => {
-    const { lanes, begun, add, stopping } = open(4);
+  test('starts no request while too many answers wait for the database, nor after the stop', () => {
+    const { queues, begun, add, stopping } = open(4);
     add(1, 300);
     for (let i = 0; i < begun.length; i += 1) {
       begun[i]?.enter('parsing');
       begun[i]?.enter('writing');
     }
-    // 128, and the four that were asked for when these had been answered.
+    // 128, and the four requests that began when these had been answered.
     expect(begun).toHaveLength(132);
     stopping.abort();
     for (const { end } of begun) end();
     expect(begun).toHaveLength(132);
-    expect(lanes.stats()).toMatchObject({ waiting: 168 });
+    expect(queues.stats()).toMatchObject({ waiting: 168 });
   });
 });
 
-describeEachStore('what polls have brought', (opened) => {
+describeEachStore('poll writes', (opened) => {
   const stopping = new AbortController();
   afterAll(() => stopping.abort());
 
@@ -126,7 +126,7 @@ describeEachStore('what polls have brought', (opened) => {
     return { sizes, write: createPollWriteBatcher({ store: counting, clock }, stopping.signal) };
   }
 
-  test('at one moment is written together, and each hears of its own', async () => {
+  test('at the same moment are one batch, and each gets its own result', async () => {
     const tasks = await claimed(5);
     const [lost] = tasks as [TaskRecord];
     const { write, sizes } = writer();
@@ -137,7 +137,7 @@ describeEachStore('what polls have brought', (opened) => {
     expect(await Promise.all(tasks.map(progressOf))).toEqual([lost.progress, '7%', '7%', '7%', '7%']);
   });
 
-  test('and the database refuses for one task is written for the others', async () => {
+  test('of a batch of which the database refuses one row store the others', async () => {
     const tasks = await claimed(3);
     const [bad, ...good] = tasks as [TaskRecord, ...TaskRecord[]];
     const { write } = writer((store) => async (group) => {

@@ -149,7 +149,7 @@ const describeTable = (opened: () => OpenedStore) => {
       ['400 that is not recognised', says({ status: 'UNKNOWN' }, 400), 'unrecognized (HTTP 400)'],
       ['422 at which the hook throws', says('throw', 422), 'hook_error (HTTP 422)'],
     ];
-    test('each answer that cannot be used', async () => {
+    test('for every unusable answer', async () => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));
       for (const [index, [name, , reason]] of rows.entries()) {
         const { taskId, balance } = sent[index] as (typeof sent)[number];
@@ -170,7 +170,7 @@ const describeTable = (opened: () => OpenedStore) => {
       expect((await store.channels.byId(channelId))?.status).toBe(1);
     });
 
-    test('a vendor that cannot be reached', async () => {
+    test('for an unreachable vendor', async () => {
       // A port that nobody else takes when it is closed.
       const closed = startVendor(await freePort());
       const model = 'moved';
@@ -205,7 +205,7 @@ const describeTable = (opened: () => OpenedStore) => {
       ['400 whose failure is recognised', says({ status: 'FAILURE', reason: 'refused' }, 400), 'FAILURE', 'refused'],
       ['a success', done, 'SUCCESS', ''],
     ];
-    test('each answer that is final', async () => {
+    test('for every final answer', async () => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));
       for (const [index, [name, , status, reason]] of rows.entries()) {
         const { taskId, balance } = sent[index] as (typeof sent)[number];
@@ -217,7 +217,7 @@ const describeTable = (opened: () => OpenedStore) => {
   });
 
   describe('leaves the task running', () => {
-    test('any recognised status resets the count', async () => {
+    test('a recognised status resets the failure count', async () => {
       const bad = Array.from({ length: MAX_FAILURES - 1 }, () => plain(500));
       const statuses = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS'];
       const sent = await Promise.all(statuses.map((status) => submit([...bad, says({ status }), ...bad, done])));
@@ -227,7 +227,7 @@ const describeTable = (opened: () => OpenedStore) => {
       }
     });
 
-    test('an earlier status is a valid answer: its state is kept, the status stays', async () => {
+    test('an earlier status is a valid answer: its state is stored, the status stays', async () => {
       const back = says({ status: 'QUEUED', progress: '5%', state: { seen: 2 } });
       const { taskId } = await submit([running, plain(500), back]);
       const task = await untilTask(taskId, ({ state }) => JSON.stringify(state) === '{"seen":2}');
@@ -251,7 +251,7 @@ const describeTable = (opened: () => OpenedStore) => {
       }
     });
 
-    test('a disabled channel finishes what it has', async () => {
+    test('a disabled channel finishes its tasks', async () => {
       const model = 'retiring';
       const change = {
         models: [model],
@@ -274,7 +274,7 @@ const describeTable = (opened: () => OpenedStore) => {
       expect((await ended(store, taskId)).status).toBe('SUCCESS');
     });
 
-    test('a newer version of the plugin takes over what its predecessor began', async () => {
+    test('a newer version of the plugin continues the tasks of its predecessor', async () => {
       const { taskId, name } = await submit([says('version')]);
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
       await engine.plugins.upload({ source: sourceOf('1.1.0', 'FAILURE') });
@@ -283,7 +283,7 @@ const describeTable = (opened: () => OpenedStore) => {
       expect(vendor.answers.has(name)).toBe(true);
     });
 
-    test('a plugin that is switched off is waited for, and nothing is counted', async () => {
+    test('the tasks of a disabled plugin wait, and no failure is counted', async () => {
       const { taskId, name } = await submit([running]);
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
       await engine.plugins.setEnabled('told', false, { cascade: true, force: true });
@@ -310,7 +310,7 @@ const describeTable = (opened: () => OpenedStore) => {
   describe('in batches', () => {
     const batched = (name: string) => submit([], { model: 'told-batch-1', name });
 
-    test('an item that is missing counts for its task alone', async () => {
+    test('a missing item counts for its own task only', async () => {
       vendor.answerBatches((ids) =>
         Response.json({
           says: ids.filter((id) => id !== 'missing').map((taskId) => ({ taskId, status: 'SUCCESS' })),
@@ -326,7 +326,7 @@ const describeTable = (opened: () => OpenedStore) => {
       expect(await missing?.balance()).toBe(BALANCE);
     });
 
-    test('a batch that is not found counts one failure a task, until the bad id stands alone', async () => {
+    test('a batch that is not found counts one failure for each task, until the bad id is alone', async () => {
       vendor.batches.length = 0;
       vendor.answerBatches((ids) =>
         ids.includes('poison')
@@ -350,9 +350,9 @@ describeEachStore('polling', (opened) => describe('an answer of the vendor', () 
 });
 
 describeEachStore(
-  'polling without a limit of failures',
+  'polling without a failure limit',
   (opened) => {
-    test('goes on until the vendor answers', async () => {
+    test('continues until the vendor answers', async () => {
       const vendor = startVendor();
       const engine = await startEngine(opened().store, sandbox, { pollMaxFailures: 0, pollIntervalMs: 50 });
       await engine.plugins.upload({ source: sourceOf('1.0.0') });

@@ -61,7 +61,7 @@ describe('the poll schedule', () => {
       }
     });
   }
-  test('Retry-After only makes it longer, up to five minutes', () => {
+  test('Retry-After can only make it longer, up to five minutes', () => {
     expect(nextPollDelayMs(0, 15_000, 60_000)).toBe(60_000);
     expect(nextPollDelayMs(0, 15_000, 3_600_000)).toBe(300_000);
     expect(nextPollDelayMs(0, 15_000, 1)).toBeGreaterThan(2000);
@@ -78,7 +78,7 @@ describe('the poll schedule', () => {
   });
 });
 
-describe('what is stored of an answer', () => {
+describe('the stored part of an answer', () => {
   test('long Base64 is cut, other text stays', () => {
     const media = 'QUJD'.repeat(8000);
     const prose = 'a long story. '.repeat(3000);
@@ -95,8 +95,8 @@ describe('what is stored of an answer', () => {
   });
 });
 
-describe('what clients see', () => {
-  test('the vendor id leaves id fields only when it stands there exactly', () => {
+describe('the views of clients', () => {
+  test('the vendor’s id is replaced only in id fields that equal it', () => {
     expect(taskView(task()).data).toEqual({
       id: 'task_public',
       nested: [{ task_id: 'task_public', url: 'https://x/vendor-1' }],
@@ -108,7 +108,7 @@ describe('what clients see', () => {
     expect(taskView(task({ status: 'NOT_START' })).status).toBe('QUEUED');
     expect(videoObject(task({ status: 'NOT_START' })).status).toBe('queued');
   });
-  test('a rendered video keeps the standard members only, and the host wins', () => {
+  test('a rendered video keeps only the standard’s members, and the gateway’s win', () => {
     const rendered = renderedVideo(task({ status: 'SUCCESS', finishTime: 120, progress: '100%' }), {
       id: 'vendor-1',
       task_id: 'vendor-1',
@@ -141,11 +141,11 @@ describe('artifact capabilities', () => {
   const limited = artifactCapability('secret', artifact, terms);
   const [, , signature] = limited.split('.');
 
-  test('without terms 43 characters of base64url, as in former versions', () => {
+  test('without terms they are 43 characters of base64url, as in earlier versions', () => {
     expect(access).toBe('bsMhvS4-oAIP8y4sdoMIB918k1WpwP8JeRz-_xLx_cc');
     expect(verifyCapability(['secret'], artifact, access)).toEqual({ expiresAt: 0, version: 0 });
   });
-  test('terms stand before the signature', () => {
+  test('terms come before the signature', () => {
     expect(limited).toMatch(/^1800000000\.3\.[\w-]{43}$/);
     expect(verifyCapability(['secret'], artifact, limited)).toEqual(terms);
   });
@@ -173,10 +173,10 @@ describe('artifact capabilities', () => {
     const deps = { clock: { unix: () => at } as Clock, limits: { links: { days } } as unknown as TaskLimits };
     return isLinkExpired(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
   };
-  test('a link ends when it says, whatever the setting is by then', () => {
+  test('a link expires when it says, whatever the setting is by then', () => {
     for (const days of [0, 7]) expect([isOver(days, 5000, 4999), isOver(days, 5000, 5000)]).toEqual([false, true]);
   });
-  test("a link without an end lasts for ever, or once there is a setting as long from its task's end", () => {
+  test("a link without an expiry never expires, or, with a setting, that long after its task's end", () => {
     expect(isOver(0, 0, 1000 + 10_000 * day)).toBe(false);
     expect([isOver(7, 0, 1000 + 7 * day - 1), isOver(7, 0, 1000 + 7 * day)]).toEqual([false, true]);
   });
@@ -196,7 +196,7 @@ test.each<[string, boolean]>([
   ['http://[::ffff:127.0.0.1]:3000/v1/tasks/x', true],
   ['http://2130706433:3000/v1/tasks/x', true],
   ['http://127.0.0.1:3001/v1/tasks/x', false],
-])('download that leads back to the gateway: %s %p', (url, here) => {
+])('download that points back to the gateway: %s %p', (url, here) => {
   const own = ['https://gate.example/prefix', 'http://localhost:3000', '', 'nonsense'];
   expect(pointsToSelf(own, new URL(url))).toBe(here);
 });

@@ -109,7 +109,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     return relay;
   };
 
-  test('a response goes through unchanged but for credential and model, and is billed once', async () => {
+  test('a response is relayed unchanged except for credential and model, and billed once', async () => {
     const caller = await addCaller(store);
     const body = {
       model: 'gpt-x',
@@ -166,7 +166,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${vendor.key}`);
   });
 
-  test('a form goes on with its files, to an address that is given with its version', async () => {
+  test('a form is relayed with its files, to a base URL that includes the version', async () => {
     const caller = await addCaller(store);
     const bytes = new Uint8Array(200_000).fill(7);
     const file = {
@@ -235,7 +235,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       ]);
       expect((await usage(caller))[0]).toMatchObject({ kind: 'refund', quota: BILL });
 
-      // Where the vendor may have done it, a repeat would buy it twice.
+      // When the vendor may have done the work, a repeat would buy it twice.
       const isKnown = ['400', '401', '429', 'redirect'].includes(play);
       const unknown = { code: 'tasks.idempotency_outcome_unknown', kind: 'conflict', doNotRetry: true };
       if (isKnown) expect(await sent()).toEqual(outcome);
@@ -245,7 +245,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
-  test('what began with 2xx is billed, also where the rest does not come', async () => {
+  test('an answer that began with 2xx is billed, even if the rest does not come', async () => {
     const caller = await addCaller(store);
     const error = await failureOf(create(caller, { model: 'gpt-x', user: 'half' }));
     expect(error).toMatchObject({ code: 'tasks.vendor_failed', doNotRetry: true });
@@ -263,7 +263,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['gpt-two', '400', 'first', 1],
   ];
   for (const [model, play, served, firstAsked] of moves) {
-    test(`${model} where the first vendor plays "${play}": the ${served} answers`, async () => {
+    test(`${model} when the first vendor plays "${play}": the ${served} answers`, async () => {
       const caller = await addCaller(store);
       const outcome = await create(caller, { model, user: play, input: 'x' }).then(read, (error: unknown) => error);
       expect(vendor.requests).toHaveLength(firstAsked);
@@ -277,7 +277,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   const channelOf = async (model: string, url: string) =>
     (await store.channels.all()).find(({ models, baseUrl }) => models.includes(model) && baseUrl === url)?.id ?? -1;
 
-  test('a stream is passed on event by event, and its response is found again', async () => {
+  test('a stream is relayed event by event, and its response can be retrieved', async () => {
     const caller = await addCaller(store);
     const answer = await create(caller, { model: 'gpt-x', stream: true, user: 'slow' });
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
@@ -287,7 +287,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const first = new TextDecoder().decode((await reader.read()).value);
     expect(first).toStartWith('event: response.created\n');
     const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
-    // Before the client can know of it, it is his.
+    // It is stored as the user's before the client gets its id.
     expect((await read(await forward(caller, 'response', id))).body).toMatchObject({ id });
     vendor.release();
     let text = first;
@@ -300,7 +300,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
   });
 
-  test('denial of service: a user streams no more at once than its places, and what is refused costs nothing', async () => {
+  test('denial of service: a user has a limit of concurrent streams, and a refused one costs nothing', async () => {
     const caller = await addCaller(store);
     const clients = [new AbortController(), new AbortController()];
     const begin = (signal?: AbortSignal) =>
@@ -319,7 +319,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await failureOf(forward(caller, 'response', id, { query: { stream: ['true'] } }))).toMatchObject(refused);
     expect(vendor.requests).toHaveLength(asked);
     expect(await spent(caller)).toBe(3 * BILL);
-    // What is no stream needs no place, and others have their own.
+    // Other requests need no slot, and other users have slots of their own.
     expect((await forward(caller, 'response', id)).status).toBe(200);
     const neighbour = await create(await addCaller(store), { model: 'gpt-x', stream: true });
     expect(await new Response(streamOf(neighbour)).text()).toContain('response.completed');
@@ -327,7 +327,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     clients.push(new AbortController());
     const next = await begin(clients.at(-1)?.signal);
     expect(next.status).toBe(200);
-    // A stream that ends by itself, and one that is refused by its vendor, give their places back.
+    // A stream that ends by itself and one that its vendor refuses release their slots.
     vendor.release();
     for (const answer of [next, ...streams.slice(1)]) await new Response(streamOf(answer)).text();
     for (let i = 0; i < 6; i += 1) {
@@ -337,7 +337,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     }
   });
 
-  test('a client that leaves ends its stream at the vendor, and has paid for it', async () => {
+  test('a client that leaves ends its stream at the vendor, and pays for it', async () => {
     const caller = await addCaller(store);
     const { left } = vendor.streams;
     const client = new AbortController();
@@ -348,7 +348,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
   });
 
-  test('a client that leaves before the answer cancels nothing', async () => {
+  test('a client that leaves before the answer does not cancel the request', async () => {
     const caller = await addCaller(store);
     const client = new AbortController();
     const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { signal: client.signal });
@@ -368,7 +368,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
   });
 
-  test('content comes by range, by condition, and without its body', async () => {
+  test('content supports ranges, conditions and HEAD', async () => {
     const caller = await addCaller(store);
     const { body } = await read(await create(caller, { model: 'vid-x', prompt: 'a', seconds: 1 }));
     const id = String(body.id);
@@ -394,7 +394,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   });
 
-  test('nobody reads, cancels, deletes or continues what another user’s request has made', async () => {
+  test('no user can read, cancel, delete or continue another user’s object', async () => {
     const owner = await addCaller(store);
     const thief = await addCaller(store);
     const { body } = await read(await create(owner, { model: 'gpt-x', input: 'my secret' }));
@@ -409,7 +409,7 @@ const describeRelay = (opened: () => OpenedStore) => {
           expect((await failureOf(forward(owner, 'response', guess, { operation }))).code).toBe('tasks.not_found');
       }
     }
-    // Not even as something else.
+    // Not under another kind either.
     expect((await failureOf(forward(owner, 'video', id))).code).toBe('tasks.not_found');
     const rows: [JsonObject, code: string, param: string][] = [
       [{ previous_response_id: id }, 'previous_response_not_found', 'previous_response_id'],
@@ -443,7 +443,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(vendor.requests).toEqual([]);
     expect(await spent(thief)).toBe(0);
 
-    // One's own in front does not let another's in behind it.
+    // An own object first does not allow another user's object after it.
     const own = (await read(await create(thief, { model: 'vid-x', seconds: 1 }))).body.id as string;
     const other = (await read(await create(owner, { model: 'vid-x', seconds: 1 }))).body.id as string;
     const paid = await spent(thief);
@@ -460,7 +460,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(thief)).toBe(paid);
 
     const next = { model: 'gpt-two', input: 'and?', previous_response_id: id };
-    // On the channel that has the first one, whatever the model's other channels are.
+    // On the channel of the first object, whatever other channels serve the model.
     expect((await failureOf(create(owner, next))).code).toBe('tasks.no_available_channel');
     expect((await read(await create(owner, { ...next, model: 'gpt-x' }))).status).toBe(200);
     expect(vendor.requests[0]?.body.previous_response_id).toBe(id);
@@ -468,7 +468,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect((await read(await forward(owner, 'response', id, { operation: 'delete' }))).body.deleted).toBe(true);
   });
 
-  test('what says itself names nobody’s object, and passes', async () => {
+  test('inline content that references no stored object is forwarded', async () => {
     const caller = await addCaller(store);
     const body: JsonObject = {
       model: 'gpt-x',
@@ -499,7 +499,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   });
 
   for (const stream of [false, true]) {
-    test(`what an answer has made is its user’s to build on, ${stream ? 'streamed' : 'read whole'}`, async () => {
+    test(`only the user of an answer can build on its parts, ${stream ? 'streamed' : 'read whole'}`, async () => {
       const owner = await addCaller(store);
       const thief = await addCaller(store);
       const name = newTaskId();
@@ -520,13 +520,13 @@ const describeRelay = (opened: () => OpenedStore) => {
         expect((await create(owner, { model: 'gpt-x', ...fields })).status).toBe(200);
         const error = await failureOf(create(thief, { model: 'gpt-x', ...fields }));
         expect(error.code).toBe('tasks.relay_request_invalid');
-        // On the channel that has them.
+        // On the channel that made them.
         expect((await failureOf(create(owner, { model: 'gpt-y', ...fields }))).code).toBe('tasks.no_available_channel');
       }
     });
   }
 
-  test('a vendor that gives a name again does not give the second user what is the first one’s', async () => {
+  test('a vendor that reuses an id does not give the second user the first one’s object', async () => {
     const first = await addCaller(store);
     const copycat = await addCaller(store);
     const name = `resp_${newTaskId()}`;
@@ -535,13 +535,13 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(told.body.id).toBe(name);
     expect((await failureOf(forward(copycat, 'response', name))).code).toBe('tasks.not_found');
     expect(engine.warnings.join('\n')).toContain('reused the id of an earlier object');
-    // At another vendor the same name is another thing.
+    // At another vendor the same id is another object.
     await create(copycat, { model: 'gpt-y', user: `same ${name}`, input: 'of the copycat' });
     expect((await read(await forward(copycat, 'response', name))).body.secret).toBe('of the copycat');
     expect((await read(await forward(first, 'response', name))).status).toBe(200);
   });
 
-  test('an object whose channel leads elsewhere now is gone', async () => {
+  test('an object whose channel now points to another vendor is gone', async () => {
     const caller = await addCaller(store);
     const id = await engine.addChannel({
       name: 'moving',
@@ -610,7 +610,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['a field of 300,000 JSON values', { model: ['vid-x'], seconds: ['1'], x: [`[${'{},'.repeat(3e5)}{}]`] }, [], 'x'],
   ];
   for (const [name, fields, files, param] of forms) {
-    test(`a form that means one thing here and may mean another at the vendor: ${name}`, async () => {
+    test(`a form that the vendor could read differently is refused: ${name}`, async () => {
       const caller = await addCaller(store);
       const empty = async function* () {};
       const body = {
@@ -624,7 +624,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
-  test('of 20 requests at once for the last money, as many are sent as can be paid', async () => {
+  test('of 20 concurrent requests for the last money, as many are sent as can be paid', async () => {
     const caller = await addCaller(store, 3 * BILL);
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(caller, { model: 'gpt-x' })));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
@@ -632,13 +632,13 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await balanceOf(store, caller.user.id)).toBe(0);
   });
 
-  test('an Idempotency-Key stands for what was billed', async () => {
+  test('a repeat with an Idempotency-Key gets the object that was billed', async () => {
     const caller = await addCaller(store);
     const keyed = (value: JsonObject, idempotencyKey = 'k-1') => create(caller, value, { idempotencyKey });
     const value = { model: 'vid-x', prompt: 'a', seconds: 2 };
     const refused = { model: 'vid-x', prompt: '400', seconds: 2 };
     expect((await keyed(refused)).status).toBe(400);
-    // It came to nothing: the key is free.
+    // It came to nothing, so the key is free.
     const sent = await Promise.all([keyed(value), keyed(value), keyed(value)]);
     expect(sent.map(({ replayed }) => replayed).sort()).toEqual([false, true, true]);
     const again = await keyed(value);
@@ -651,12 +651,12 @@ const describeRelay = (opened: () => OpenedStore) => {
     const stream = { model: 'gpt-x', stream: true };
     await new Response(streamOf(await keyed(stream, 'k-2'))).text();
     expect((await failureOf(keyed(stream, 'k-2'))).code).toBe('tasks.idempotency_not_replayable');
-    // Another user's key is his own.
+    // Another user's key is separate.
     const other = await addCaller(store);
     expect((await create(other, value, { idempotencyKey: 'k-1' })).replayed).toBe(false);
   });
 
-  test('a repeat waits for its first request; more than a user may have waiting are told to come again', async () => {
+  test('a repeat waits for its first request; beyond the user’s limit it is asked to retry', async () => {
     const caller = await addCaller(store);
     const keyed = (change: Partial<ClientRequest> = {}) =>
       create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'slow', ...change });
@@ -679,7 +679,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
   });
 
-  test('a doubt about an earlier channel outlasts what a later one refuses', async () => {
+  test('an unknown outcome on an earlier channel stays, even if a later one refuses', async () => {
     const caller = await addCaller(store);
     const sent = () => create(caller, { model: 'gpt-bold', user: 'broken' }, { idempotencyKey: 'k' });
     expect((await failureOf(sent())).code).toBe('tasks.vendor_failed');
@@ -687,7 +687,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(vendor.requests).toHaveLength(1);
   });
 
-  test('a channel whose key cannot be read is passed over', async () => {
+  test('a channel whose key cannot be read is skipped', async () => {
     const caller = await addCaller(store);
     const told = await read(await create(caller, { model: 'gpt-sealed', input: 'x' }));
     expect(told.body).toMatchObject({ model: 'gpt-sealed', secret: 'x' });
@@ -696,7 +696,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(0);
   });
 
-  test('what its process left open is refunded once, and a late answer is not billed', async () => {
+  test('a request whose process died is refunded once, and a late answer is not billed', async () => {
     const caller = await addCaller(store);
     const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'late' });
     await until(() => vendor.requests.length === 1);
@@ -711,13 +711,13 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
     expect([...node.warnings, ...engine.warnings].join('\n')).toContain('the vendor may have done the work');
     await node.stop();
-    // The vendor may have done it: a repeat must not buy it again.
+    // The vendor may have done the work: a repeat must not buy it again.
     const again = create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'late' });
     expect((await failureOf(again)).code).toBe('tasks.idempotency_outcome_unknown');
     expect(vendor.requests).toHaveLength(1);
   });
 
-  test('an opening and a bill whose commit is not answered, and a bill that fails at first, are written once', async () => {
+  test('an insert and a bill with lost acknowledgements, and a bill that fails at first, are written once', async () => {
     const trouble: ('lost' | 'failed')[] = [];
     const store2: Store = {
       ...store,
@@ -748,7 +748,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.stop();
   });
 
-  test('a bill that is tried for long keeps its lease: no other node refunds what is being billed', async () => {
+  test('a bill that is retried for long keeps its lease: no other node refunds it', async () => {
     const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
     let failures = 0;
     let renewals = 0;
@@ -782,7 +782,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.stop();
   });
 
-  test('what is old is deleted: the request after 30 days, its object after 90', async () => {
+  test('requests are deleted after 30 days, objects after 90', async () => {
     const caller = await addCaller(store);
     const { body } = await read(await create(caller, { model: 'gpt-x' }));
     const id = String(body.id);
@@ -807,7 +807,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['at once', (bytes) => [bytes]],
   ];
   for (const [name, cut] of chunks) {
-    test(`what a stream names is found, whatever its line ends, when it comes ${name}`, () => {
+    test(`the ids in a stream are found with all line ends, when it comes ${name}`, () => {
       for (const end of ['\n', '\r', '\r\n']) {
         const lines = [
           'event: response.created',
@@ -831,7 +831,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
-  test('the relay takes what no plugin serves and a channel of its own lists', () => {
+  test('a model is relayed when no plugin serves it and a relay channel lists it', () => {
     const { relay } = engine.tasks;
     expect(relay.takes('response', 'gpt-x')).toBe(true);
     expect(relay.takes('video', 'vid-x')).toBe(true);
@@ -843,7 +843,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
 const message = (content: JsonObject) => [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, content] }];
 
-/** What lives in the vendor's account, wherever a request can name it. */
+/** Objects in the vendor's account, at every place where a request can name them. */
 const shared: [JsonObject, code: string, param: string][] = (
   [
     [{ conversation: {} }, 'conversation'],
@@ -865,7 +865,7 @@ const shared: [JsonObject, code: string, param: string][] = (
   ] as [JsonObject, string][]
 ).map(([fields, param]) => [fields, 'relay_request_invalid', param]);
 
-test('slow loris: a refusal that drips is cut, and what came of it is told', async () => {
+test('slow loris: a dripping refusal is cut off, and the part that came is forwarded', async () => {
   let left = false;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -877,7 +877,7 @@ test('slow loris: a refusal that drips is cut, and what came of it is told', asy
     },
   });
   const response = { status: 500, headers: {}, stream: () => body } as unknown as UpstreamResponse;
-  // A hundred times as fast.
+  // A clock that runs a hundred times as fast.
   const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
   const answer = await refusalAnswer(clock, response, 'a key of the vendor');
   expect(left).toBeTrue();
@@ -903,12 +903,12 @@ test.each([
   expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(told);
 });
 
-test('slow redaction: a good answer of more than a mebibyte is left alone', () => {
+test('slow redaction: a good answer of more than 1 MiB is not searched', () => {
   const body = new TextEncoder().encode(`sk-0123456789abcdef${'x'.repeat(1024 * 1024)}`);
   expect(redactKey(body, 'sk-0123456789abcdef')).toBe(body);
 });
 
-test('a refusal keeps words that are short keys, and loses longer keys', async () => {
+test('a refusal keeps words that equal a short key, and loses longer keys', async () => {
   const refusalWith = async (key: string) => {
     const response = { status: 400, headers: {}, stream: () => new Response('ollama my-secret!').body };
     const { body } = await refusalAnswer(systemClock, response as never, key);
@@ -921,7 +921,7 @@ test('a refusal keeps words that are short keys, and loses longer keys', async (
 describeEachStore(
   'the relay',
   (opened) => {
-    // Inside of it: the engine stops before its store closes.
+    // A nested suite, so that the engine stops before its store closes.
     describe('between clients and vendors', () => describeRelay(opened));
   },
   { databases: RULE_DATABASES },

@@ -1,6 +1,6 @@
 /**
- * What a plugin reports of a task beside its status: times, action, and the result of a submission
- * that was answered at once.
+ * What a plugin reports besides the status: times, action, and the result of a submission that was
+ * answered at once.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -61,7 +61,7 @@ const BATCH = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), '
     'taskData: { ...body, createdAt: utils.unixNow() }, state: { rounds: 0 }',
   )
   .replace('data: job, state', 'data: { ...job, createdAt }, state');
-/** Answered with a result at once; the prompt names its status. */
+/** Answers with a result at once; the prompt names its status. */
 const AT_ONCE = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8')
   .replaceAll('demo-batch', 'prompt')
   .replace(
@@ -69,7 +69,7 @@ const AT_ONCE = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'),
     'taskData: body, immediate: { status: _ctx.requestBody.prompt.split(" ")[0], progress: _ctx.requestBody.progress, state: { told: 1 } }, ...(_ctx.requestBody.own ? { state: { own: 1 } } : {}) };',
   );
 
-describeEachStore('what a plugin reports beside the status', (opened) => {
+describeEachStore('fields that a plugin reports', (opened) => {
   async function engineFor(store: Store, source: string, key: string) {
     const engine = await startEngine(store, sandbox);
     await engine.plugins.upload({ source });
@@ -101,7 +101,7 @@ describeEachStore('what a plugin reports beside the status', (opened) => {
     expect(done.submitTime).toBeGreaterThanOrEqual(done.createdAt);
   });
 
-  test('a submission answered at once is stored as far as it says, with its state', async () => {
+  test('a submission with an immediate result is stored with its status and state', async () => {
     const { store } = opened();
     const { engine, submit } = await engineFor(store, AT_ONCE, 'prompt');
     for (const [status, more, stored] of [

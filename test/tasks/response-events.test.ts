@@ -1,6 +1,6 @@
 /**
- * The events of a stream and the objects in them, without a gateway: what comes of what a plugin
- * renders, step by step.
+ * The events of a stream and their objects, without a gateway: the output for each of a plugin's
+ * renderings.
  */
 import { describe, expect, test } from 'bun:test';
 import type { RenderedEvent, RenderedFinal } from '../../src/plugins/index.ts';
@@ -145,12 +145,12 @@ describe('a stream', () => {
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((__, index) => index));
     expect(events.flatMap(faultsOfEvent)).toEqual([]);
     expect(events.at(-1)?.response).toMatchObject(last);
-    // It is over with its last step and no earlier one, if it is.
+    // Only the last step can end the stream.
     const isOver = ['completed', 'failed', 'incomplete'].includes(types.at(-1) ?? '');
     expect(overs).toEqual(overs.map((__, index) => isOver && index === overs.length - 1));
   });
 
-  test('what is complete tells of no progress any more', () => {
+  test('a complete response has no progress', () => {
     const writer = createEventWriter(task('SUBMITTED'));
     writer.rendered(task('IN_PROGRESS'), { events: [progress(50, 'half')], done: false });
     const { events } = writer.rendered(task('SUCCESS'), { events: [progress(100)], done: true });
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(events.at(-1)).toHaveProperty('response.metadata', host('completed'));
   });
 
-  test('an output in every stage', () => {
+  test('an output goes through every stage', () => {
     const writer = createEventWriter(task('SUBMITTED'));
     writer.rendered(task('IN_PROGRESS'), { events: [output('first')], done: false });
     const { events } = writer.rendered(task('SUCCESS'), { events: [output('a "b"')], done: true });
@@ -177,7 +177,7 @@ describe('a stream', () => {
     expect(events.at(-1)?.response).toMatchObject({ output: [{ id: `msg_${ID}_0` }, done] });
   });
 
-  test('ends of the host’s own making', () => {
+  test('the gateway’s own endings', () => {
     const writer = createEventWriter(task('SUBMITTED'));
     const ends = [
       writer.incomplete(task('QUEUED')),
@@ -222,7 +222,7 @@ describe('the response object', () => {
   const final = (members: RenderedFinal['members'], output: RenderedFinal['output'] = []) =>
     renderedResponse(task('SUCCESS'), { output, members });
 
-  test('the host’s members win over the plugin’s', () => {
+  test('the gateway’s members win over the plugin’s', () => {
     const rendered = final({
       id: 'resp_other',
       object: 'other',
@@ -261,7 +261,7 @@ describe('the response object', () => {
     expect(rendered).not.toHaveProperty('sequence_number');
   });
 
-  test('items and parts get the host’s ids', () => {
+  test('items and parts get the gateway’s ids', () => {
     const part = { id: 'mine', type: 'output_text', text: 'x', annotations: [], logprobs: [] };
     const message = { id: 'mine', type: 'message', role: 'assistant', status: 'in_progress', content: [part, part] };
     expect(final({}, [message]).output).toEqual([
@@ -277,7 +277,7 @@ describe('the response object', () => {
     ]);
   });
 
-  test('metadata: texts within OpenAI’s limits, the host’s own on top', () => {
+  test('metadata has texts within OpenAI’s limits, and the gateway’s own win', () => {
     const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${String(19 - i).padStart(2, '0')}`, 'v']));
     const { metadata } = final({
       metadata: { ...many, task_id: 'other', a_number: 1, ['long'.repeat(17)]: 'v', a_long: 'x'.repeat(513) },
@@ -288,14 +288,14 @@ describe('the response object', () => {
     });
   });
 
-  test('a failure has zero usage and no words of the vendor', () => {
+  test('a failure has zero usage and no text of the vendor', () => {
     const failed = failedResponse(task('FAILURE'), 'The task failed.');
     expect(faultsOfResponse(failed)).toEqual([]);
     expect(failed).toMatchObject({ status: 'failed', metadata: host('failed'), usage: { total_tokens: 0 } });
     expect(JSON.stringify(failed)).not.toContain('the vendor said so');
   });
 
-  test('ids go both ways, and nothing else is one', () => {
+  test('response ids convert to task ids and back, and other texts are no ids', () => {
     expect(taskIdOf(responseId(ID))).toBe(ID);
     for (const id of [
       ID,
@@ -313,7 +313,7 @@ describe('the response object', () => {
 describe('the form of a request', () => {
   const request = (value: unknown) => ({ body: { kind: 'json', value } }) as Parameters<typeof readResponseRequest>[0];
 
-  test('background is not for plugins to see', () => {
+  test('plugins do not see background', () => {
     const { form, request: visible } = readResponseRequest(
       request({ model: 'm', background: true, stream: true, input: 'x' }),
     );

@@ -1,7 +1,6 @@
 /**
- * Responses with everything real below them, on both databases. Two nodes: clients are on the one
- * that does not poll, so that all they see of a task's progress comes from the other one by way of
- * the database.
+ * Responses on real parts, on both databases, with two nodes. Clients are on the node that does not
+ * poll, so all progress that they see comes from the other node through the database.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -37,16 +36,16 @@ const variant = (key: string, supports: string[]): string =>
   );
 const MODELS = { responder: ['stream', 'sync', 'background'], streamer: ['stream'], waiter: ['sync'] };
 
-/** Nothing else lasts exactly as long. */
+/** Nothing else takes exactly this long. */
 const LONGEST_WAIT_MS = 45_000;
 
 type Event = { type: string; sequence_number: number; response?: JsonObject; [name: string]: unknown };
 type Body = { [name: string]: Json };
 
 const describeResponses = (opened: () => OpenedStore) => {
-  /** Answers clients, polls nothing. */
+  /** Answers clients and polls nothing. */
   let near: Engine;
-  /** Polls; its own clients wait until the test says that they have waited long enough. */
+  /** Polls; its own clients wait until the test ends their deadline. */
   let far: Engine;
   const longEnough = Promise.withResolvers<void>();
   let store: Store;
@@ -77,7 +76,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await near.stop();
     await far.stop();
-    // Whatever the renderers did, the ledger adds up.
+    // After all tests the ledger must add up.
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   });
 
@@ -128,7 +127,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   const UNOBSERVED = { status: 'failed', error: { code: 'server_error', message: 'The task could not be observed.' } };
 
   describe('what renderers see', () => {
-    test('in a stream: no background, the plugin’s own name of the protocol, its state, artifacts in the end', async () => {
+    test('in a stream: no background, the plugin’s own protocol name, its state, and artifacts at the end', async () => {
       const caller = await addCaller(store);
       const body = { model: 'renamed', input: 'a #seen [duration=3600]', background: true, note: 1 };
       const events = await all(await stream(caller, body), ({ type }) => {
@@ -169,7 +168,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect((await store.tasks.byTaskId(id))?.execution.background).toBeTrue();
     });
 
-    test('when waited for, and when read', async () => {
+    test('for a waiting client, and on retrieval', async () => {
       const caller = await addCaller(store);
       const made = await object(caller, { input: 'a #seen [duration=0.2]' });
       const seen = JSON.parse(textOf(made)[0] ?? '');
@@ -191,9 +190,9 @@ const describeResponses = (opened: () => OpenedStore) => {
     });
   });
 
-  describe('a renderer that breaks fails what looks on, and nothing else', () => {
-    /** Side by side: each takes as long as its tasks do. */
-    test('in every way', async () => {
+  describe('a failing renderer fails the observation and nothing else', () => {
+    /** In parallel: each takes as long as its tasks do. */
+    test('in every way that it can fail', async () => {
       await Promise.all(['throws', 'garbage', 'huge', 'late', 'unlisted'].map(look));
     });
 
@@ -216,7 +215,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(near.warnings.filter((warning) => warning.includes(taskOf(waited)))).not.toEqual([]);
     }
 
-    test('one that has enough ends its stream, not the task', async () => {
+    test('one that says done ends its stream, not the task', async () => {
       const caller = await addCaller(store);
       const events = await all(await stream(caller, { input: 'a #enough [duration=3600]' }));
       expect(events.at(-1)?.type).toBe('response.incomplete');
@@ -227,7 +226,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   });
 
   describe('a task that fails', () => {
-    test('is refunded, and a failed response in every form', async () => {
+    test('is refunded, and is a failed response in every form', async () => {
       const caller = await addCaller(store);
       const input = 'a #late [fail] [duration=0.2]';
       const failed = { status: 'failed', error: { code: 'server_error', message: 'The task failed.' } };
@@ -242,7 +241,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   });
 
   describe('a plugin that only streams', () => {
-    test('is asked for its events once when a response is read', async () => {
+    test('renders its events once when a response is retrieved', async () => {
       const caller = await addCaller(store);
       const events = await all(await stream(caller, { model: 'streamer', input: 'a cat [duration=0.2]' }));
       const completed = events.at(-1)?.response;
@@ -251,7 +250,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(textOf(read)).toEqual([`made ${taskOf(read)}`]);
     });
 
-    test.each(['whole', 'unfinished', 'stages'])('reads back as it streamed: #%s', async (quirk) => {
+    test.each(['whole', 'unfinished', 'stages'])('is retrieved as it was streamed: #%s', async (quirk) => {
       const caller = await addCaller(store);
       const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.2]` }));
       const last = events.at(-1);
@@ -262,7 +261,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     test.each([
       ['error', 'The task failed.'],
       ['throws', 'The task could not be observed.'],
-    ])('reads back the failure that its stream ended with: #%s', async (quirk, message) => {
+    ])('is retrieved with the failure that ended its stream: #%s', async (quirk, message) => {
       const caller = await addCaller(store);
       const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.1]` }));
       const streamed = events.at(-1)?.response;
@@ -288,7 +287,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(await refusal(create(caller, { input: 'a cat', ...body }))).toMatchObject({ code, kind });
       expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(0);
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
-      // Nor does it take a place.
+      // Nor does it take a slot.
       const client = new AbortController();
       for (let i = 0; i < 2; i += 1) {
         await create(caller, { input: 'a cat [instant]', stream: true }, { signal: client.signal });
@@ -296,7 +295,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       client.abort();
     });
 
-    test('a third observation with one key, until a client leaves', async () => {
+    test('a third concurrent observation with one key, until a client leaves', async () => {
       const caller = await addCaller(store);
       const client = new AbortController();
       const body = { input: 'a cat [duration=0.5]', stream: true };
@@ -308,15 +307,15 @@ const describeResponses = (opened: () => OpenedStore) => {
       client.abort();
       const pending = await object(caller, { input: 'a cat [duration=0.1]', background: true });
       expect(pending).toMatchObject({ status: 'queued', background: true });
-      // A background request gives its place back with its answer.
+      // A background request releases its slot with its answer.
       await object(caller, { input: 'a cat [duration=0.1]', background: true });
       if (held.kind === 'stream') expect((await all(held.events)).at(-1)?.type).toBe('response.completed');
       await object(caller, { input: 'a cat [instant]' });
     });
   });
 
-  describe('whose response it is', () => {
-    test('only its owner reads it, and a task of another surface is none', async () => {
+  describe('ownership of responses', () => {
+    test('only its owner reads a response, and tasks of other surfaces are no responses', async () => {
       const [owner, stranger] = [await addCaller(store), await addCaller(store)];
       const made = await object(owner, { input: 'a cat [instant]' });
       const video = await near.tasks.submitGeneric(owner, {
@@ -333,7 +332,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(await retrieve(owner, made.id)).toMatchObject({ id: made.id, status: 'completed' });
     });
 
-    test('a repeat with the same Idempotency-Key looks on at the same task', async () => {
+    test('a repeat with the same Idempotency-Key observes the same task', async () => {
       const caller = await addCaller(store);
       const body = { input: 'a cat [duration=0.3]', stream: true };
       const answers = [];
@@ -347,8 +346,8 @@ const describeResponses = (opened: () => OpenedStore) => {
     });
   });
 
-  describe('an end before the task’s', () => {
-    test('after the longest wait a stream is incomplete, a waiting client is told to come back', async () => {
+  describe('an observation that ends before its task', () => {
+    test('at the deadline a stream is incomplete, and a waiting client gets the current state', async () => {
       const caller = await addCaller(store);
       const body = { input: 'a cat [duration=3600]' };
       const sent = Promise.all([object(caller, body, far), stream(caller, body, far).then((found) => all(found))]);
@@ -372,7 +371,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(await retrieve(caller, waited.id, far)).toMatchObject({ status: 'completed' });
     });
 
-    test('a client that leaves ends what it waits for, never its task', async () => {
+    test('a client that leaves ends its observation, never its task', async () => {
       const caller = await addCaller(store);
       const client = new AbortController();
       const answer = create(caller, { input: 'a cat [duration=0.4]' }, { signal: client.signal });
@@ -385,7 +384,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(await ended(store, task.taskId)).toMatchObject({ status: 'SUCCESS', quota: billFor(4) });
     });
 
-    test('a plugin that is gone leaves every response readable', async () => {
+    test('every response stays readable when its plugin is gone', async () => {
       const caller = await addCaller(store);
       const model = 'waiter';
       const done = await object(caller, { model, input: 'a cat [instant]' });
@@ -403,12 +402,12 @@ const describeResponses = (opened: () => OpenedStore) => {
       await near.plugins.setEnabled('waiter', true);
       expect(await retrieve(caller, done.id)).toEqual(done);
       near.finishJobs();
-      // The generation of the submission renders what was waited for, whatever happened meanwhile.
+      // A waiting client gets the rendering of the submission's generation, even if that was replaced.
       expect(await waiting).toMatchObject({ kind: 'object', response: { id: taskId.replace('task_', 'resp_') } });
     });
 
-    // The last: this node serves nobody any longer.
-    test('a node that stops ends what its clients wait for; they read on elsewhere', async () => {
+    // The last test: after it, this node serves no clients.
+    test('a stopping node ends its observations; clients continue on another node', async () => {
       const caller = await addCaller(store);
       const events = await stream(caller, { input: 'a cat [duration=3600]' });
       const waiting = object(caller, { input: 'a cat [duration=3600]' });

@@ -63,7 +63,7 @@ const describeChannel = (opened: () => OpenedStore) => {
     expect(JSON.stringify(engine.warnings)).not.toContain('ya29');
   });
 
-  test('a key that the token server refuses: the plugin says so before anything is billed', async () => {
+  test('a key that the token server refuses fails in the plugin before anything is billed', async () => {
     const key = cloud.key({ project_id: undefined });
     const channels = await opened().store.channels.all();
     await engine.channels.update(channels.find(({ name }) => name === 'cloud')?.id ?? 0, { key }, { mayMoveKey: true });
@@ -77,7 +77,7 @@ const describeChannel = (opened: () => OpenedStore) => {
   });
 };
 
-// A describe of its own: the engine ends before its store is closed.
+// A nested suite, so that the engine stops before its store is closed.
 describeEachStore(
   'a channel of a service account',
   (opened) => describe('with its token server', () => describeChannel(opened)),

@@ -1,5 +1,5 @@
 /**
- * A client's files on their way to the vendor: as parts, inside JSON, and once more to the next
+ * A client's files on their way to the vendor: as parts, inside JSON, and again to the next
  * channel.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';

@@ -40,7 +40,7 @@ describe('a vendor answer', () => {
     expect((await read(text, 2)).ok).toBe(true);
   });
 
-  test('keeps its data where media make it large: Base64 is cut to its first characters', async () => {
+  test('that is large because of media keeps its data: Base64 is cut to its first characters', async () => {
     const answer = await read(JSON.stringify({ id: 'job-1', image: `data:image/png;base64,${MEDIA}`, raw: MEDIA }));
     expect(answer.ok && answer.value.body).toEqual({
       id: 'job-1',
@@ -49,7 +49,7 @@ describe('a vendor answer', () => {
     });
   });
 
-  test('of at most 1 MiB reaches the hook as it came', async () => {
+  test('of at most 1 MiB reaches the hook unchanged', async () => {
     const body = { image: MEDIA.slice(0, MIB - 100), path: 'a/b\n' };
     const answer = await read(JSON.stringify(body));
     expect(answer.ok && answer.value.body).toEqual(body);
@@ -60,7 +60,7 @@ describe('a vendor answer', () => {
   });
 });
 
-test('cutting Base64 takes nothing else away, in whatever chunks the text comes', () => {
+test('cutting Base64 changes nothing else, for all chunk sizes', () => {
   const short = fc.string({ unit: fc.constantFrom('"', '\\', 'n', '/', 'é', ' ', 'Q', ':'), maxLength: 40 });
   const long = fc.integer({ min: BASE64_FROM - 2, max: BASE64_FROM + 600 }).map((length) => 'Q'.repeat(length));
   const value = fc.array(fc.oneof({ weight: 3, arbitrary: short }, long), { maxLength: 5 });

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /**
- * Watchers over a store whose looks are counted and can be made to fail, and a clock whose sleepers
+ * Watchers over a store whose reads are counted and can be made to fail, with a clock whose sleepers
  * are counted.
  */
 function startWatchers(tickMs: number, tickJitterMs = 0) {
@@ -61,7 +61,7 @@ function startWatchers(tickMs: number, tickJitterMs = 0) {
 const advance = (task: TaskRecord, change: Parameters<Store['tasks']['amend']>[1]) =>
   store.tasks.amend(leaseOf(task), change);
 
-/** Collects what an observation gives; `done` resolves with all of it when it has ended. */
+/** Collects what an observation yields; `done` resolves with all of it when it has ended. */
 function collect(observation: AsyncIterable<TaskRecord>) {
   const got: string[] = [];
   const done = (async () => {
@@ -72,7 +72,7 @@ function collect(observation: AsyncIterable<TaskRecord>) {
 }
 
 describe('watching a task', () => {
-  test('first the present one, then each change, last the terminal one', async () => {
+  test('yields the current state, then each change, the terminal one last', async () => {
     const { watchers, counts } = startWatchers(15);
     const task = await store.tasks.insert(newTask());
     const { got, done } = collect(watchTask({ watchers }, task.taskId));
@@ -87,14 +87,14 @@ describe('watching a task', () => {
     await until('no timer is left', () => counts.sleepers === 0);
   });
 
-  test('a task that has ended is seen once', async () => {
+  test('an ended task is yielded once', async () => {
     const { watchers } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, null);
     expect(await collect(watchTask({ watchers }, task.taskId)).done).toEqual(['FAILURE 0']);
   });
 
-  test('a task that is not there ends the observation with an error, and frees it', async () => {
+  test('a missing task ends the observation with an error and frees it', async () => {
     const { watchers } = startWatchers(60_000);
     await expect(collect(watchTask({ watchers }, 'task_nowhere')).done).rejects.toMatchObject({
       code: 'tasks.task_not_found',
@@ -102,7 +102,7 @@ describe('watching a task', () => {
     expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
   });
 
-  test('what this node writes is seen without waiting for a tick', async () => {
+  test('changes by this node are seen without waiting for a tick', async () => {
     const { watchers } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     const { got, done } = collect(watchTask({ watchers }, task.taskId));
@@ -115,7 +115,7 @@ describe('watching a task', () => {
     expect(await done).toEqual(['NOT_START 0', 'SUBMITTED 0', 'SUCCESS 0']);
   });
 
-  test('a newcomer to a watched task is shown what is stored, and nobody else is shown it again', async () => {
+  test('a new watcher of a watched task gets the stored state, and no other watcher gets it again', async () => {
     const { watchers } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     const first = collect(watchTask({ watchers }, task.taskId));
@@ -131,7 +131,7 @@ describe('watching a task', () => {
     await Promise.all([first.done, second.done, third.done]);
   });
 
-  test('who is slow misses states in between, never the last', async () => {
+  test('a slow reader misses states in between, never the last', async () => {
     const { watchers } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     const observation = watchTask({ watchers }, task.taskId);
@@ -145,7 +145,7 @@ describe('watching a task', () => {
     expect(await observation.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('a look that the database refuses is skipped: observations live on', async () => {
+  test('a read that the database refuses is skipped, and observations continue', async () => {
     const { watchers, counts } = startWatchers(10);
     const task = await store.tasks.insert(newTask());
     counts.broken = true;
@@ -162,7 +162,7 @@ describe('watching a task', () => {
     expect(await done).toEqual(['NOT_START 0', 'FAILURE 0']);
   });
 
-  test('leaving frees everything at once: by the signal, by return, before and while waiting', async () => {
+  test('leaving frees everything at once: by signal or return, before or during a wait', async () => {
     const { watchers, counts } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     const leaving = new AbortController();
@@ -179,7 +179,7 @@ describe('watching a task', () => {
     await until('no timer is left', () => counts.sleepers === 0);
   });
 
-  test('a gateway that stops ends all observations, and new ones at once', async () => {
+  test('a stopping gateway ends all observations, and new ones at once', async () => {
     const { watchers, counts } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
     const { got, done } = collect(watchTask({ watchers }, task.taskId));
@@ -191,7 +191,7 @@ describe('watching a task', () => {
     await until('no timer is left', () => counts.sleepers === 0);
   });
 
-  test('thousands of watchers share one timer and one query a tick', async () => {
+  test('thousands of watchers share one timer and one query per tick', async () => {
     const { watchers, counts } = startWatchers(50, 20);
     const tasks: TaskRecord[] = [];
     for (let i = 0; i < 40; i += 1) tasks.push(await store.tasks.insert(newTask()));
@@ -200,7 +200,7 @@ describe('watching a task', () => {
     );
     await until('all know', () => observers.every(({ got }) => got.length === 1));
     expect(watchers.stats()).toEqual({ watchers: 4000, tasks: 40 });
-    // However many ticks that took: two looks for the newcomers, and one after each.
+    // For any number of ticks: two reads for the new watchers, and one after each.
     expect(counts.looks).toBeLessThanOrEqual(counts.sleeps.length + 2);
     const ticksFrom = counts.sleeps.length;
     await until('some ticks have passed', () => counts.sleeps.length >= ticksFrom + 4);

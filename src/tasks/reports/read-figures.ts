@@ -8,59 +8,56 @@ import {
 } from '../../store/ports/index.ts';
 
 const DAY_SECONDS = 86_400;
-/**
- * Figures of one reader are read again after so long: a page that many keep open shall not cost a
- * query each time.
- */
+/** How long figures are cached, so that a page that many keep open does not cost a query each time. */
 const FRESH_MS = 10_000;
-/** Readers whose figures are remembered at once. */
-const MAX_REMEMBERED = 500;
+/** Cached figures, one entry per user and period. */
+const MAX_CACHED = 500;
 /**
- * Usage younger than this is not added up yet: a transaction of another node, whose clock may
- * differ, may still be under way.
+ * Usage younger than this is not aggregated yet: a transaction of another node, whose clock may
+ * differ, may still be running.
  */
 const SETTLING_SECONDS = 120;
-/** Usage rows that are added up in one transaction. */
+/** Usage rows that are aggregated in one transaction. */
 const ROWS_AT_ONCE = 1000;
 
 export type Ended = { succeeded: number; failed: number; spend: number };
 export type ModelFigures = Ended & {
   pluginKey: string;
   model: string;
-  /** From the request to success; undefined where no duration is known. */
+  /** Time from request to success; undefined when no duration is known. */
   p50Seconds: number | undefined;
   p95Seconds: number | undefined;
 };
 export type Figures = {
-  /** Unix seconds: the beginning of the first day, and when these were read. */
+  /** Unix seconds: the start of the first day, and the time of reading. */
   from: number;
   readAt: number;
   open: { status: TaskStatus; tasks: number }[];
-  /** Every day, the oldest first; `running` are those of its requests that have not ended. */
+  /** All days, the oldest first. `running`: the day's requests that have not ended. */
   days: (Ended & { day: number; running: number })[];
-  /** The most used first. */
+  /** The most used model comes first. */
   models: ModelFigures[];
 };
 
 export type FigureReader = (filter: { days: number; userId?: number }) => Promise<Figures>;
 
-/** Reads what the last `days` days came to, today included, for one user or for all. */
+/** Reads the figures of the last `days` days, today included, for one user or for all. */
 export function createFigureReader(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): FigureReader {
   const { store, clock } = deps;
-  const remembered = new Map<string, { until: number; figures: Promise<Figures> }>();
-  deps.watchCache?.('figures', () => remembered.size);
-  let addingUp: Promise<void> | undefined;
+  const cached = new Map<string, { until: number; figures: Promise<Figures> }>();
+  deps.watchCache?.('figures', () => cached.size);
+  let aggregating: Promise<void> | undefined;
 
-  async function addUp(): Promise<void> {
+  async function aggregate(): Promise<void> {
     const before = clock.unix() - SETTLING_SECONDS;
     while (await store.transaction((tx) => tx.figures.addUpDays(before, ROWS_AT_ONCE)));
   }
 
   async function read({ days, userId }: { days: number; userId?: number }): Promise<Figures> {
-    addingUp ??= addUp().finally(() => {
-      addingUp = undefined;
+    aggregating ??= aggregate().finally(() => {
+      aggregating = undefined;
     });
-    await addingUp;
+    await aggregating;
     const readAt = clock.unix();
     const sinceDay = Math.floor(readAt / DAY_SECONDS) - days + 1;
     const own = userId === undefined ? {} : { userId };
@@ -81,15 +78,15 @@ export function createFigureReader(deps: { store: Store; clock: Clock; watchCach
   return (filter) => {
     const key = `${filter.userId ?? 'all'} ${filter.days}`;
     const now = clock.monotonicMs();
-    const known = remembered.get(key);
+    const known = cached.get(key);
     if (known && known.until > now) return known.figures;
     const figures = read(filter);
-    remembered.delete(key);
-    remembered.set(key, { until: now + FRESH_MS, figures });
-    // A failure is not remembered.
-    figures.catch(() => remembered.delete(key));
-    const [oldest] = remembered.keys();
-    if (remembered.size > MAX_REMEMBERED && oldest !== undefined) remembered.delete(oldest);
+    cached.delete(key);
+    cached.set(key, { until: now + FRESH_MS, figures });
+    // A failure is not cached.
+    figures.catch(() => cached.delete(key));
+    const [oldest] = cached.keys();
+    if (cached.size > MAX_CACHED && oldest !== undefined) cached.delete(oldest);
     return figures;
   };
 }
@@ -129,8 +126,8 @@ function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
 }
 
 /**
- * Of successes, read off their classes of durations: within a class as if they lay evenly, so that
- * it is right to the class.
+ * A percentile of the successes' durations, from their histogram. Within a class it interpolates, so
+ * it is exact only to the class.
  */
 function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
   const counts = new Map<number, number>();

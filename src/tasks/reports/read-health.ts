@@ -1,25 +1,23 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { ChannelHealthRecord, Store } from '../../store/ports/index.ts';
 
-/** What has ended within so long counts. */
+/** Tasks that ended within this time count. */
 const HEALTH_WINDOW_SECONDS = 86_400;
 const FRESH_MS = 10_000;
-/**
- * So many failures at least, and this share of what has ended, before a channel is said to fail.
- */
+/** A channel is failing from this many failures on, if they are at least this share of its tasks. */
 const FAILING_COUNT = 3;
 const FAILING_SHARE = 0.5;
 
 export type ChannelHealth = ChannelHealthRecord & { state: 'idle' | 'good' | 'failing' };
 export type HealthReader = () => Promise<ReadonlyMap<number, ChannelHealth>>;
 
-/** How every channel has done within the last day, read again every few seconds. */
+/** Reads every channel's health over the last day; cached for a few seconds. */
 export function createHealthReader({ store, clock }: { store: Store; clock: Clock }): HealthReader {
   let known: { until: number; health: Promise<ReadonlyMap<number, ChannelHealth>> } | undefined;
 
   async function read() {
     const rows = await store.figures.channelHealth(clock.unix() - HEALTH_WINDOW_SECONDS);
-    return new Map(rows.map((row) => [row.channelId, { ...row, state: judge(row) }]));
+    return new Map(rows.map((row) => [row.channelId, { ...row, state: healthOf(row) }]));
   }
 
   return () => {
@@ -27,7 +25,7 @@ export function createHealthReader({ store, clock }: { store: Store; clock: Cloc
     if (known && known.until > now) return known.health;
     const fresh = { until: now + FRESH_MS, health: read() };
     known = fresh;
-    // A failure is not remembered.
+    // A failure is not cached.
     fresh.health.catch(() => {
       if (known === fresh) known = undefined;
     });
@@ -35,7 +33,7 @@ export function createHealthReader({ store, clock }: { store: Store; clock: Cloc
   };
 }
 
-function judge({ succeeded, failed }: ChannelHealthRecord): ChannelHealth['state'] {
+function healthOf({ succeeded, failed }: ChannelHealthRecord): ChannelHealth['state'] {
   if (failed >= FAILING_COUNT && failed >= (succeeded + failed) * FAILING_SHARE) return 'failing';
   return succeeded + failed === 0 ? 'idle' : 'good';
 }
