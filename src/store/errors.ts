@@ -3,7 +3,7 @@ import { AppError, defineErrors } from '../kernel/index.ts';
 
 export const storeErrors = defineErrors('store', {
   unavailable: ['unavailable', 'The database does not answer. Try again later.'],
-  /** It went away after everything was sent and before it said whether that stays. */
+  /** The connection was lost after the commit was sent and before its result came. */
   outcome_unknown: [
     'unavailable',
     'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it.',
@@ -19,8 +19,8 @@ export const storeErrors = defineErrors('store', {
 type Advice = readonly (readonly [prefix: string, message: string])[];
 
 /**
- * What a person can do about trouble, by the start of SQLite's result code; without an entry the
- * general message serves.
+ * Advice for administrators, by a prefix of SQLite's result code. Without an entry the general
+ * message is used.
  */
 const SQLITE_ADVICE: Advice = [
   ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
@@ -36,7 +36,7 @@ const SQLITE_ADVICE: Advice = [
   ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
 ];
 
-/** The same by SQLSTATE, or by the driver's own code where the server was not reached. */
+/** The same by SQLSTATE, or by the driver's own code if the server was not reached. */
 const POSTGRES_ADVICE: Advice = [
   ['ERR_POSTGRES', 'PostgreSQL cannot be reached. Check that it runs and that DATABASE_URL names its host and port.'],
   ['28', 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.'],
@@ -47,13 +47,13 @@ const POSTGRES_ADVICE: Advice = [
 ];
 
 /**
- * SQLite's codes for faults of the statement or its data; every other code is trouble with the file
- * or the machine.
+ * SQLite's result codes for faults of the statement or its data. Every other code is a problem of
+ * the file or the machine.
  */
 const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
 /**
- * SQLSTATE classes of the same meaning: data exception, integrity, syntax or unknown name, aborted
- * transaction.
+ * SQLSTATE classes with the same meaning: data exception, integrity, syntax or unknown name,
+ * aborted transaction.
  */
 const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
 
@@ -62,9 +62,9 @@ const SQLITE: Dialect = { ourFault: SQLITE_OUR_FAULT, advice: SQLITE_ADVICE };
 const POSTGRES: Dialect = { ourFault: POSTGRES_OUR_FAULT, advice: POSTGRES_ADVICE };
 
 /**
- * The store's error for what a driver threw; anything else passes unchanged. Its message never
- * holds SQL or data, and the cause is cut down to codes and names, since drivers put statements,
- * parameters and row values into their own messages.
+ * Translates what a driver threw into an error of the store; returns anything else unchanged. The
+ * message never holds SQL or data. The cause is reduced to codes and names, because drivers put
+ * statements, parameters and row values into their messages.
  */
 export function toStoreError(thrown: unknown): unknown {
   const error = driverError(thrown);
@@ -77,10 +77,10 @@ export function toStoreError(thrown: unknown): unknown {
   return error;
 }
 
-/** SQLite's codes for a file that cannot be written. */
+/** SQLite's result codes for a file that cannot be written. */
 const UNWRITABLE = /^SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM)/;
 
-/** What to do about a file that cannot be written, where that is why a statement failed. */
+/** What to do about a file that cannot be written, if that is why a statement failed. */
 export function writeFaultOf(thrown: unknown): string | undefined {
   const error = toStoreError(thrown);
   const cause = error instanceof AppError ? error.cause : undefined;
@@ -98,8 +98,8 @@ function translate({ ourFault, advice }: Dialect, code: string, names: readonly 
 }
 
 /**
- * PostgreSQL gave up on a transaction that may succeed when it is run again: serialization failure
- * or deadlock.
+ * Whether PostgreSQL aborted a transaction that may succeed when it is retried: serialization
+ * failure or deadlock.
  */
 export function isRetryable(thrown: unknown): boolean {
   const state = textField(driverError(thrown), 'errno');

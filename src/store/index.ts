@@ -1,7 +1,8 @@
 /**
- * Owns: the database (layout, migrations, drivers for SQLite and PostgreSQL, one set of
- * repositories over both) and the shared counters. May touch: the data directory, the database
- * server, Redis. Never touches: what the rows mean to the rooms above.
+ * Owns: the database (schema, migrations, drivers for SQLite and PostgreSQL, one set of
+ * repositories over both) and the shared counters, session cache and success lists in Redis. May
+ * touch: the data directory, the database server, Redis. Never touches: what the rows mean to the
+ * rooms above.
  */
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';

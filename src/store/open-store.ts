@@ -15,36 +15,39 @@ export type StoreOptions = {
   databaseUrl: string;
   dataDir: string;
   /**
-   * SQLite only: FULL survives a power cut with every commit, NORMAL may lose the last ones (never
-   * the database).
+   * SQLite only. With FULL every commit survives a power cut. With NORMAL the last commits may be
+   * lost, never the database.
    */
   synchronous: 'FULL' | 'NORMAL';
   clock: Clock;
   logger: Logger;
   /**
-   * SQLite only: take the data directory for this process alone, as the serving gateway does.
-   * Commands beside it do not.
+   * SQLite only: lock the data directory for this process, as the serving gateway does. Commands
+   * that run beside it do not.
    */
   exclusive?: boolean;
-  /** Bring the database up to date first (the default). `false`: refuse one that is not. */
+  /**
+   * Migrate the database first (the default). `false`: refuse a database that needs a migration.
+   */
   migrate?: boolean;
 };
 
 /**
- * Opens the database, migrated. Throws `store.unavailable` when it cannot be reached or written,
- * `store.in_use` when another gateway has the data directory, `store.schema_newer`,
- * `store.schema_outdated` (with `migrate: false`), `store.migration_refused`.
+ * Opens the database, migrated.
+ * @throws `store.unavailable` when it cannot be reached or written, `store.in_use` when another
+ * gateway has the data directory, `store.schema_newer`, `store.schema_outdated` (with `migrate:
+ * false`), `store.migration_refused`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
-  const release = dialect === 'sqlite' && options.exclusive ? takeDataDir(options.dataDir) : () => {};
+  const release = dialect === 'sqlite' && options.exclusive ? createAndLockDataDir(options.dataDir) : () => {};
   try {
     if (options.migrate === false) await requireCurrent(options);
     else await migrate(options);
 
     const tables = tablesOf(dialect);
     const { clock } = options;
-    const bind: BindRepositories = (run, claims) => createRepositories({ dialect, tables, clock, run }, claims);
+    const bind: BindRepositories = (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
     const driver =
       dialect === 'sqlite' ? openSqlite({ ...options, bind, release }) : await openPostgres({ ...options, bind });
     return assemble(dialect, driver);
@@ -55,9 +58,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * Brings the database up to date and gives the names of the migrations that it ran, or with
- * `dryRun` those that it would run. A SQLite database that a gateway is serving is refused. Errors
- * as `openStore`, with `dryRun` too.
+ * Migrates the database and returns the names of the migrations that it ran; with `dryRun`, of
+ * those that it would run. Refuses a SQLite database that a gateway is serving. Throws as
+ * `openStore` does, with `dryRun` too.
  */
 export async function migrateStore(options: StoreOptions & { dryRun?: boolean }): Promise<string[]> {
   if (options.dryRun) {
@@ -69,7 +72,7 @@ export async function migrateStore(options: StoreOptions & { dryRun?: boolean })
     }
   }
   if (options.databaseUrl !== '') return migrate(options);
-  const release = takeDataDir(options.dataDir);
+  const release = createAndLockDataDir(options.dataDir);
   try {
     return await migrate(options);
   } finally {
@@ -77,7 +80,7 @@ export async function migrateStore(options: StoreOptions & { dryRun?: boolean })
   }
 }
 
-function takeDataDir(dataDir: string): () => void {
+function createAndLockDataDir(dataDir: string): () => void {
   prepareDataDir(dataDir);
   try {
     return lockDataDir(dataDir);
@@ -86,8 +89,8 @@ function takeDataDir(dataDir: string): () => void {
   }
 }
 
-const pending = ({ databaseUrl, dataDir }: StoreOptions, look = false): Promise<string[]> =>
-  databaseUrl === '' ? pendingSqlite(dataDir, look) : pendingPostgres(databaseUrl, look);
+const pending = ({ databaseUrl, dataDir }: StoreOptions, dryRun = false): Promise<string[]> =>
+  databaseUrl === '' ? pendingSqlite(dataDir, dryRun) : pendingPostgres(databaseUrl, dryRun);
 
 async function migrate(options: StoreOptions): Promise<string[]> {
   const names = options.databaseUrl === '' ? migrateSqlite(options) : await migratePostgres(options);
@@ -158,8 +161,8 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     },
     webhooks: {
       ...root.webhooks,
-      putUpdate: (notice, everyMs, forMs) => transaction((tx) => tx.webhooks.putUpdate(notice, everyMs, forMs)),
-      putFinish: (notice, forMs) => transaction((tx) => tx.webhooks.putFinish(notice, forMs)),
+      putUpdate: (webhook, everyMs, forMs) => transaction((tx) => tx.webhooks.putUpdate(webhook, everyMs, forMs)),
+      putFinish: (webhook, forMs) => transaction((tx) => tx.webhooks.putFinish(webhook, forMs)),
       settle: (lease, outcome, delivery) => transaction((tx) => tx.webhooks.settle(lease, outcome, delivery)),
     },
     exclusively: driver.exclusively,

@@ -221,9 +221,9 @@ describeEachStore('held users', (opened) => {
     const { store } = opened();
     const [first, second, gone] = [await addUser(store), await addUser(store), await addUser(store)];
     await store.users.softDelete(gone.id, 1, 5);
-    const held = await store.transaction((tx) => tx.users.hold([second.id, 999_999, gone.id, first.id, second.id]));
+    const held = await store.transaction((tx) => tx.users.lock([second.id, 999_999, gone.id, first.id, second.id]));
     expect(held).toEqual([first, second]);
-    expect(await store.transaction((tx) => tx.users.hold([]))).toEqual([]);
+    expect(await store.transaction((tx) => tx.users.lock([]))).toEqual([]);
   });
 
   test('stay locked until the transaction ends', async () => {
@@ -233,7 +233,7 @@ describeEachStore('held users', (opened) => {
     const order: string[] = [];
     let change: Promise<unknown> = Promise.resolve();
     await store.transaction(async (tx) => {
-      await tx.users.hold([user.id]);
+      await tx.users.lock([user.id]);
       change = another.users.administer(user.id, { role: 10 }, 1).then(() => order.push('changed'));
       for (let i = 0; i < 5; i += 1) expect((await tx.users.byId(user.id))?.role).toBe(1);
       order.push('held');

@@ -63,14 +63,14 @@ describeEachStore('custom providers', (opened) => {
     const id = (await store.providers.insert(newProvider({ name: '' })))?.id ?? 0;
     const append = (letter: string) =>
       store.transaction(async (tx) => {
-        const held = await tx.providers.hold(id);
+        const held = await tx.providers.lock(id);
         await tx.providers.update(id, { name: `${held?.name}${letter}` });
       });
     await Promise.all([...'abcdef'].map(append));
     expect([...((await store.providers.all()).find((provider) => provider.id === id)?.name ?? '')].sort()).toEqual([
       ...'abcdef',
     ]);
-    expect(await store.transaction((tx) => tx.providers.hold(999_999))).toBeUndefined();
+    expect(await store.transaction((tx) => tx.providers.lock(999_999))).toBeUndefined();
   });
 
   test('a provider goes when nobody has an identity of it any more', async () => {

@@ -490,12 +490,12 @@ describe('the session cache and a server in trouble', () => {
         const before = await refusals();
         await until(async () => (await refusals()) > before + 1);
         expect(await node.get(sid)).toBeUndefined();
-        expect(lines).toEqual(['the shared cache does not serve; sessions are read from the database meanwhile']);
+        expect(lines).toEqual(['the shared cache fails; sessions are read from the database until it recovers']);
 
         await server.look((redis) => redis.config('SET', 'maxmemory', '0'));
         await isBack(node);
         expect(await stateOf(node, ended)).toBe('revoked');
-        expect(lines.slice(1)).toEqual(['the shared cache serves again']);
+        expect(lines.slice(1)).toEqual(['the shared cache works again']);
       }),
     60_000,
   );

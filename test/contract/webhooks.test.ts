@@ -6,7 +6,7 @@ import { openRaw } from './open-raw.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const ALL_OFFERED = { hosts: [], users: [], lanes: [] };
+const NO_EXCLUSIONS = { hosts: [], users: [], userHosts: [] };
 const NOTHING = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
 
 const notice = (change: Partial<NewWebhook> = {}): NewWebhook => ({
@@ -29,7 +29,7 @@ const leaseOf = ({ id, leaseOwner, leaseSeq }: WebhookRecord): WebhookLease => (
 });
 
 const claim = (store: Store, change: Partial<Parameters<Store['webhooks']['claim']>[0]> = {}) =>
-  store.webhooks.claim({ owner: 'node-1', limit: 10, leaseForMs: 60_000, unoffered: ALL_OFFERED, ...change });
+  store.webhooks.claim({ owner: 'node-1', limit: 10, leaseForMs: 60_000, exclude: NO_EXCLUSIONS, ...change });
 
 const ofTask = async (store: Store, taskId: string) =>
   (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 100 })).items;
@@ -166,10 +166,10 @@ describeEachStore(
       ] as const;
       for (const [host, userId] of notices) await store.webhooks.putFinish(notice({ host, userId }), DAY);
       const hosts = ['slow.example', "o'dd"];
-      const lanes = [{ host: 'fast.example:8443', userId: 2 }];
-      const claimed = await claim(store, { unoffered: { hosts, users: [], lanes } });
+      const userHosts = [{ host: 'fast.example:8443', userId: 2 }];
+      const claimed = await claim(store, { exclude: { hosts, users: [], userHosts } });
       expect(claimed.map(({ host, userId }) => [host, userId])).toEqual([['fast.example:8443', 3]]);
-      const next = await claim(store, { unoffered: { hosts: [], users: [2, 3], lanes: [] } });
+      const next = await claim(store, { exclude: { hosts: [], users: [2, 3], userHosts: [] } });
       expect(next.map(({ host, userId }) => [host, userId])).toEqual([['slow.example', 1]]);
       expect(await claim(store)).toHaveLength(3);
     });

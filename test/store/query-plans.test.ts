@@ -55,7 +55,7 @@ const webhooks: Query[] = [
   [
     'claim',
     ({ webhooks }) =>
-      webhooks.claim({ ...claim, unoffered: { hosts: ['h'], users: [7], lanes: [{ host: 'h', userId: 8 }] } }),
+      webhooks.claim({ ...claim, exclude: { hosts: ['h'], users: [7], userHosts: [{ host: 'h', userId: 8 }] } }),
     'webhook_outbox',
     /webhook_outbox_due.*webhook_outbox_(task|held)/s,
   ],

@@ -56,7 +56,7 @@ export async function createUser(
 
   const now = clock.unix();
   const created = await store.transaction(async (tx) => {
-    requireGrantableRole(requireUnchanged(principal, await tx.users.hold([principal.user.id])), role);
+    requireGrantableRole(requireUnchanged(principal, await tx.users.lock([principal.user.id])), role);
     const { email, ...rest } = account;
     const user = await tx.users.insert({
       ...rest,

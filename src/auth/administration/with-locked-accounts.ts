@@ -45,7 +45,7 @@ export async function withLockedAccounts<T>(
   const run = (end: (tx: Repositories) => Promise<unknown>) =>
     store.transaction(async (tx) => {
       await first?.(tx);
-      const locked = await tx.users.hold([principal.user.id, userId]);
+      const locked = await tx.users.lock([principal.user.id, userId]);
       const operator = requireUnchanged(principal, locked);
       const target = locked.find(({ id }) => id === userId);
       if (!target) throw authErrors.user_not_found();

@@ -113,7 +113,7 @@ async function requireProof(ctx: AuthContext, principal: PanelPrincipal, proof: 
  * account by a mailed link, so a caller authenticated before such a change must not set it.
  */
 async function lockUnchanged(tx: Repositories, { id, authVersion }: UserRecord): Promise<UserRecord> {
-  const [locked] = await tx.users.hold([id]);
+  const [locked] = await tx.users.lock([id]);
   if (locked?.authVersion !== authVersion) throw authErrors.changed_meanwhile();
   return locked;
 }

@@ -57,7 +57,7 @@ export async function unbindIdentity(ctx: AuthContext, principal: PanelPrincipal
   const subject = await store.transaction(async (tx) => {
     // The lock orders two concurrent unbindings, so that together they cannot remove the last two
     // sign-in methods.
-    const [holder] = await tx.users.hold([user.id]);
+    const [holder] = await tx.users.lock([user.id]);
     const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
     if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();
     await tx.identities.release(user.id, provider);

@@ -88,7 +88,7 @@ export async function updateProvider(
   const sealed = sealSecret(ctx, secret);
   const { before, after } = await store.transaction(async (tx) => {
     // The lock orders concurrent changes, so that none overwrites the other.
-    const before = await tx.providers.hold(id);
+    const before = await tx.providers.lock(id);
     if (!before) throw authErrors.provider_not_found();
     const former = toFields(before);
     const fields = validateProvider({ ...former, ...withoutUndefined(change) }, former);

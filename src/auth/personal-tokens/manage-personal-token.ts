@@ -37,7 +37,7 @@ export async function createPersonalToken(ctx: AuthContext, principal: PanelPrin
     // The token outlives the session, so user and session are checked again. The lock orders this
     // against a concurrent reset or deletion: that either came first and shows here, or comes later
     // and removes the token.
-    const [present] = await tx.users.hold([user.id]);
+    const [present] = await tx.users.lock([user.id]);
     const session = await tx.sessions.bySid(sid);
     const holds =
       session !== undefined &&

@@ -24,7 +24,7 @@ export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): P
  */
 async function lockRoots(tx: Repositories): Promise<UserRecord[]> {
   const { items } = await tx.users.search({ role: ROLE.root, status: STATUS.enabled }, ROOTS);
-  return tx.users.hold(items.map(({ id }) => id));
+  return tx.users.lock(items.map(({ id }) => id));
 }
 
 async function someHasOtherMethod(

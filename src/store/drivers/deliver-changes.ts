@@ -1,7 +1,10 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { ChangeTopic } from '../ports/index.ts';
 
-/** The listeners of this process. A listener that throws is logged and harms no other. */
+/**
+ * The change listeners of this process. If one throws, that is logged and the others are still
+ * called.
+ */
 export function createChangeListeners(logger: Logger) {
   const listeners = new Set<(topic: ChangeTopic) => void>();
   return {
@@ -10,12 +13,12 @@ export function createChangeListeners(logger: Logger) {
         try {
           listener(topic);
         } catch (error) {
-          logger.error({ err: error, topic }, 'a change listener failed');
+          logger.error({ err: error, topic }, 'a listener for changes threw');
         }
       }
     },
     subscribe(listener: (topic: ChangeTopic) => void): () => void {
-      // Wrapped, so that the same function subscribed twice is two subscriptions.
+      // Wrapped, so that the same function can be subscribed twice.
       const entry = (topic: ChangeTopic) => listener(topic);
       listeners.add(entry);
       return () => listeners.delete(entry);

@@ -2,8 +2,8 @@ import type { Database as SqliteFile } from 'bun:sqlite';
 import { storeErrors, toStoreError, writeFaultOf } from '../errors.ts';
 
 /**
- * Works that share one commit at most; bounds how long the event loop is held and how much one
- * failed commit undoes.
+ * The most jobs that share one commit. It bounds how long the event loop is blocked and how much
+ * one failed commit undoes.
  */
 const MAX_GROUP = 64;
 
@@ -11,11 +11,11 @@ type Outcome = { ok: true } | { ok: false; error: unknown };
 type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outcome) => void };
 
 /**
- * The one writer of a SQLite database. Works queue up and run one after the other inside a shared
- * transaction, each under its own savepoint, so that a failing one leaves its neighbours alone.
+ * The only writer of a SQLite database. Jobs queue up and run one after the other inside a shared
+ * transaction, each under its own savepoint, so that a failing job does not affect the others.
  * Their promises settle after the commit: a resolved promise is durable, and `synchronous=FULL`
- * costs one disk flush for the whole group. When the commit fails, every work of the group rejects
- * with `store.unavailable` and nothing of it stays.
+ * costs one disk flush for the whole group. If the commit fails, every job of the group rejects
+ * with `store.unavailable` and none of it is stored.
  */
 export function createGroupCommit(file: SqliteFile) {
   const queue: Job[] = [];
@@ -26,8 +26,8 @@ export function createGroupCommit(file: SqliteFile) {
 
   async function drain(): Promise<void> {
     while (queue.length > 0) {
-      // One turn of the event loop: requests that arrived together land in one group, and others
-      // get their turn between groups.
+      // Yield once to the event loop: requests that arrived together share one group, and other
+      // work runs between groups.
       await new Promise<void>((resolve) => setImmediate(resolve));
       await commitGroup();
     }
@@ -43,14 +43,15 @@ export function createGroupCommit(file: SqliteFile) {
         const job = queue.shift() as Job;
         const outcome = await runJob(job);
         done.push({ job, outcome });
-        // SQLite has rolled back everything by itself: a full disk or an I/O error in the middle.
+        // SQLite has rolled back by itself: the disk is full, or an I/O error occurred.
         if (!file.inTransaction) throw outcome.ok ? storeErrors.unavailable() : outcome.error;
       }
       file.run('commit');
     } catch (error) {
       broken = toStoreError(error);
       rollback();
-      // Not even begun: those who wait would only meet the same fault, one busy timeout each.
+      // The transaction did not even begin. The waiting jobs would meet the same fault, one busy
+      // timeout each, so they fail too.
       if (done.length === 0) for (const job of queue.splice(0)) done.push({ job, outcome: { ok: true } });
     }
     noteFault([broken, ...done.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
@@ -58,7 +59,7 @@ export function createGroupCommit(file: SqliteFile) {
       job.settle(broken !== undefined && outcome.ok ? { ok: false, error: broken } : outcome);
   }
 
-  /** A fault is over when something has been written: a group may have had nothing to write. */
+  /** A fault is over once something has been written: a group may have had nothing to write. */
   function noteFault(errors: readonly unknown[]): void {
     const found = errors.map(writeFaultOf).find((each) => each !== undefined);
     if (found === undefined && fault === undefined) return;
@@ -104,8 +105,7 @@ export function createGroupCommit(file: SqliteFile) {
     try {
       if (file.inTransaction) file.run('rollback');
     } catch {
-      // The fault that led here is reported; the next group begins with `begin immediate` and meets
-      // it again if it stays.
+      // The original fault is reported. If it persists, the next `begin immediate` meets it again.
     }
   }
 
@@ -130,12 +130,12 @@ export function createGroupCommit(file: SqliteFile) {
     },
 
     /**
-     * Why the latest write failed, if the file could not be written; undefined once one has gone
-     * through.
+     * Why the latest write failed, if the file could not be written; `undefined` once a write has
+     * succeeded.
      */
     fault: () => fault,
 
-    /** Takes no more works and resolves when the queued ones have ended. */
+    /** Refuses new jobs and resolves when the queued ones have ended. */
     async close(): Promise<void> {
       closed = true;
       await draining;

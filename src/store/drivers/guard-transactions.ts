@@ -2,22 +2,21 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { storeErrors } from '../errors.ts';
 
 /**
- * One running transaction. `failure` is what the first statement threw that the database refused,
- * `asking` how many statements wait for their answer, `onCommit` what is to be done when it is
- * committed.
+ * One running transaction. `failure`: what its first failed statement threw. `pendingStatements`:
+ * how many statements wait for their answer. `onCommit`: callbacks to run after the commit.
  */
-export type Scope = { open: boolean; failure: unknown; asking?: number; onCommit?: (() => void)[] };
+export type Scope = { open: boolean; failure: unknown; pendingStatements?: number; onCommit?: (() => void)[] };
 
 /**
- * A transaction that does not end holds locks, and on SQLite every other writer; after this many
- * milliseconds it is given up.
+ * A transaction that does not end holds locks and, on SQLite, blocks every other writer. After this
+ * many milliseconds it is rolled back.
  */
 const MAX_TRANSACTION_MS = 10_000;
 
 /**
- * Keeps statements in the transaction that they belong to, in both dialects alike: the store itself
- * is refused inside a transaction (on SQLite it would wait for itself), and `tx` is refused outside
- * its own (it would write into a stranger's).
+ * Keeps statements in the transaction that they belong to, the same way in both dialects. Inside a
+ * transaction the store itself is refused (on SQLite it would wait for itself). Outside its own
+ * transaction `tx` is refused (it would write into another one).
  */
 export function createTransactionGuard(maxMs = MAX_TRANSACTION_MS) {
   const current = new AsyncLocalStorage<Scope>();
@@ -33,29 +32,29 @@ export function createTransactionGuard(maxMs = MAX_TRANSACTION_MS) {
       if (!scope?.open || current.getStore() !== scope) {
         throw storeErrors.misused({ message: 'A transaction was used outside of its own work, or after its end.' });
       }
-      scope.asking = (scope.asking ?? 0) + 1;
+      scope.pendingStatements = (scope.pendingStatements ?? 0) + 1;
       try {
         return await run();
       } catch (error) {
         scope.failure ??= error;
         throw error;
       } finally {
-        scope.asking -= 1;
+        scope.pendingStatements -= 1;
       }
     },
 
     /**
-     * Runs `work`; resolves with its value when it may be committed. A work that went on after a
-     * refused statement fails too: PostgreSQL would turn its commit into a rollback without a word.
+     * Runs `work`; resolves with its value if it may be committed. Work that continued after a
+     * failed statement fails too: PostgreSQL would silently turn its commit into a rollback.
      */
     async run<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const tooLong = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
-          // A database that is slow, or rows that another holds, are trouble; a work that waits for
-          // something else is a fault.
-          const slow = (scope.asking ?? 0) > 0;
-          const message = `A transaction was not over after ${maxMs} ms.`;
+          // A slow database or locked rows are its fault: `unavailable`. Work that waits for
+          // something else breaks the contract: `misused`.
+          const slow = (scope.pendingStatements ?? 0) > 0;
+          const message = `A transaction did not end within ${maxMs} ms.`;
           reject(slow ? storeErrors.unavailable({ retryAfterSeconds: 5 }) : storeErrors.misused({ message }));
         }, maxMs);
       });

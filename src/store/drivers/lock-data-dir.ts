@@ -6,9 +6,10 @@ import { storeErrors } from '../errors.ts';
 const LOCK_FILE = 'taskgate.lock';
 
 /**
- * Takes the data directory for this process alone and gives a function that lets go of it. The lock
- * is SQLite's own file lock on a file of its own: the system frees it when the process dies,
- * however it dies. Throws `store.in_use` when another has it.
+ * Locks the data directory for this process; returns a function that releases it. The lock is
+ * SQLite's file lock on a file of its own: the system frees it when the process ends, even by a
+ * crash.
+ * @throws `store.in_use` when another process has it
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = new SqliteFile(join(dataDir, LOCK_FILE), { create: true });
@@ -27,7 +28,10 @@ export function lockDataDir(dataDir: string): () => void {
   return () => file.close();
 }
 
-/** Makes nothing. @throws `store.in_use` when another process has the data directory */
+/**
+ * Creates nothing.
+ * @throws `store.in_use` when another process has the data directory
+ */
 export function requireFreeDataDir(dataDir: string): void {
   if (existsSync(join(dataDir, LOCK_FILE))) lockDataDir(dataDir)();
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../kernel/index.ts';
 import type { Count, Counters } from '../ports/counters.ts';
 
-/** Counters kept at once; beyond, the one that was added to longest ago goes. */
+/** The most counters at once. Beyond it, the one whose last addition is oldest is evicted. */
 export const MAX_COUNTERS = 100_000;
 const FIRST_CAPACITY = 1024;
 const NONE = -1;
@@ -10,10 +10,10 @@ const NONE = -1;
 export type MemoryCounters = Counters & { size(): number };
 
 /**
- * Counters in this process, about 40 bytes each: made-up addresses shall cost little. A key is
- * known by a digest of 64 bits under a seed of this process. A counter that is pushed out counts
- * from 0 again, so whoever wants to be rid of theirs needs 100,000 other addresses within its
- * window, each of which is counted and refused by itself.
+ * Counters in this process, about 40 bytes each, so that made-up addresses cost little memory. A
+ * key is stored as a 64-bit digest under a seed of this process. An evicted counter restarts at 0.
+ * To evict their own, a client needs 100,000 other addresses within its window, each of which is
+ * counted and limited too.
  */
 export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNTERS): MemoryCounters {
   const seed = randomBytes(8).readBigUInt64LE();
@@ -21,30 +21,30 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
   let digests = new BigUint64Array(capacity);
   let counts = new Float64Array(capacity);
   let ends = new Float64Array(capacity);
-  /** Neighbours in the order of the last addition. */
+  /** Doubly linked list in the order of the last addition. */
   let older = new Int32Array(capacity);
   let newer = new Int32Array(capacity);
-  /** Slot by digest, open addressing; twice as many places as slots. */
-  let places = new Int32Array(capacity * 2).fill(NONE);
+  /** Hash index from digest to slot, with open addressing; twice as many buckets as slots. */
+  let buckets = new Int32Array(capacity * 2).fill(NONE);
   let used = 0;
   let oldest = NONE;
   let newest = NONE;
 
   const digestOf = (key: string): bigint => Bun.hash.wyhash(key, seed);
 
-  /** The place of a digest, or the free one where it belongs. */
-  function placeOf(digest: bigint): number {
-    let place = Number(digest % BigInt(places.length));
+  /** The bucket of a digest, or the free one where it belongs. */
+  function bucketOf(digest: bigint): number {
+    let bucket = Number(digest % BigInt(buckets.length));
     for (;;) {
-      const slot = places[place] as number;
-      if (slot === NONE || digests[slot] === digest) return place;
-      place = (place + 1) % places.length;
+      const slot = buckets[bucket] as number;
+      if (slot === NONE || digests[slot] === digest) return bucket;
+      bucket = (bucket + 1) % buckets.length;
     }
   }
 
   function index(): void {
-    places = new Int32Array(capacity * 2).fill(NONE);
-    for (let slot = 0; slot < used; slot += 1) places[placeOf(digests[slot] as bigint)] = slot;
+    buckets = new Int32Array(capacity * 2).fill(NONE);
+    for (let slot = 0; slot < used; slot += 1) buckets[bucketOf(digests[slot] as bigint)] = slot;
   }
 
   function grow(): void {
@@ -78,18 +78,19 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
   }
 
   /**
-   * Takes a digest out of the places; those that follow it move up, so that they are still found.
+   * Removes a digest from the index. Entries that follow it move up, so that probing still finds
+   * them.
    */
   function removeDigest(digest: bigint): void {
-    let gap = placeOf(digest);
-    places[gap] = NONE;
-    for (let at = (gap + 1) % places.length; places[at] !== NONE; at = (at + 1) % places.length) {
-      const slot = places[at] as number;
-      const home = Number((digests[slot] as bigint) % BigInt(places.length));
+    let gap = bucketOf(digest);
+    buckets[gap] = NONE;
+    for (let at = (gap + 1) % buckets.length; buckets[at] !== NONE; at = (at + 1) % buckets.length) {
+      const slot = buckets[at] as number;
+      const home = Number((digests[slot] as bigint) % BigInt(buckets.length));
       const isBetween = gap < at ? home > gap && home <= at : home > gap || home <= at;
       if (isBetween) continue;
-      places[gap] = slot;
-      places[at] = NONE;
+      buckets[gap] = slot;
+      buckets[at] = NONE;
       gap = at;
     }
   }
@@ -106,7 +107,7 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
       removeDigest(digests[slot] as bigint);
     }
     digests[slot] = digest;
-    places[placeOf(digest)] = slot;
+    buckets[bucketOf(digest)] = slot;
     ends[slot] = 0;
     linkNewest(slot);
     return slot;
@@ -121,7 +122,7 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
     async add(key, amount, windowSeconds) {
       const now = clock.monotonicMs();
       const digest = digestOf(key);
-      const known = places[placeOf(digest)] as number;
+      const known = buckets[bucketOf(digest)] as number;
       const slot = known === NONE ? newSlot(digest) : known;
       if (known !== NONE) {
         unlink(slot);
@@ -136,7 +137,7 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
     },
     async peek(key) {
       const now = clock.monotonicMs();
-      const slot = places[placeOf(digestOf(key))] as number;
+      const slot = buckets[bucketOf(digestOf(key))] as number;
       return slot === NONE || (ends[slot] as number) <= now ? undefined : read(slot, now);
     },
     size: () => used,

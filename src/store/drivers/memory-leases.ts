@@ -2,9 +2,9 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Lease, TaskRecord } from '../ports/index.ts';
 
 /**
- * A claim that is held in memory. `base`: the fencing number that the task's row says meanwhile.
- * `untilMs`: by the monotonic clock, so that one that is set back prolongs nothing; 0: ended by its
- * owner. `shownMs`: the same as a time of day.
+ * A claim that is held in memory. `base`: the fencing number in the task's row. `untilMs`: by the
+ * monotonic clock, so that a clock that is set back extends nothing; 0: ended by its owner.
+ * `shownUntilMs`: the same as a time of day.
  */
 type Claim = {
   id: number;
@@ -13,11 +13,11 @@ type Claim = {
   seq: number;
   base: number;
   untilMs: number;
-  shownMs: number;
+  shownUntilMs: number;
 };
 
 /**
- * What the row of a task must say for a write under a lease to count; without an owner where the
+ * What the task's row must say for a write under a lease to succeed. `leaseOwner` is null when the
  * claim itself is held in memory.
  */
 export type Fence = { leaseOwner: string | null; leaseSeq: number };
@@ -25,32 +25,32 @@ export type Fence = { leaseOwner: string | null; leaseSeq: number };
 export type MemoryLeases = ReturnType<typeof createMemoryLeases>;
 
 /**
- * The book for one way to run statements. `onCommit` calls back when what has been written is
- * committed, and else never.
+ * The memory leases as one set of repositories uses them. `onCommit` runs its callback once the
+ * writes are committed, and never otherwise.
  */
-export type TaskClaims = { book: MemoryLeases; onCommit: (act: () => void) => void };
+export type LeaseBinding = { leases: MemoryLeases; onCommit: (act: () => void) => void };
 
 /**
- * Claims of running tasks, for a database that one process has to itself: they are worth nothing
- * after it, and to write each down took as long as to write what its poll brought. A write under
- * such a claim still is one conditional statement: the row must say the number that it said when
- * the task was claimed, and says the claim's own afterwards.
+ * Claims of running tasks in memory, for a database with a single process. They are worthless after
+ * that process ends, and writing each claim took as long as writing the result of its poll. A write
+ * under such a claim still is one conditional statement: the row must hold the fencing number that
+ * it had at the claim (`base`), and holds the claim's own number afterwards.
  */
 export function createMemoryLeases(clock: Clock) {
   const claims = new Map<string, Claim>();
-  const find = ({ taskId, leaseOwner, leaseSeq }: Lease): Claim | undefined => {
+  const findClaim = ({ taskId, leaseOwner, leaseSeq }: Lease): Claim | undefined => {
     const claim = claims.get(taskId);
     return claim?.owner === leaseOwner && claim.seq === leaseSeq && claim.untilMs > 0 ? claim : undefined;
   };
 
-  const endOf = (leaseForMs: number) => ({
+  const expiryAfter = (leaseForMs: number) => ({
     untilMs: clock.monotonicMs() + leaseForMs,
-    shownMs: clock.nowMs() + leaseForMs,
+    shownUntilMs: clock.nowMs() + leaseForMs,
   });
 
   return {
-    /** The rows' ids of tasks that are claimed, of one channel or of all. */
-    held(channelId?: number): number[] {
+    /** The row ids of claimed tasks, of one channel or of all. */
+    claimedIds(channelId?: number): number[] {
       const nowMs = clock.monotonicMs();
       const ids: number[] = [];
       for (const claim of claims.values())
@@ -58,64 +58,62 @@ export function createMemoryLeases(clock: Clock) {
       return ids;
     },
 
-    /**
-     * Claims those of `found` that nobody else has claimed by now, and gives them as their holder
-     * sees them.
-     */
-    take(found: readonly TaskRecord[], owner: string, leaseForMs: number): TaskRecord[] {
+    /** Claims those tasks of `found` that are not claimed, and returns them with their claim. */
+    claim(found: readonly TaskRecord[], owner: string, leaseForMs: number): TaskRecord[] {
       const nowMs = clock.monotonicMs();
       return found.flatMap((task) => {
         const before = claims.get(task.taskId);
         if (before && before.untilMs > nowMs) return [];
         const { id, taskId, channelId, leaseSeq: base } = task;
         const seq = Math.max(base, before?.seq ?? 0) + 1;
-        const claim = { id, channelId, owner, seq, base, ...endOf(leaseForMs) };
+        const claim = { id, channelId, owner, seq, base, ...expiryAfter(leaseForMs) };
         claims.set(taskId, claim);
-        return [{ ...task, leaseOwner: owner, leaseUntilMs: claim.shownMs, leaseSeq: seq }];
+        return [{ ...task, leaseOwner: owner, leaseUntilMs: claim.shownUntilMs, leaseSeq: seq }];
       });
     },
 
     /**
-     * Of a task with a claim here no other lease counts; where there is none, the lease is the
-     * row's own.
+     * The row that a write under `lease` must find; `undefined` when the lease was lost. If the
+     * task has a claim here, only the lease of that claim is valid. Otherwise the lease is in the
+     * row.
      */
     fenceOf(lease: Lease): Fence | undefined {
       if (!claims.has(lease.taskId)) return lease;
-      const claim = find(lease);
+      const claim = findClaim(lease);
       return claim && { leaseOwner: null, leaseSeq: claim.base };
     },
 
-    /** Prolongs a claim that is held here, and stands. */
+    /** Extends a claim that is held here and still valid. */
     renew(lease: Lease, leaseForMs: number): boolean {
-      const claim = find(lease);
-      if (claim) Object.assign(claim, endOf(leaseForMs));
+      const claim = findClaim(lease);
+      if (claim) Object.assign(claim, expiryAfter(leaseForMs));
       return claim !== undefined;
     },
 
-    /** To be called when what was written under the lease, and gave it back, is committed. */
-    drop(lease: Lease): void {
-      if (find(lease)) claims.delete(lease.taskId);
+    /** Call it once a write that ended the lease is committed. */
+    release(lease: Lease): void {
+      if (findClaim(lease)) claims.delete(lease.taskId);
     },
 
     /**
-     * Ends the claims of one owner, or all: others may take the tasks, under a higher number. Gives
-     * how many there were.
+     * Expires the claims of one owner, or all claims. Others may then claim the tasks under a
+     * higher number. Returns how many expired.
      */
-    end(owner?: string): number {
-      let ended = 0;
+    expire(owner?: string): number {
+      let expired = 0;
       for (const claim of claims.values()) {
         if (claim.untilMs === 0 || (owner !== undefined && claim.owner !== owner)) continue;
         claim.untilMs = 0;
-        ended += 1;
+        expired += 1;
       }
-      return ended;
+      return expired;
     },
 
-    /** The task as its row says, with the claim that is held here. */
-    show(task: TaskRecord): TaskRecord {
+    /** The task's row, with the claim that is held here. */
+    withClaim(task: TaskRecord): TaskRecord {
       const claim = claims.get(task.taskId);
       return claim && claim.untilMs > 0
-        ? { ...task, leaseOwner: claim.owner, leaseUntilMs: claim.shownMs, leaseSeq: claim.seq }
+        ? { ...task, leaseOwner: claim.owner, leaseUntilMs: claim.shownUntilMs, leaseSeq: claim.seq }
         : task;
     },
   };

@@ -7,37 +7,36 @@ import { createChangeListeners } from './deliver-changes.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
 import { runExclusively } from './run-exclusively.ts';
 
-/** Connections a node; PostgreSQL allows 100 by default, so that five nodes fit. */
+/** Connections per node. PostgreSQL allows 100 by default, so five nodes fit. */
 const MAX_CONNECTIONS = 16;
 const CONNECT_TIMEOUT_S = 5;
 /**
- * Statements take milliseconds; one that takes this long is stuck, and its failure frees the
- * connection.
+ * Statements take milliseconds. One that takes this long is stuck; failing it frees the connection.
  */
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * The server ends a transaction whose node has said nothing for so long: it would keep its rows
- * from all others. A node gives its own up sooner.
+ * The server ends a transaction that has been idle for this long: its locks would block all others.
+ * A node gives up its own transactions sooner.
  */
 const IDLE_TRANSACTION_MS = 5000;
 /**
- * A transaction may take ten seconds and wait for a statement: what takes longer than both waits on
- * a dead connection.
+ * A transaction may take ten seconds and wait for one statement. A call that takes longer than both
+ * waits on a dead connection.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
 const WATCH_MS = 5000;
-/** Tries of a transaction that PostgreSQL gave up on for a deadlock or a serialization failure. */
+/** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
 const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] satisfies ChangeTopic[];
 
 /**
- * Repositories for one transaction at a time; their prepared queries are built once and serve every
+ * Repositories for one transaction at a time. Their prepared queries are built once and serve every
  * later transaction.
  */
 type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope | undefined };
 
-/** Connections, and since when each call waits for its answer, the oldest first. */
+/** A connection pool, and the start time of each pending call, the oldest first. */
 type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
 
 export function connectPostgres(databaseUrl: string, max: number): SQL {
@@ -62,7 +61,7 @@ export async function openPostgres(options: {
   const { clock } = options;
   const openPool = (): Pool => ({ sql: connectPostgres(options.databaseUrl, MAX_CONNECTIONS), calls: new Set() });
   let pool = openPool();
-  // Of its own, so that it outlives a pool.
+  // Not from the pool, so that it outlives one.
   const listener = connectPostgres(options.databaseUrl, 1);
   const stopping = new AbortController();
   const guard = createTransactionGuard();
@@ -70,7 +69,10 @@ export async function openPostgres(options: {
   const node = newUuid();
   const free: Slot[] = [];
 
-  /** Every use of the pool: what is not answered in time is found by `watch`. */
+  /**
+   * Every use of the pool goes through here, so that `watch` finds calls that are not answered in
+   * time.
+   */
   async function call<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     const { sql, calls } = pool;
     const entry = { sinceMs: clock.monotonicMs() };
@@ -83,16 +85,16 @@ export async function openPostgres(options: {
   }
 
   /**
-   * A server, or a firewall on the way, may be gone without a word: no driver timeout covers a
-   * query that was sent. Then the connections are made anew, and what still waits on the old ones
-   * fails.
+   * A server or a firewall on the way may vanish without closing connections, and no driver timeout
+   * covers a query that was sent. Then this opens a new pool, and the calls pending on the old one
+   * fail.
    */
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_MS, stopping.signal);
       const [oldest] = pool.calls;
       if (stopping.signal.aborted || !oldest || clock.monotonicMs() - oldest.sinceMs < ANSWER_TIMEOUT_MS) continue;
-      options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; connecting anew');
+      options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; opening new connections');
       const { sql } = pool;
       pool = openPool();
       void sql.close({ timeout: CONNECT_TIMEOUT_S }).catch(() => undefined);
@@ -131,22 +133,22 @@ export async function openPostgres(options: {
     try {
       return (await call((sql) => sql.begin(run))) as T;
     } catch (error) {
-      throw committing ? ofCommit(error) : error;
+      throw committing ? commitError(error) : error;
     }
   }
 
-  function hear(payload: string): void {
+  function onNotification(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
     if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
   }
 
   async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
-    const late = clock
+    const timeout = clock
       .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
       .then(() => Promise.reject(storeErrors.unavailable()));
     try {
-      return await Promise.race([answer, late]);
+      return await Promise.race([answer, timeout]);
     } finally {
       answered.abort();
     }
@@ -154,7 +156,7 @@ export async function openPostgres(options: {
 
   let listening: { unlisten(): Promise<void> };
   try {
-    listening = await listener.listen(CHANNEL, hear);
+    listening = await listener.listen(CHANNEL, onNotification);
   } catch (error) {
     await Promise.all([pool.sql.close(), listener.close()]);
     throw toStoreError(error);
@@ -171,20 +173,23 @@ export async function openPostgres(options: {
         try {
           return await runOnce(scope, work);
         } catch (error) {
-          // The statement's own error says it; what the work made of it does not.
+          // `work` may have wrapped the statement's error, so the error of the statement decides.
           if (!isRetryable(scope.failure ?? error) || attempt === MAX_TRIES) throw error;
           await clock.sleep(jitter(10 * 2 ** attempt, 0.5));
         }
       }
     },
 
-    // Best effort: a node that misses a notice reads everything again after SYNC_FREQUENCY.
+    // Best effort: a node that misses a notification reads everything again after SYNC_FREQUENCY.
     async publish(topic) {
       changes.deliver(topic);
       try {
         await call((sql) => sql.notify(CHANNEL, `${node} ${topic}`));
       } catch (error) {
-        options.logger.warn({ err: toStoreError(error), topic }, 'other nodes could not be told of a change');
+        options.logger.warn(
+          { err: toStoreError(error), topic },
+          'a change could not be published to other nodes; they read it within SYNC_FREQUENCY',
+        );
       }
     },
 
@@ -212,8 +217,8 @@ export async function openPostgres(options: {
   };
 }
 
-/** What a failed commit is: the server's own refusal, or an answer that never came. */
-function ofCommit(thrown: unknown): unknown {
+/** Tells the server's refusal of a commit from a lost answer. */
+function commitError(thrown: unknown): unknown {
   const error = isRetryable(thrown) ? thrown : toStoreError(thrown);
   const isLost = error instanceof AppError && error.code === storeErrors.unavailable().code;
   return isLost ? storeErrors.outcome_unknown({ cause: error.cause }) : thrown;

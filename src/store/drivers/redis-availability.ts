@@ -2,25 +2,25 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Redis } from './redis.ts';
 
 /**
- * How often a server that does not answer is asked again; a lost connection says itself when it is
+ * How often a server that does not answer is probed. A lost connection reports by itself when it is
  * back.
  */
 const PROBE_MS = 500;
 
 export type Availability = {
   /**
-   * Runs `work` on a server that is there. `undefined`, at once, while it is away, or when `work`
-   * shows that it is.
+   * Runs `work` while the server is available. Resolves with `undefined`, without waiting, while it
+   * is away, or if `work` fails.
    */
   attempt<T>(work: () => Promise<T>): Promise<T | undefined>;
 };
 
 /**
- * Keeps track of whether the server can be relied on. It is away until `restore` has succeeded on
- * the connection; `restore` gives false when it has to run again. A lost connection is logged by
- * whoever made it, other trouble here: once, and its end.
+ * Tracks whether the server is available. After a loss it is available again once `restore` has
+ * succeeded on the connection; `restore` returns false to be run again. The connection logs its own
+ * loss; other failures are logged here, once per outage, and their end.
  */
-export function keepAvailable(options: {
+export function trackAvailability(options: {
   redis: Redis;
   clock: Clock;
   logger: Logger;
@@ -30,14 +30,14 @@ export function keepAvailable(options: {
   let available = false;
   let restoring = false;
   let losses = 0;
-  let complained = false;
-  let wake = new AbortController();
+  let warned = false;
+  let wakeUp = new AbortController();
 
-  function complain(error: unknown): void {
-    if (complained || redis.status !== 'ready') return;
-    complained = true;
+  function warnOnce(error: unknown): void {
+    if (warned || redis.status !== 'ready') return;
+    warned = true;
     const reason = error instanceof Error ? error.message : String(error);
-    logger.warn({ reason }, 'the shared cache does not serve; sessions are read from the database meanwhile');
+    logger.warn({ reason }, 'the shared cache fails; sessions are read from the database until it recovers');
   }
 
   async function tryRestore(): Promise<boolean> {
@@ -45,40 +45,40 @@ export function keepAvailable(options: {
       while (!(await options.restore()));
       return true;
     } catch (error) {
-      complain(error);
-      // A connection that swallows commands may be a dead one that nobody has closed. An answer
-      // that refuses is no such sign.
+      warnOnce(error);
+      // A connection that leaves commands unanswered may be dead without having been closed:
+      // reconnect. An error reply proves that it is alive.
       if (!isReply(error) && redis.status === 'ready') redis.disconnect(true);
       return false;
     }
   }
 
-  async function keepRestoring(): Promise<void> {
+  async function restoreUntilAvailable(): Promise<void> {
     if (restoring) return;
     restoring = true;
     while (redis.status !== 'end') {
-      wake = new AbortController();
+      wakeUp = new AbortController();
       const before = losses;
       if (redis.status === 'ready' && (await tryRestore()) && losses === before) {
         available = true;
         break;
       }
-      await clock.sleep(PROBE_MS, wake.signal);
+      await clock.sleep(PROBE_MS, wakeUp.signal);
     }
     restoring = false;
-    if (available && complained) logger.info({}, 'the shared cache serves again');
-    if (available) complained = false;
+    if (available && warned) logger.info({}, 'the shared cache works again');
+    if (available) warned = false;
   }
 
-  function lose(): void {
+  function markAway(): void {
     available = false;
     losses += 1;
-    void keepRestoring();
+    void restoreUntilAvailable();
   }
 
-  redis.on('close', lose);
-  for (const event of ['ready', 'end']) redis.on(event, () => wake.abort());
-  void keepRestoring();
+  redis.on('close', markAway);
+  for (const event of ['ready', 'end']) redis.on(event, () => wakeUp.abort());
+  void restoreUntilAvailable();
 
   return {
     async attempt(work) {
@@ -86,13 +86,13 @@ export function keepAvailable(options: {
       try {
         return await work();
       } catch (error) {
-        complain(error);
-        lose();
+        warnOnce(error);
+        markAway();
         return undefined;
       }
     },
   };
 }
 
-/** The server's own error, sent in answer to a command. */
+/** Whether the server itself answered with an error. */
 const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';

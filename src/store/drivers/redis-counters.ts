@@ -4,9 +4,8 @@ import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts'
 import type { Redis } from './redis.ts';
 
 /**
- * Counters shared through Redis, each addition one atomic script. While the server is away or does
- * not answer in time, counting goes on in `own`, those of this process: a limit then holds per
- * node.
+ * Counters shared through Redis; each addition is one atomic script. While the server is away or
+ * slow, counting continues in `own`, the counters of this process: then a limit holds per node.
  */
 export function createRedisCounters(redis: Redis, own: MemoryCounters = createMemoryCounters()): Counters {
   const limiter = new RateLimiterRedis({
@@ -39,8 +38,8 @@ export function createRedisCounters(redis: Redis, own: MemoryCounters = createMe
 }
 
 /**
- * One addition: the first opens the window, a key that has lost its end gets one, and what is given
- * back after its window has ended takes nothing from the next.
+ * One addition. The first opens the window, and a key that has lost its expiry gets one. Giving
+ * back after the window has ended takes nothing from the next.
  */
 const ADD = `
 redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
@@ -57,10 +56,7 @@ end
 return {count, ttl}
 `;
 
-/**
- * The limiter only counts: what is too much, and the length of each window, are said with every
- * addition.
- */
+/** The limiter only counts: limit and window length come with every addition. */
 const SETTINGS = { points: Number.MAX_SAFE_INTEGER, duration: 1 };
 
 const read = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({

@@ -9,35 +9,35 @@ import {
 } from '../../kernel/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../ports/session-cache.ts';
 import type { Redis } from './redis.ts';
-import { keepAvailable } from './redis-availability.ts';
+import { trackAvailability } from './redis-availability.ts';
 import { createSessionScripts } from './redis-session-scripts.ts';
 
 const PREFIX = 'taskgate:session:';
 const PROBE_KEY = 'taskgate:session-probe';
 
 /**
- * After the server was away, entries of up to so long afterwards are not believed: by then every
- * node is back too (they try again twice a second) and has published what it ended meanwhile.
+ * After an outage, entries written up to this long afterwards are ignored. By then every node has
+ * reconnected (they retry twice a second) and has published the sessions that ended meanwhile.
  */
 const SETTLE_MS = 2000;
-/** Ended sessions a script call: the server does nothing else meanwhile. */
+/** Ended sessions per script call; the server does nothing else during a call. */
 const BATCH = 500;
 /**
- * Ends that are kept while the server is away: of more, those whose entries live the shortest are
- * given up first.
+ * The most ended sessions queued during an outage. Beyond it the oldest are dropped: the cache
+ * entries that they contradict expire first.
  */
 const MAX_UNPUBLISHED = 100_000;
 
 /**
- * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY; session ids
- * are digested under a key of the first of `cryptoSecrets`, so that the server's keys open nothing.
- * While secrets are rotated nodes differ in which is the first: what ends is published under all of
- * them.
+ * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY. Session ids
+ * are digested under a key derived from the first of `cryptoSecrets`, so that the server's keys
+ * reveal none. While secrets are rotated, nodes differ in which is the first: tombstones are
+ * written under all of them.
  *
- * The server counts as away from the first command that fails or gets no answer in time. Then
- * nothing waits for it: readings say nothing, what ends is kept. Once it answers again the kept
- * tombstones go out before any reading is believed, and what was remembered before that is not
- * believed at all: a restarted server may have gone back to older data.
+ * The server counts as away from the first command that fails or gets no answer in time. While it
+ * is away nothing waits for it: reads return nothing and ended sessions are queued. Once it answers
+ * again, the queued tombstones are written before any read is trusted. Entries from before that are
+ * ignored, because a restarted server may have restored older data.
  */
 export function createRedisSessionCache(options: {
   redis: Redis;
@@ -55,19 +55,19 @@ export function createRedisSessionCache(options: {
   const keyOf = (sid: string) => keyUnder(digestKey, sid);
   const scripts = createSessionScripts(redis);
 
-  /** The server's time from which on entries are believed. */
-  let believedFrom = 0;
-  /** What ended and was not published yet, the oldest first. */
-  const unpublished = new Map<string, { expiresAt: number; endedMs: number }>();
+  /** Entries older than this, by the server's time, are ignored. */
+  let trustedFrom = 0;
+  /** Ended sessions whose tombstones are not written yet, the oldest first. */
+  const unpublished = new Map<string, { expiresAt: number; endedAtMs: number }>();
   options.watchCache?.('unpublished_session_ends', () => unpublished.size);
 
-  const link = keepAvailable({
+  const availability = trackAvailability({
     redis,
     clock,
     logger,
     async restore() {
       await publish();
-      believedFrom = (await scripts.probe(PROBE_KEY)) + SETTLE_MS;
+      trustedFrom = (await scripts.probe(PROBE_KEY)) + SETTLE_MS;
       return unpublished.size === 0;
     },
   });
@@ -78,23 +78,26 @@ export function createRedisSessionCache(options: {
       ttlMs: Math.max(1000, Math.floor(Math.min(expiresAt * 1000 - clock.nowMs(), ttlMs))),
     }));
 
-  /** No entry that could contradict it lives longer than `ttlMs`. */
-  function forgetNeedless(): void {
-    for (const [sid, { endedMs }] of unpublished) {
-      if (endedMs + ttlMs > clock.monotonicMs()) return;
+  /**
+   * Drops those that are no longer needed: no entry that could contradict a tombstone lives longer
+   * than `ttlMs`.
+   */
+  function dropExpired(): void {
+    for (const [sid, { endedAtMs }] of unpublished) {
+      if (endedAtMs + ttlMs > clock.monotonicMs()) return;
       unpublished.delete(sid);
     }
   }
 
-  function keep(sid: string, expiresAt: number): void {
+  function enqueue(sid: string, expiresAt: number): void {
     unpublished.delete(sid);
-    unpublished.set(sid, { expiresAt, endedMs: clock.monotonicMs() });
+    unpublished.set(sid, { expiresAt, endedAtMs: clock.monotonicMs() });
     const [oldest] = unpublished.keys();
     if (unpublished.size > MAX_UNPUBLISHED && oldest !== undefined) unpublished.delete(oldest);
   }
 
   async function publish(): Promise<void> {
-    forgetNeedless();
+    dropExpired();
     while (unpublished.size > 0) {
       const batch = [...unpublished].slice(0, BATCH);
       await scripts.mark(
@@ -109,24 +112,24 @@ export function createRedisSessionCache(options: {
     enabled: true,
 
     get: (sid) =>
-      link.attempt(async (): Promise<CacheReading> => {
+      availability.attempt(async (): Promise<CacheReading> => {
         const { at, value } = await scripts.read(keyOf(sid));
         if (value === 'revoking' || value === 'revoked') return { at, state: value };
         const entry = readEntry(value);
-        // One from the future is of a server whose clock was set back: its age cannot be told.
-        const believed = entry !== undefined && entry.at >= believedFrom && entry.at <= at;
-        return believed ? { at, state: 'active', session: entry.session } : { at, state: 'unknown' };
+        // An entry from the future means that the server's clock was set back: its age is unknown.
+        const trusted = entry !== undefined && entry.at >= trustedFrom && entry.at <= at;
+        return trusted ? { at, state: 'active', session: entry.session } : { at, state: 'unknown' };
       }),
 
     async remember(sid, { userId, userAuthVersion, version, expiresAt }, at) {
-      const restMs = expiresAt * 1000 - clock.nowMs();
-      if (restMs < 1) return;
+      const remainingMs = expiresAt * 1000 - clock.nowMs();
+      if (remainingMs < 1) return;
       const entry = { userId, userAuthVersion, version, expiresAt, at };
-      await link.attempt(() => scripts.remember(keyOf(sid), entry, { lifeMs: ttlMs, restMs }));
+      await availability.attempt(() => scripts.remember(keyOf(sid), entry, { lifeMs: ttlMs, remainingMs }));
     },
 
     async markRevoking(sessions) {
-      await link.attempt(async () => {
+      await availability.attempt(async () => {
         for (let i = 0; i < sessions.length; i += BATCH) {
           const batch = sessions.slice(i, i + BATCH);
           await scripts.mark(
@@ -138,9 +141,9 @@ export function createRedisSessionCache(options: {
     },
 
     async writeTombstones(sessions) {
-      forgetNeedless();
-      for (const { sid, expiresAt } of sessions) keep(sid, expiresAt);
-      await link.attempt(publish);
+      dropExpired();
+      for (const { sid, expiresAt } of sessions) enqueue(sid, expiresAt);
+      await availability.attempt(publish);
     },
   };
 }
@@ -149,11 +152,11 @@ function readEntry(value: string | null): { at: number; session: CachedSession }
   const entry = value === null ? undefined : parseJson(value);
   if (!isObject(entry)) return undefined;
   const { userId, userAuthVersion, version, expiresAt, at } = entry;
-  const whole =
+  const isComplete =
     typeof userId === 'number' &&
     typeof userAuthVersion === 'number' &&
     typeof version === 'number' &&
     typeof expiresAt === 'number' &&
     typeof at === 'number';
-  return whole ? { at, session: { userId, userAuthVersion, version, expiresAt } } : undefined;
+  return isComplete ? { at, session: { userId, userAuthVersion, version, expiresAt } } : undefined;
 }

@@ -2,20 +2,20 @@ import type { CachedSession } from '../ports/session-cache.ts';
 import { defineScript, type Redis } from './redis.ts';
 
 /**
- * The session cache's steps on the server, each atomic. All times are the server's own, so that
- * neither two nodes' clocks nor a command that a hung server runs late can give an entry more life
- * than its reading of the database earned.
+ * The session cache's operations on the server, each atomic. All times are the server's own. So
+ * neither clock differences between nodes nor a command that a hung server runs late can extend an
+ * entry beyond what its database read justifies.
  */
 export interface SessionScripts {
   read(key: string): Promise<{ at: number; value: string | null }>;
   /**
-   * Milliseconds: the entry lives for `lifeMs` from `at` on, and never longer than `restMs` from
-   * now on.
+   * Milliseconds. The entry lives for `lifeMs` counted from `entry.at`, and at most for
+   * `remainingMs` counted from now.
    */
-  remember(key: string, entry: ActiveEntry, life: { lifeMs: number; restMs: number }): Promise<void>;
-  /** `revoking` never replaces `revoked`; either replaces an entry. */
+  remember(key: string, entry: ActiveEntry, life: { lifeMs: number; remainingMs: number }): Promise<void>;
+  /** `revoking` never replaces `revoked`; both replace an entry. */
   mark(state: 'revoking' | 'revoked', tombstones: readonly { key: string; ttlMs: number }[]): Promise<void>;
-  /** The server's time, from a server that also takes writes. */
+  /** Returns the server's time, if the server also accepts writes. */
   probe(key: string): Promise<number>;
 }
 
@@ -30,7 +30,7 @@ const READ = `${NOW}
 return { now, redis.call('get', KEYS[1]) }
 `;
 
-// ARGV: the entry as JSON, life and rest in milliseconds.
+// ARGV: the entry as JSON, then `lifeMs` and `remainingMs`.
 const REMEMBER = `${NOW}
 local entry = cjson.decode(ARGV[1])
 local ttl = math.min(entry.at + ARGV[2] - now, ARGV[3] + 0)
@@ -57,7 +57,7 @@ end
 return 1
 `;
 
-// A server that is full or a replica answers readings and refuses writes: it is of no use here.
+// A full server or a replica answers reads and refuses writes: it cannot be used.
 const PROBE = `${NOW}
 redis.call('set', KEYS[1], 1, 'PX', 1000)
 return now
@@ -74,8 +74,8 @@ export function createSessionScripts(redis: Redis): SessionScripts {
       const [at, value] = Array.isArray(reply) ? reply : [];
       return { at: toTime(at), value: typeof value === 'string' ? value : null };
     },
-    async remember(key, entry, { lifeMs, restMs }) {
-      await remember([key], [JSON.stringify(entry), lifeMs, restMs]);
+    async remember(key, entry, { lifeMs, remainingMs }) {
+      await remember([key], [JSON.stringify(entry), lifeMs, remainingMs]);
     },
     async mark(state, tombstones) {
       await mark(
@@ -88,6 +88,6 @@ export function createSessionScripts(redis: Redis): SessionScripts {
 }
 
 function toTime(reply: unknown): number {
-  if (typeof reply !== 'number') throw new Error('the server did not tell its time');
+  if (typeof reply !== 'number') throw new Error('the cache server returned no time');
   return reply;
 }

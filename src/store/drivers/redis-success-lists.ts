@@ -3,18 +3,18 @@ import type { SuccessLists } from '../ports/success-lists.ts';
 import type { Redis } from './redis.ts';
 
 /**
- * Names and texts of the public reference implementation (new-api,
- * `middleware/model-rate-limit.go`), so that its nodes and ours count together while an
- * installation changes over: a list a user, newest first, of UTC times to the millisecond. Older
- * nodes of its write their local time in the same layout, which nothing tells apart: what they
- * wrote is off by their time zone until it is gone.
+ * Key names and formats of the public reference implementation (new-api,
+ * `middleware/model-rate-limit.go`), so that its nodes and ours count together during a migration:
+ * one list per user, the newest first, of UTC times in milliseconds. Its older nodes write local
+ * time in the same format, which cannot be told apart: those entries are off by their time zone
+ * until they expire.
  */
 const PREFIX = 'rateLimit:MRRLS:';
 const LAYOUT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Lists shared through Redis. While the server is away or does not answer in time, lists of this
- * process take their place: a limit then holds per node.
+ * Lists shared through Redis. While the server is away or slow, lists of this process are used:
+ * then a limit holds per node.
  */
 export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
   const own = createMemorySuccessLists(clock, watchCache);
@@ -37,7 +37,7 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?:
           .expire(list, ttlSeconds)
           .exec();
         const failed = results?.find(([error]) => error !== null);
-        if (!results || failed) throw failed?.[0] ?? new Error('the transaction was not run');
+        if (!results || failed) throw failed?.[0] ?? new Error('Redis did not run the transaction');
       } catch {
         await own.push(key, { atMs, keep, ttlSeconds });
       }
@@ -45,45 +45,45 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?:
   };
 }
 
-/** What is no time counts as one long past: it holds nobody up. */
+/** A value that is no time counts as one long past, so that it blocks nobody. */
 const readTime = (text: string): number => (LAYOUT.test(text) && Date.parse(text)) || 0;
 
-/** Users' lists kept at once; beyond, the one that was pushed to longest ago goes. */
+/** The most lists at once. Beyond it, the one whose last addition is oldest is evicted. */
 const MAX_LISTS = 100_000;
 
 /** Lists in this process. */
 export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache): SuccessLists {
-  type List = { /** Oldest first. */ times: number[]; goneAtMs: number };
+  type List = { /** Oldest first. */ times: number[]; expiresAtMs: number };
   const lists = new Map<string, List>();
   watchCache?.('success_lists', () => lists.size);
 
-  const living = (key: string): List | undefined => {
+  const findLive = (key: string): List | undefined => {
     const list = lists.get(key);
-    return list && list.goneAtMs > clock.monotonicMs() ? list : undefined;
+    return list && list.expiresAtMs > clock.monotonicMs() ? list : undefined;
   };
 
   /**
-   * The list that was pushed to longest ago comes first: what is gone at the front is forgotten, so
-   * that no key stays for ever.
+   * Deletes expired lists from the front: the list whose last addition is oldest comes first. So no
+   * key stays for ever.
    */
-  function forgetGone(): void {
+  function evictExpired(): void {
     for (const key of lists.keys()) {
-      if (living(key) && lists.size <= MAX_LISTS) return;
+      if (findLive(key) && lists.size <= MAX_LISTS) return;
       lists.delete(key);
     }
   }
 
   return {
     async at(key, index) {
-      return living(key)?.times.at(-1 - index);
+      return findLive(key)?.times.at(-1 - index);
     },
     async push(key, { atMs, keep, ttlSeconds }) {
-      const times = living(key)?.times ?? [];
+      const times = findLive(key)?.times ?? [];
       times.push(atMs);
       if (times.length > keep) times.splice(0, times.length - keep);
       lists.delete(key);
-      lists.set(key, { times, goneAtMs: clock.monotonicMs() + ttlSeconds * 1000 });
-      forgetGone();
+      lists.set(key, { times, expiresAtMs: clock.monotonicMs() + ttlSeconds * 1000 });
+      evictExpired();
     },
   };
 }

@@ -4,19 +4,19 @@ import type { Logger } from '../../kernel/index.ts';
 export type { Redis } from 'ioredis';
 
 /**
- * Longest wait for an answer before a command counts as failed; the caller then goes on without the
+ * Longest wait for a reply before a command counts as failed. The caller then continues without the
  * cache.
  */
 const COMMAND_TIMEOUT_MS = 500;
 /**
- * Longest pause between two attempts to connect, so that a restarted server is used again within a
+ * Longest pause between connection attempts, so that a restarted server is used again within a
  * second.
  */
 const RECONNECT_MS = 500;
 
 /**
- * A connection to Redis or Valkey that never makes a caller wait: while the server is away every
- * command fails at once, and the connection is tried again in the background. Both changes are
+ * A connection to Redis or Valkey that never makes a caller wait: while the server is away, every
+ * command fails at once and the connection is retried in the background. Loss and recovery are each
  * logged once. `url` may hold a password and is never logged.
  */
 export function connectRedis({ url, logger }: { url: string; logger: Logger }): Redis {
@@ -30,19 +30,19 @@ export function connectRedis({ url, logger }: { url: string; logger: Logger }): 
   let down = false;
   redis.on('error', (error: Error) => {
     if (!down)
-      logger.warn({ reason: error.message }, 'the shared cache cannot be reached; this node goes on without it');
+      logger.warn({ reason: error.message }, 'the shared cache cannot be reached; this node continues without it');
     down = true;
   });
   redis.on('ready', () => {
-    if (down) logger.info({}, 'the shared cache is back');
+    if (down) logger.info({}, 'the shared cache is reachable again');
     down = false;
   });
   return redis;
 }
 
 /**
- * A Lua script that the server runs as one step; its text goes over once a connection. Gives the
- * raw reply and rejects as every command does.
+ * Defines a Lua script that the server runs atomically; its text is sent once per connection. The
+ * returned function resolves with the raw reply and rejects as every command does.
  */
 export function defineScript(
   redis: Redis,

@@ -21,18 +21,20 @@ export async function runExclusively<T>(
   { connection, withinDeadline, name }: ExclusiveLock,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  const ask = async (question: string): Promise<boolean> => {
-    const rows: unknown[][] = await withinDeadline(connection.unsafe(`select ${question}(${KEY})`, [name]).values());
+  const callLock = async (lockFunction: string): Promise<boolean> => {
+    const rows: unknown[][] = await withinDeadline(
+      connection.unsafe(`select ${lockFunction}(${KEY})`, [name]).values(),
+    );
     return rows[0]?.[0] === true;
   };
   try {
-    const held = await ask('pg_try_advisory_lock').catch((error: unknown) => Promise.reject(toStoreError(error)));
+    const held = await callLock('pg_try_advisory_lock').catch((error: unknown) => Promise.reject(toStoreError(error)));
     if (!held) return undefined;
     try {
       return await work();
     } finally {
       // Closing frees it as well, but a moment after the work has ended.
-      await ask('pg_advisory_unlock').catch(() => undefined);
+      await callLock('pg_advisory_unlock').catch(() => undefined);
     }
   } finally {
     await connection.close({ timeout: 0 });

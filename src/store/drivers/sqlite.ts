@@ -11,30 +11,31 @@ import { createTransactionGuard, type Scope } from './guard-transactions.ts';
 import { createMemoryLeases } from './memory-leases.ts';
 
 /**
- * How long SQLite waits for another process's lock (a command beside the server); it holds the
- * event loop meanwhile.
+ * How long SQLite waits for another process's lock (a command that runs beside the server). It
+ * blocks the event loop meanwhile.
  */
 const BUSY_TIMEOUT_MS = 5000;
 
 const READS = /^\s*(select|with)\b/i;
 
 /**
- * Pages (4 KiB) of the write-ahead log before it is folded into the file, 32 MB instead of SQLite's
- * 4 MB: each folding waits for the disk twice, and under load it came several times a second (a
- * fifth of all submissions).
+ * Pages (4 KiB) in the write-ahead log before a checkpoint: 32 MB instead of SQLite's 4 MB. Each
+ * checkpoint waits for the disk twice, and under load several a second cost a fifth of all
+ * submissions.
  */
 const CHECKPOINT_PAGES = 8000;
 
 /**
- * KiB of pages that the writing connection may keep, instead of SQLite's 2 MB: the indexes of
- * 100,000 running tasks fit in.
+ * Page cache of the writing connection in KiB, instead of SQLite's 2 MB: the indexes of 100,000
+ * running tasks fit.
  */
 const CACHE_KIB = 16 * 1024;
 
 export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
 
 /**
- * Makes the data directory and the database file, readable by their owner alone: they hold secrets.
+ * Creates the data directory and the database file, readable by their owner only: they hold
+ * secrets.
  */
 export function prepareDataDir(dataDir: string): void {
   try {
@@ -48,11 +49,11 @@ export function prepareDataDir(dataDir: string): void {
   }
 }
 
-/** The writing connection, set up. The file must exist. */
+/** A connection with our settings. The file must exist. */
 export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'): SqliteFile {
   try {
     const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
-    // First, so that the others wait for a lock too.
+    // First, so that the other pragmas wait for a lock too.
     file.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
     file.run('pragma journal_mode = wal');
     file.run(`pragma synchronous = ${synchronous}`);
@@ -65,8 +66,8 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
 }
 
 /**
- * Copies the database to `target`, for the case that a migration goes wrong; readable by its owner
- * alone. An earlier copy of that name is replaced once the new one is whole.
+ * Copies the database to `target`, as a backup before a migration; readable by its owner only. An
+ * earlier copy of that name is replaced once the new one is complete.
  */
 export function copySqliteFile(file: SqliteFile, target: string): void {
   const part = `${target}.part`;
@@ -78,8 +79,8 @@ export function copySqliteFile(file: SqliteFile, target: string): void {
 }
 
 /**
- * One writing connection behind the group writer, one reading connection that sees the last commit.
- * `release` lets go of the data directory when the database is closed.
+ * One writing connection behind the group commit, and one reading connection that sees the last
+ * commit. `release` unlocks the data directory when the database is closed.
  */
 export function openSqlite(options: {
   dataDir: string;
@@ -98,7 +99,7 @@ export function openSqlite(options: {
   const writer = createGroupCommit(writing);
   const changes = createChangeListeners(options.logger);
   const exclusive = new Set<string>();
-  const book = createMemoryLeases(options.clock);
+  const leases = createMemoryLeases(options.clock);
   let scope: Scope | undefined;
   let closed = false;
 
@@ -117,12 +118,12 @@ export function openSqlite(options: {
       if (READS.test(text)) return read(text, params);
       return writer.submit(async () => values(writing, text, params), false);
     },
-    // A statement's answer is given when it is committed.
-    { book, onCommit: (act) => act() },
+    // A statement outside a transaction resolves after its commit.
+    { leases, onCommit: (act) => act() },
   );
 
   const tx = options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)), {
-    book,
+    leases,
     onCommit: (act) => scope?.onCommit?.push(act),
   });
 
@@ -139,7 +140,7 @@ export function openSqlite(options: {
       for (const act of onCommit) act();
       return value;
     },
-    // One process has the database, so that what runs in it is all there is.
+    // One process uses the database, so a set in memory is enough.
     async exclusively(name, work) {
       guard.requireOutside();
       requireOpen();
@@ -174,6 +175,6 @@ export function openSqlite(options: {
   };
 }
 
-// drizzle hands over what the columns' encoders made: strings, numbers and null.
+// drizzle passes what the columns' encoders return: strings, numbers and null.
 const values = (file: SqliteFile, text: string, params: unknown[]): unknown[][] =>
   file.query(text).values(...(params as SQLQueryBindings[])) ?? [];

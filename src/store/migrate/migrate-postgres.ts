@@ -3,29 +3,29 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { connectPostgres } from '../drivers/postgres.ts';
 import { toStoreError } from '../errors.ts';
-import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
+import { CREATE_HISTORY, checkAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
 /**
- * Any number that nobody else locks: the letters `taskgate` as one. Nodes that start together
- * migrate one after the other.
+ * An arbitrary lock number: the ASCII codes of `taskgate`. Nodes that start together migrate one
+ * after the other.
  */
 const LOCK = 'select pg_advisory_xact_lock(8386109827411731557)';
 
 /**
- * Names of the migrations that the database lacks; changes nothing. `look`: rejects where one of
- * them would be refused.
+ * Names of the pending migrations; changes nothing. `dryRun`: rejects if one of them would be
+ * refused.
  */
-export const pendingPostgres = (databaseUrl: string, look = false): Promise<string[]> =>
+export const pendingPostgres = (databaseUrl: string, dryRun = false): Promise<string[]> =>
   withConnection(databaseUrl, async (sql) => {
     const applied = await history(sql);
     const pending = pendingMigrations(migrations, applied);
-    if (look) await lookAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
+    if (dryRun) await checkAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
     return pending.map(({ name }) => name);
   });
 
 /**
- * Brings the database up to date, each migration in a transaction under an advisory lock. Gives the
- * names of those run.
+ * Runs the pending migrations, each in a transaction under an advisory lock. Returns the names of
+ * those run.
  */
 export const migratePostgres = (options: { databaseUrl: string; clock: Clock }): Promise<string[]> =>
   withConnection(options.databaseUrl, async (sql) => {
@@ -58,10 +58,10 @@ const hasUsers = async (sql: SQL): Promise<boolean> =>
 const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =>
   sql.begin(async (tx) => {
     await tx.unsafe(LOCK);
-    // A migration may rewrite a large table; it has all the time it needs.
+    // A migration may rewrite a large table, so it has no time limit.
     await tx.unsafe('set local statement_timeout = 0');
     await tx.unsafe(CREATE_HISTORY);
-    // Another node may have been faster while this one waited for the lock.
+    // Another node may have run it while this one waited for the lock.
     if ((await history(tx)).includes(migration.number)) return false;
     for (const check of migration.checks) requireNone(migration, check, await values(tx, check.query));
     await tx.unsafe(migration.sql.postgres);

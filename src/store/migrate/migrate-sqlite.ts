@@ -4,20 +4,20 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { copySqliteFile, openSqliteFile, prepareDataDir, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
-import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
+import { CREATE_HISTORY, checkAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
 /**
- * Names of the migrations that the database in `dataDir` lacks; creates nothing. `look`: rejects
- * where one would be refused.
+ * Names of the migrations that the database in `dataDir` lacks; creates nothing. `dryRun`: rejects
+ * if one of them would be refused.
  */
-export async function pendingSqlite(dataDir: string, look = false): Promise<string[]> {
+export async function pendingSqlite(dataDir: string, dryRun = false): Promise<string[]> {
   if (!existsSync(sqlitePath(dataDir))) return pendingMigrations(migrations, []).map(({ name }) => name);
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
     const applied = history(file);
     const pending = pendingMigrations(migrations, applied);
     const isForeign = applied.length === 0 && hasTable(file, 'users');
-    if (look) await lookAhead(pending, isForeign, (query) => file.query(query).values());
+    if (dryRun) await checkAhead(pending, isForeign, (query) => file.query(query).values());
     return pending.map(({ name }) => name);
   } catch (error) {
     throw toStoreError(error);
@@ -27,8 +27,8 @@ export async function pendingSqlite(dataDir: string, look = false): Promise<stri
 }
 
 /**
- * Brings the file up to date, each migration in a transaction; copies it first unless it is new.
- * Gives the names of those run.
+ * Runs the pending migrations, each in a transaction; copies the file first unless it is new.
+ * Returns the names of those run.
  */
 export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: Logger }): string[] {
   prepareDataDir(options.dataDir);
@@ -42,7 +42,7 @@ export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: 
       copySqliteFile(file, copy);
       options.logger.info({ copy }, 'copied the database before its migration');
     }
-    // For migrations that turn clear-text tokens into digests: SQLite has no hash of its own.
+    // For migrations that replace clear-text tokens by digests: SQLite has no SHA-256 of its own.
     file.function('sha256_hex', (text: unknown) => sha256Hex(String(text)));
     for (const migration of pending) runOne(file, migration, options.clock.unix());
     return pending.map(({ name }) => name);
@@ -68,7 +68,7 @@ function runOne(file: SqliteFile, migration: Migration, now: number): void {
   file.run('begin immediate');
   try {
     file.run(CREATE_HISTORY);
-    // Another process may have been faster.
+    // Another process may have run it meanwhile.
     if (!history(file).includes(migration.number)) {
       for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
       file.run(migration.sql.sqlite);

@@ -7,8 +7,8 @@ export const CREATE_HISTORY =
 export const READ_HISTORY = 'select number from schema_migrations order by number';
 
 /**
- * The migrations that are still to run. Throws `store.schema_newer` when the database knows one
- * that this program does not.
+ * The pending migrations.
+ * @throws `store.schema_newer` when the database has one that this program does not know
  */
 export function pendingMigrations(known: readonly Migration[], applied: readonly number[]): Migration[] {
   const latestApplied = Math.max(0, ...applied);
@@ -27,12 +27,12 @@ export function requireNone(migration: Migration, { refusal }: MigrationCheck, f
 }
 
 /**
- * The checks of all that is pending, for a look ahead. One that reads what an earlier pending
- * migration makes cannot run yet and is passed over. Of a database without our history no table may
- * be there.
+ * Runs the checks of all pending migrations without running these. A check that needs what an
+ * earlier pending migration creates cannot run yet and is skipped. A database without our history
+ * must have no tables of its own.
  * @throws `store.migration_refused`
  */
-export async function lookAhead(
+export async function checkAhead(
   pending: readonly Migration[],
   isForeign: boolean,
   find: (query: string) => unknown[][] | Promise<unknown[][]>,

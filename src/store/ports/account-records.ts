@@ -1,6 +1,4 @@
-/**
- * People, how they prove who they are, and what they sign in with. Times are whole Unix seconds.
- */
+/** Users, how they sign in, and the keys they give to programs. Times are whole Unix seconds. */
 import type { JsonObject } from '../../kernel/index.ts';
 
 export type Role = 1 | 10 | 100;
@@ -22,23 +20,23 @@ export type UserRecord = {
   status: EnabledStatus;
   email: string | null;
   group: string;
-  /** What is left: the sum of the user's ledger lines. */
+  /** The balance: the sum of the user's ledger lines. */
   quota: number;
   usedQuota: number;
   requestCount: number;
   language: string;
   authVersion: number;
-  /** Stands in the user's artifact links; those of another version open nothing. */
+  /** Part of every signed artifact link of the user. Links with another version are invalid. */
   linkVersion: number;
   createdAt: number;
   lastLoginAt: number;
 };
 
-/** A user as administrators see him; deleted ones too, of whom little is left. */
+/** A user as administrators see them. Deleted users are included, with most fields emptied. */
 export type AdminUserRecord = UserRecord & {
   /** An administrator's note. */
   remark: string;
-  /** Whose affiliate code he came with; 0: nobody's. */
+  /** The user whose affiliate code they registered with; 0: none. */
   inviterId: number;
   hasAccessToken: boolean;
   /** 0: not deleted. */
@@ -55,11 +53,11 @@ export type SessionRecord = {
   /** Hex HMAC-SHA256 of the secret half of the refresh token. */
   refreshHash: string;
   previousRefreshHash: string | null;
-  /** Unix seconds until which the previous token still gives the same successor. */
+  /** Unix seconds until which the previous token still yields the same successor. */
   previousValidUntil: number;
   loginMethod: string;
   ip: string;
-  /** The address that limits went by, as they count it; empty in rows from before it was kept. */
+  /** The key under which rate limits counted the address; empty in rows that predate the column. */
   addressKey: string;
   userAgent: string;
   createdAt: number;
@@ -69,7 +67,10 @@ export type SessionRecord = {
   revokedReason: string;
 };
 
-/** A webhook secret that was replaced: sealed, and until when (Unix seconds) it signs along. */
+/**
+ * A replaced webhook secret: sealed, and until when (Unix seconds) it still signs beside the
+ * current one.
+ */
 export type FormerSecret = { sealed: string; until: number };
 
 export type ApiKeyRecord = {
@@ -77,38 +78,35 @@ export type ApiKeyRecord = {
   userId: number;
   name: string;
   /**
-   * Plain SHA-256 of the key in hex: the key has 285 random bits, so no secret is needed to protect
-   * it.
+   * Plain SHA-256 of the key in hex. The key has 285 random bits, so the digest needs no secret.
    */
   keyHash: string;
-  /** `sk-` and the first characters, for people to tell keys apart. */
+  /** `sk-` and the first characters, so that people can tell keys apart. */
   prefix: string;
   status: EnabledStatus;
   unlimitedQuota: boolean;
-  /** What is left of the key's own budget; meaningless when unlimited. */
+  /** What is left of the key's own budget; meaningless when the key is unlimited. */
   quota: number;
   usedQuota: number;
   /** Empty: every model. */
   models: string[];
-  /** Addresses or CIDRs; empty: every address. */
+  /** IP addresses or CIDR ranges that may use the key; empty: every address. */
   allowIps: string[];
   /** 0: never. */
   expiresAt: number;
   /** null: the user's group. */
   group: string | null;
-  /** Where notices of its tasks go unless a submission names another place; null: nowhere. */
+  /** Default receiver of webhooks for its tasks; a submission may name another. null: none. */
   webhookUrl: string | null;
-  /** What signs them, sealed with CRYPTO_SECRET; null: none was made. */
+  /** The secret that signs them, sealed with CRYPTO_SECRET; null: none was created. */
   webhookSecretSealed: string | null;
-  /** Those before, which sign along for a while; the latest first. */
+  /** Replaced secrets that still sign, the latest first. */
   webhookFormers: FormerSecret[];
   createdAt: number;
   lastUsedAt: number;
 };
 
-/**
- * A personal access token as its owner may see it; the token itself is kept as its SHA-256 alone.
- */
+/** A personal access token as its owner may see it. Only the token's SHA-256 is stored. */
 export type AccessTokenRecord = {
   /** `tgp_` and the first characters; empty for a token of an earlier layout. */
   prefix: string;
@@ -129,7 +127,7 @@ export type FlowPurpose =
   | 'email_bind'
   | 'password_reset';
 
-/** A temporary authentication flow. What it is not bound to is empty, or 0. */
+/** A temporary authentication flow. A binding that it does not have is empty, or 0. */
 export type FlowRecord = {
   /** Hex HMAC-SHA256 of the flow token. */
   tokenHash: string;
@@ -141,7 +139,7 @@ export type FlowRecord = {
   payload: JsonObject;
   createdAt: number;
   expiresAt: number;
-  /** null: not used yet. A flow is used once. */
+  /** null: not used yet. A flow can be used once. */
   consumedAt: number | null;
 };
 
@@ -150,17 +148,15 @@ export type TwoFactorRecord = {
   userId: number;
   /** The shared secret in base32, sealed with CRYPTO_SECRET. */
   secretSealed: string;
-  /** False: set up and not confirmed yet. */
+  /** False: set up but not confirmed yet. */
   enabled: boolean;
-  /**
-   * The last time step whose code was used; no code of this step or an earlier one is taken again.
-   */
+  /** The last time step whose code was used. Codes of this step and earlier ones are refused. */
   lastStep: number;
-  /** Attempts since the last right code; counted before the code is looked at. */
+  /** Attempts since the last right code. An attempt is counted before its code is checked. */
   failures: number;
-  /** Unix seconds until which no code is looked at; 0: not locked. */
+  /** Unix seconds until which every code is refused unchecked; 0: not locked. */
   lockedUntil: number;
-  /** When it was enabled; until then, when its set-up began. */
+  /** When it was enabled; before that, when the set-up began. */
   createdAt: number;
 };
 
@@ -171,13 +167,13 @@ export type PasskeyRecord = {
   credentialId: string;
   /** COSE key, base64url. */
   publicKey: string;
-  /** The relying party it was made for: under another it cannot be used. */
+  /** The relying party it was created for. It cannot be used under another one. */
   rpId: string;
   name: string;
   /** The authenticator's signature counter. */
   counter: number;
   transports: string[];
-  /** Synchronised between devices, or bound to one. */
+  /** Whether it is synchronised between devices or bound to one. */
   backedUp: boolean;
   createdAt: number;
   /** 0: never. */
@@ -185,28 +181,28 @@ export type PasskeyRecord = {
 };
 
 /**
- * Who owns an identity: `subject` at `provider`, which is `telegram`, `github`, … or the slug of a
- * custom provider. A mail address is one too, under `email` and lower-cased. At most 32 and 128
- * characters.
+ * Who owns an identity: `subject` at `provider`. The provider is `telegram`, `github`, … or the
+ * slug of a custom provider, at most 32 characters; the subject has at most 128. A mail address is
+ * an identity too, lower-cased, under the provider `email`.
  */
 export type IdentityRecord = { provider: string; subject: string; userId: number; createdAt: number };
 
 /**
- * How a custom provider wants its client to prove itself: 0 as the endpoint takes it, 1 in the
- * body, 2 by Basic authentication.
+ * How the client authenticates to a custom provider: 0 as the endpoint accepts it, 1 in the body, 2
+ * with HTTP Basic.
  */
 export type OAuthAuthStyle = 0 | 1 | 2;
 export const AUTH_STYLE = { auto: 0, body: 1, basic: 2 } as const satisfies Record<string, OAuthAuthStyle>;
 
 /**
- * A custom OAuth2 provider. Endpoints are URLs; the fields are dotted paths in the answer of the
- * user info endpoint.
+ * A custom OAuth2 provider. Endpoints are URLs. The `…Field` members are dotted paths in the
+ * response of the user info endpoint.
  */
 export type OAuthProviderRecord = {
   id: number;
   /**
-   * Its name in paths and in identities, for good. At most 26 characters, so that `oauth:<slug>`
-   * fits a session's login method.
+   * Its permanent name in paths and identities. At most 26 characters, so that `oauth:<slug>` fits
+   * a session's login method.
    */
   slug: string;
   name: string;
@@ -218,7 +214,7 @@ export type OAuthProviderRecord = {
   authorizationEndpoint: string;
   tokenEndpoint: string;
   userInfoEndpoint: string;
-  /** Where the endpoints were discovered; empty: they were typed in. */
+  /** The discovery URL that the endpoints came from; empty: they were entered by hand. */
   wellKnown: string;
   /** Separated by spaces. */
   scopes: string;

@@ -1,7 +1,4 @@
-/**
- * What the rooms may ask of the database about accounts. The rules for implementations are those of
- * `store.ts`.
- */
+/** Queries and state changes of accounts. `store.ts` states the rules for every implementation. */
 import type {
   ApiKeyRecord,
   FlowRecord,
@@ -16,13 +13,13 @@ import type { Page, Paged } from './records.ts';
 export interface SessionStore {
   insert(session: SessionRecord): Promise<void>;
   bySid(sid: string): Promise<SessionRecord | undefined>;
-  /** Unexpired active sessions of a user, whatever their auth version. */
+  /** Active, unexpired sessions of a user, of any auth version. */
   countActive(userId: number, now: number): Promise<number>;
-  /** Sessions created after `since`, in any state. */
+  /** Sessions of a user created after `since`, in any state. */
   countIssued(userId: number, since: number): Promise<number>;
   /**
-   * Swaps the refresh token: one statement that matches sid, active, unexpired and the current
-   * hash. False when another rotation came first or the session has ended.
+   * Swaps the refresh token in one statement that matches sid, active, unexpired and the current
+   * hash. False when another rotation won or the session has ended.
    */
   rotate(change: {
     sid: string;
@@ -35,9 +32,10 @@ export interface SessionStore {
     now: number;
   }): Promise<boolean>;
   /**
-   * Carries a session over a change of its user's `auth_version`: `version + 1` and the new auth
-   * version in one statement that matches sid, active, unexpired, the session's version and its
-   * present auth version. The refresh token stays. False when it has ended or moved on.
+   * Keeps a session valid across a change of its user's `auth_version`: `version + 1` and the new
+   * auth version in one statement that matches sid, active, unexpired, the session's version and
+   * its current auth version. The refresh token stays. False when the session has ended or has
+   * moved on.
    */
   advance(change: {
     sid: string;
@@ -46,40 +44,38 @@ export interface SessionStore {
     userAuthVersion: number;
     now: number;
   }): Promise<boolean>;
-  /** Notes a use of an active session: `lastActiveAt` moves on to `now`, never back. */
+  /** Records a use of an active session: `lastActiveAt` moves forward to `now`, never back. */
   touch(sid: string, now: number): Promise<void>;
-  /** False when it was not active. */
+  /** False when the session was not active. */
   revoke(sid: string, reason: string, now: number): Promise<boolean>;
-  /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */
+  /** Revokes all active sessions of a user except `exceptSid`; returns the revoked sids. */
   revokeAll(sessions: { userId: number; exceptSid: string | null; reason: string; now: number }): Promise<string[]>;
-  /** Active, unexpired, of this auth version; the latest active first; at most `limit`. */
+  /** Active, unexpired sessions of this auth version, the most recently active first. */
   list(sessions: { userId: number; authVersion: number; now: number; limit: number }): Promise<SessionRecord[]>;
   /**
-   * A user's sessions of an address key, and those without one, whatever became of them; the newest
-   * first; at most `limit`.
+   * A user's sessions with this address key or without any, in every state; the newest first, at
+   * most `limit`.
    */
   ofAddress(
     userId: number,
     addressKey: string,
     limit: number,
   ): Promise<Pick<SessionRecord, 'sid' | 'ip' | 'addressKey' | 'userAgent'>[]>;
-  /** The ids of a user's active, unexpired sessions of any auth version, with their ends. */
+  /** Active, unexpired sessions of a user, of any auth version. */
   active(userId: number, now: number): Promise<{ sid: string; expiresAt: number }[]>;
-  /**
-   * Those of `sids` that are active, unexpired, and of an enabled user whose auth version they
-   * have.
-   */
+  /** The subset of `sids` that is active, unexpired and has the auth version of an enabled user. */
   usable(sids: readonly string[], now: number): Promise<string[]>;
   /** Sessions of all users created after `since`. */
   countAllIssued(since: number): Promise<number>;
   /**
-   * Deletes at most `limit` expired sessions and gives their number. Kept are rows created after
-   * `createdAfter` (they still count for issuance) and rows revoked after `revokedAfter`.
+   * Deletes at most `limit` expired sessions and returns their number. Keeps rows created after
+   * `createdAfter` (they still count against the issuance limit) and rows revoked after
+   * `revokedAfter`.
    */
   deleteExpired(rows: { now: number; createdAfter: number; revokedAfter: number; limit: number }): Promise<number>;
   /**
-   * Deletes at most `limit` sessions revoked at or before `revokedUntil`; kept are rows created
-   * after `createdAfter`.
+   * Deletes at most `limit` sessions revoked at or before `revokedUntil` and returns their number.
+   * Keeps rows created after `createdAfter`.
    */
   deleteRevoked(rows: { revokedUntil: number; createdAfter: number; limit: number }): Promise<number>;
 }
@@ -92,8 +88,8 @@ export interface ApiKeyStore {
   byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
   byId(id: number): Promise<ApiKeyRecord | undefined>;
   /**
-   * Those of `ids` that are enabled, unexpired, and of an enabled user; a used-up budget does not
-   * count.
+   * The subset of `ids` that is enabled, unexpired and owned by an enabled user. A used-up budget
+   * does not matter.
    */
   usable(ids: readonly number[], now: number): Promise<number[]>;
   list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
@@ -108,73 +104,69 @@ export interface ApiKeyStore {
     >,
   ): Promise<ApiKeyRecord | undefined>;
   /**
-   * Puts a new webhook secret in the place of `present`, with those that sign along. Undefined
-   * where another one is there, or no such key.
+   * Replaces the webhook secret `present` and the list of replaced ones that still sign.
+   * `undefined` when the key has another secret by now, or does not exist.
    */
   rotateWebhookSecret(
     id: number,
     userId: number,
     rotation: { present: string | null; sealed: string; formers: FormerSecret[] },
   ): Promise<ApiKeyRecord | undefined>;
-  /** Keys with a webhook secret, by id, from the one after `id` on. */
+  /** Keys with a webhook secret whose id is above `id`, in order of id. */
   withWebhookSecret(id: number, limit: number): Promise<{ id: number; name: string; sealed: string }[]>;
   delete(id: number, userId: number): Promise<boolean>;
-  /** Deletes all of a user's; gives their number. What they have reserved still settles. */
+  /** Deletes all keys of a user; returns their number. Their reservations still settle. */
   deleteAll(userId: number): Promise<number>;
   touch(id: number, at: number): Promise<void>;
 }
 
-/** Bindings that a flow must have to be used; all that is named must be equal. */
+/** Bindings that a flow must have to be used. Each one given must be equal. */
 export type FlowMatch = Pick<FlowRecord, 'purpose'> &
   Partial<Pick<FlowRecord, 'provider' | 'intent' | 'userId' | 'sessionId'>>;
 
 /**
- * A flow that is used with a code: its token is known to whoever knows the address, its secret is
- * not.
+ * A flow that is used with a code. Its token is derived from the address and no secret; the code is
+ * the secret.
  */
 export type NewCode = Omit<FlowRecord, 'consumedAt'> & {
-  /** Hex HMAC-SHA256 of what was sent; never empty. */
+  /** Hex HMAC-SHA256 of the code that was sent; never empty. */
   secretHash: string;
 };
 
-/** Which flow is asked for. */
+/** What identifies a flow. */
 export type FlowToken = Pick<FlowRecord, 'tokenHash' | 'purpose'>;
 /** The hashes that the sent code may have, one for each secret in use. */
 export type CodeCandidates = { secretHashes: readonly string[]; now: number };
 
 export interface FlowStore {
-  /** False when this token is known: a signed assertion that was seen before. */
+  /** False when the token exists: a signed assertion was replayed. */
   insert(flow: FlowRecord): Promise<boolean>;
   /** An unused, unexpired flow that matches and has no code. */
   find(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
   /**
-   * Uses it up in one statement with the same conditions: among concurrent callers one gets the
-   * flow.
+   * Marks such a flow used in one statement with the same conditions. Of concurrent callers, one
+   * gets the flow.
    */
   consume(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
-  /** Writes a flow with a code, unused and untried, in place of the one of the same token. */
+  /** Writes a flow with a code, unused and untried; replaces the one of the same token. */
   putCode(code: NewCode): Promise<void>;
   /**
-   * Counts a try before the code is looked at, in one statement, and gives their number:
-   * `undefined` when the flow is unknown, expired, used, or was tried `limit` times. It must be
-   * committed before `takeCode`, so never in the same transaction.
+   * Counts a try in one statement, before the code is checked, and returns the number of tries.
+   * `undefined` when the flow is unknown, expired, used, or was tried `limit` times. Must be
+   * committed before `takeCode`: never call both in one transaction.
    */
   countTry(flow: FlowToken & { limit: number; now: number }): Promise<number | undefined>;
-  /**
-   * An unused, unexpired flow with a code, if its secret is among these candidates (one a key).
-   * Uses nothing up.
-   */
+  /** An unused, unexpired flow whose code is among the candidates. Does not mark it used. */
   findCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
   /**
-   * Uses a flow with a code up in one statement, if its secret is among these candidates (one a
-   * key): among concurrent callers one gets it. Tries are not looked at: `countTry` let the caller
-   * through.
+   * Marks a flow with a code used in one statement, if its code is among the candidates. Of
+   * concurrent callers, one gets it. Tries are not checked here: `countTry` did that.
    */
   takeCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
-  /** Deletes all flows that are bound to a user; gives their number. */
+  /** Deletes all flows bound to a user; returns their number. */
   deleteOfUser(userId: number): Promise<number>;
   /**
-   * Deletes at most `limit` flows that expired or were used at or before `until`; gives their
+   * Deletes at most `limit` flows that expired or were used at or before `until`; returns their
    * number.
    */
   deleteDone(until: number, limit: number): Promise<number>;
@@ -182,38 +174,41 @@ export interface FlowStore {
 
 export interface TwoFactorStore {
   byUser(userId: number): Promise<TwoFactorRecord | undefined>;
-  /** Enabled ones of users whose id is above `userId`, by it; at most `limit`. */
+  /**
+   * Enabled authenticator apps of users whose id is above `userId`, in order of id; at most
+   * `limit`.
+   */
   enabledAfter(userId: number, limit: number): Promise<{ userId: number; secretSealed: string }[]>;
   /**
-   * Begins a set-up, in place of one that was not confirmed. False when the user's two-factor is
+   * Begins a set-up; replaces one that was not confirmed. False when the user's two-factor is
    * enabled.
    */
   begin(setup: { userId: number; secretSealed: string; createdAt: number }): Promise<boolean>;
-  /** Enables a set-up that is pending under this very secret; `at` becomes its `createdAt`. */
+  /** Enables a set-up that is pending under exactly this secret; `at` becomes its `createdAt`. */
   enable(userId: number, secretSealed: string, at: number): Promise<boolean>;
-  /** Removes it and all backup codes. False when there was none. */
+  /** Deletes the authenticator app and all backup codes. False when there was none. */
   delete(userId: number): Promise<boolean>;
   /**
-   * Counts an attempt before it is looked at, in one statement: `undefined` while locked. The
+   * Counts an attempt in one statement, before its code is checked; `undefined` while locked. The
    * attempt that reaches `limit` locks until `now + lockSeconds`, and so does every later one until
    * a right code.
    */
   countAttempt(userId: number, lock: { now: number; limit: number; lockSeconds: number }): Promise<number | undefined>;
   /**
-   * Uses the code of a time step up: false when this step or a later one was used. Clears the
-   * attempts.
+   * Marks a time step used and clears the attempts. False when this step or a later one was used.
    */
   useStep(userId: number, step: number): Promise<boolean>;
   /**
-   * Takes one counted attempt back, and the lock that it may have set: its code was right, or was
-   * not looked at.
+   * Takes one counted attempt back, and the lock that it may have set. For a right code, and for
+   * one that was not checked.
    */
   giveBackAttempt(userId: number): Promise<void>;
   clearAttempts(userId: number): Promise<void>;
-  /** Puts `hashes` in place of all backup codes of the user. */
+  /** Replaces all backup codes of the user. */
   replaceBackupCodes(userId: number, hashes: readonly string[], createdAt: number): Promise<void>;
   /**
-   * Uses up one unused backup code among these candidates (one a secret). False when there is none.
+   * Marks one unused backup code among the candidates used (one candidate for each secret in use).
+   * False when there is none.
    */
   useBackupCode(userId: number, candidateHashes: readonly string[], now: number): Promise<boolean>;
   countBackupCodes(userId: number): Promise<number>;
@@ -221,18 +216,18 @@ export interface TwoFactorStore {
 
 export type NewPasskey = Omit<PasskeyRecord, 'id' | 'lastUsedAt'>;
 export interface PasskeyStore {
-  /** `undefined` when this credential is registered. */
+  /** `undefined` when this credential is already registered. */
   insert(passkey: NewPasskey): Promise<PasskeyRecord | undefined>;
   byCredentialId(credentialId: string): Promise<PasskeyRecord | undefined>;
   /** The oldest first. */
   list(userId: number): Promise<PasskeyRecord[]>;
   /**
-   * Notes a use in one statement that matches the counter as it was read: false when another use
+   * Records a use in one statement that matches the counter as it was read. False when another use
    * came in between.
    */
   use(id: number, use: { expectedCounter: number; counter: number; backedUp: boolean; at: number }): Promise<boolean>;
   rename(id: number, userId: number, name: string): Promise<PasskeyRecord | undefined>;
   delete(id: number, userId: number): Promise<boolean>;
-  /** Deletes all of a user's; gives their number. */
+  /** Deletes all passkeys of a user; returns their number. */
   deleteAll(userId: number): Promise<number>;
 }

@@ -1,22 +1,21 @@
 /**
- * Counters that forget: how often something happened within a window. They serve limits alone,
- * never money or state, so a driver that loses its server counts on in the node's memory and never
- * rejects.
+ * Counters within a time window. They only serve limits, never money or state: a driver that loses
+ * its server continues in the node's memory and never rejects.
  */
 export type Count = {
-  /** Everything added within the running window; never below 0. */
+  /** The sum of all additions in the current window; never below 0. */
   count: number;
-  /** Seconds until the window ends and counting starts again at 0; at least 1. */
+  /** Seconds until the window ends and counting restarts at 0; at least 1. */
   resetsInSeconds: number;
 };
 
 export interface Counters {
   /**
-   * Adds `amount` (negative: gives back) in one atomic step and gives the new count. The window is
-   * fixed: the first addition opens it, later ones do not prolong it, so twice a limit can pass
-   * around its end.
+   * Adds `amount` (negative: gives back) in one atomic step and returns the new count. The window
+   * is fixed: the first addition opens it and later ones do not prolong it. Around its end, up to
+   * twice a limit can pass.
    */
   add(key: string, amount: number, windowSeconds: number): Promise<Count>;
-  /** The running window; `undefined` when nothing was counted in it. */
+  /** The current window; `undefined` when it counted nothing. */
   peek(key: string): Promise<Count | undefined>;
 }

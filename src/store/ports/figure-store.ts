@@ -1,41 +1,41 @@
 import type { TaskStatus } from './records.ts';
 
 /**
- * Longest durations of the classes of tasks that have ended, in seconds; what took longer than the
- * last is in one more.
+ * Upper bounds of the duration classes of ended tasks, in seconds. One more class holds what took
+ * longer than the last bound.
  */
 export const DURATION_LIMITS = [
   1, 2, 3, 5, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600, 7200, 14_400,
   28_800, 86_400,
 ] as const;
 
-/** What ended on one day in one class of durations. */
+/** Tasks that ended on one day in one duration class. */
 export type EndedTasks = {
   /** Days since 1970, UTC. */
   day: number;
   pluginKey: string;
   model: string;
   kind: 'settle' | 'refund';
-  /** Its index in DURATION_LIMITS; -1: not known. */
+  /** The class: an index in DURATION_LIMITS; -1: not known. */
   duration: number;
   tasks: number;
-  /** Charged, or of a refund given back. */
+  /** Quota charged, or refunded where `kind` is `refund`. */
   quota: number;
 };
 
-/** What is under way, by the day on which it was asked for. */
+/** Unfinished tasks by the day of their creation. */
 export type OpenTasks = { day: number; status: TaskStatus; tasks: number };
 
 /** How a channel has been doing. Times are Unix seconds; 0: never. */
 export type ChannelHealthRecord = {
   channelId: number;
-  /** Since the asked time. */
+  /** Ended since the requested time. */
   succeeded: number;
   failed: number;
   inFlight: number;
   lastSuccessAt: number;
   lastFailureAt: number;
-  /** Of the latest failure; empty where there was none. */
+  /** The task of the latest failure; empty where there was none. */
   lastFailedTask: string;
   /** The error class of a failed submission; empty for a task that its vendor failed. */
   lastFailureCode: string;
@@ -44,20 +44,20 @@ export type ChannelHealthRecord = {
 
 export interface FigureStore {
   /**
-   * Adds usage rows from before `before` (Unix seconds) to the figures by day, about `limit` of
-   * them. True: there may be more. Meant for a transaction of its own.
+   * Adds usage rows older than `before` (Unix seconds), about `limit` of them, to the daily
+   * figures. True when there may be more. Call it in a transaction of its own.
    */
   addUpDays(before: number, limit: number): Promise<boolean>;
   /**
-   * Usage since `sinceDay`, whether it has been added up or not; of one user where `userId` is
+   * Usage since `sinceDay`, whether or not it has been added up; of one user where `userId` is
    * given.
    */
   usageByDay(filter: { sinceDay: number; userId?: number }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
-  /** Of every channel, by what has ended since `since`. */
+  /** The health of every channel, from what has ended since `since`. */
   channelHealth(since: number): Promise<ChannelHealthRecord[]>;
   /** Running tasks that were submitted at or before `submittedBefore`. */
   countOverdue(submittedBefore: number): Promise<number>;
-  /** What the database takes on its disk. */
+  /** The size of the database on disk. */
   databaseBytes(): Promise<number>;
 }

@@ -1,6 +1,6 @@
 /**
- * Who owns which identity, and the custom providers of identities. The rules for implementations
- * are those of `store.ts`.
+ * Owners of identities, and custom identity providers. `store.ts` states the rules for every
+ * implementation.
  */
 import type { IdentityRecord, OAuthProviderRecord } from './account-records.ts';
 
@@ -11,35 +11,35 @@ export type ClaimVerdict = 'ok' | 'taken' | 'user_has_one';
 
 export interface IdentityStore {
   /**
-   * One statement decides who owns an identity: it has one owner, and a user has one identity a
-   * provider. What the user holds already is `ok`; for a user who has been deleted meanwhile
-   * everything is `taken`.
+   * Decides in one statement who owns an identity. An identity has one owner; a user has one
+   * identity per provider. `ok` if the user already holds it. `taken` if the user was deleted
+   * meanwhile.
    */
   claim(identity: IdentityRecord): Promise<ClaimVerdict>;
   owner(provider: string, subject: string): Promise<IdentityRecord | undefined>;
-  /** False when the user had none of this provider. */
+  /** False when the user had no identity of this provider. */
   release(userId: number, provider: string): Promise<boolean>;
-  /** Gives their number. */
+  /** Returns the number of released identities. */
   releaseAll(userId: number): Promise<number>;
   /** Users who have an identity of this provider. */
   countProvider(provider: string): Promise<number>;
-  /** By provider. */
+  /** In order of provider. */
   list(userId: number): Promise<IdentityRecord[]>;
 }
 
 export type NewOAuthProvider = Omit<OAuthProviderRecord, 'id'>;
 export interface OAuthProviderStore {
-  /** By id; there are a few. */
+  /** In order of id; there are only a few. */
   all(): Promise<OAuthProviderRecord[]>;
   bySlug(slug: string): Promise<OAuthProviderRecord | undefined>;
-  /** In a transaction: nobody else changes it until that ends. */
-  hold(id: number): Promise<OAuthProviderRecord | undefined>;
+  /** Only in a transaction: locks the provider's row until it ends. */
+  lock(id: number): Promise<OAuthProviderRecord | undefined>;
   /** `undefined` when the slug is taken. */
   insert(provider: NewOAuthProvider): Promise<OAuthProviderRecord | undefined>;
   update(
     id: number,
     change: Partial<Omit<OAuthProviderRecord, 'id' | 'slug' | 'createdAt'>>,
   ): Promise<OAuthProviderRecord | undefined>;
-  /** False while users have identities of it, or when there is none. */
+  /** False while users have identities of it, or when it does not exist. */
   delete(id: number): Promise<boolean>;
 }

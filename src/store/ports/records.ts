@@ -1,6 +1,6 @@
 /**
  * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends
- * in `Ms`; money is an integer quota (500,000 = 1 USD). Columns that hold JSON are parsed here.
+ * in `Ms`. Money is an integer quota (500,000 = 1 USD). JSON columns are parsed.
  */
 import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
 import type { EnabledStatus } from './account-records.ts';
@@ -8,11 +8,11 @@ import type { EnabledStatus } from './account-records.ts';
 export type ChannelRecord = {
   id: number;
   name: string;
-  /** 1 OpenAI-compatible relay, 61 task plugin, or a type that a plugin declares. */
+  /** 1: OpenAI-compatible relay, 61: task plugin, or a type that a plugin declares. */
   type: number;
   /** The vendor credential, sealed with CRYPTO_SECRET. */
   keySealed: string;
-  /** Its last four characters. */
+  /** The credential's last four characters. */
   keyHint: string;
   baseUrl: string;
   models: string[];
@@ -38,11 +38,11 @@ export type PluginRecord = {
   sourceHash: string;
   /** A data URL, or null. */
   icon: string | null;
-  /** The version of its key that serves; at most one a key. */
+  /** Whether this version of its key serves; at most one per key does. */
   active: boolean;
   enabled: boolean;
   remark: string;
-  /** An administrator's narrowing of the served models; null: all that the manifest names. */
+  /** The models that an administrator allows; null: all models of the manifest. */
   narrowedModels: string[] | null;
   createdAt: number;
 };
@@ -51,9 +51,9 @@ export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS',
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export type TaskProperties = {
-  /** A short human-readable input, where the request has one (the prompt). */
+  /** A short human-readable input (the prompt); empty where the request has none. */
   input: string;
-  /** The name that the client sent: billing and display identity. */
+  /** The name that the client sent, for billing and display. */
   originModelName: string;
   /** The name after the channel's model mapping. */
   upstreamModelName: string;
@@ -65,22 +65,21 @@ export type TaskExecution = {
   pluginVersion: string;
   generation: number;
   /**
-   * The client surface that created the task: `generic`, `native`, `proto_video`,
-   * `proto_responses`.
+   * The client API that created the task: `generic`, `native`, `proto_video`, `proto_responses`.
    */
   surface: string;
-  /** A response that its client does not wait for. */
+  /** Whether this is a response that its client does not wait for. */
   background?: boolean;
   /**
-   * What the driver hooks were asked for, where it can be asked for again: without files and
-   * earlier tasks, and not too large.
+   * The input of the driver hooks, stored only if the request can be repeated from it: no files, no
+   * earlier tasks, not too large.
    */
   request?: { model: string; action: string; body: Json };
-  /** What the client was told, where the submission failed after the task had been opened. */
+  /** The error sent to the client, if the submission failed after the task row was written. */
   failure?: StoredFailure;
 };
 
-/** An error as the rooms throw it, without its cause. */
+/** An `AppError` without its cause. */
 export type StoredFailure = {
   code: string;
   kind: ErrorKind;
@@ -90,26 +89,26 @@ export type StoredFailure = {
   doNotRetry?: boolean;
 };
 
-/** Everything a later settlement needs, frozen at reservation. */
+/** Everything that a later settlement needs, frozen at reservation. */
 export type BillingSnapshot = {
-  /** The price expression, or null for a task that costs nothing. */
+  /** The price expression; null for a task that costs nothing. */
   expression: string | null;
-  /** Which price row served: its plugin key (or `*`) and model. */
+  /** The price row that applied: its plugin key (or `*`) and model. */
   priceKey: string | null;
   facts: JsonObject;
   /**
-   * Facts of the vendor's answer to the submission, which overlay `facts`; absent where it gave
+   * Facts from the vendor's answer to the submission, which override `facts`; absent if it gave
    * none.
    */
   submissionFacts?: JsonObject;
-  /** Facts of the vendor's answers since, which overlay both. */
+  /** Facts from the vendor's later answers, which override both. */
   completionFacts?: JsonObject;
   groupRatio: number;
   /** USD before the group ratio, as estimated. */
   usd: number;
   model: string;
   action: string;
-  /** How it came out; absent while the task runs. */
+  /** The final bill; absent while the task runs. */
   outcome?: BillOutcome;
 };
 
@@ -118,9 +117,9 @@ export type BillOutcome = {
   reserved: number;
   /** What the task finally costs, in quota. */
   settled: number;
-  /** USD before the group ratio; null where the reservation stands or was given back. */
+  /** USD before the group ratio; null if the reservation was charged as it was, or refunded. */
   usd: number | null;
-  /** Why the reservation stands. */
+  /** Why the reservation was charged instead of the computed price. */
   kept?: string;
 };
 
@@ -143,7 +142,7 @@ export type TaskRecord = {
   finishTime: number;
   createdAt: number;
   updatedAt: number;
-  /** Reserved while the task runs, final once it has ended. */
+  /** Reserved while the task runs; final afterwards. */
   quota: number;
   properties: TaskProperties;
   /** The vendor's latest answer. */
@@ -152,18 +151,18 @@ export type TaskRecord = {
   state: Json;
   upstreamTaskId: string;
   pollFailures: number;
-  /** Polls made so far; numbers the timeline. */
+  /** Number of polls so far; also the sequence number in the timeline. */
   polls: number;
   nextPollAtMs: number;
   leaseOwner: string | null;
   leaseUntilMs: number;
-  /** The fencing number: every write of a claim must name it. */
+  /** The fencing number: every write under a lease must name it. */
   leaseSeq: number;
   execution: TaskExecution;
   billing: BillingSnapshot;
   /**
-   * Where notices of it are sent; null: nowhere. May hold the receiver's own secrets: never shown
-   * whole, never logged.
+   * The receiver of its webhooks; null: none. The URL may hold the receiver's own secrets: never
+   * show it whole, never log it.
    */
   callbackUrl: string | null;
 };
@@ -190,7 +189,8 @@ export type LedgerEntryRecord = {
   kind: LedgerKind;
   attempt: number;
   /**
-   * A signed change of the balance: reservations and charges negative, refunds and grants positive.
+   * The signed change of the balance: reservations and charges are negative, refunds and grants
+   * positive.
    */
   amount: number;
   note: string;
@@ -211,13 +211,13 @@ export type UsageLogRecord = {
   quota: number;
   detail: JsonObject;
   createdAt: number;
-  /** From the request to the end; -1: not known. */
+  /** Seconds from the request to the end; -1: not known. */
   seconds: number;
 };
 
 export type AuditRecord = {
   id: number;
-  /** null for the command line and the system itself. */
+  /** null for the command line and for the system itself. */
   userId: number | null;
   username: string;
   /** `session`, `access_token`, `cli`, `setup`, `registration`, `mailed_link`. */
@@ -226,22 +226,27 @@ export type AuditRecord = {
   /** `channel.create`, `plugin.activate`, … */
   action: string;
   target: string;
-  /** Before and after, without secrets. */
+  /** The values before and after the change, without secrets. */
   detail: JsonObject;
   createdAt: number;
 };
 
-/** Sign-ins have a chain of their own, since they are kept for a time and changes for good. */
+/**
+ * Sign-ins have their own chain, because they are deleted after a time while changes are kept for
+ * good.
+ */
 export type AuditChainName = 'change' | 'sign_in';
 
-/** A place at which a chain of the audit log is not what it was when it was written. */
+/** A row where a chain of the audit log differs from what was written. */
 export type AuditFault = {
   chain: AuditChainName;
-  /** The row, or the last one that is there. */
+  /**
+   * The changed row, the first row after a gap, or the last row if the end of the chain is missing.
+   */
   id: number;
   /**
-   * `changed`: the row says something else. `missing`: rows before it, or after it at the end, are
-   * gone.
+   * `changed`: the row's content differs. `missing`: rows before it, or after it at the end of the
+   * chain, are gone.
    */
   fault: 'changed' | 'missing';
 };

@@ -1,31 +1,31 @@
 /**
- * What the rooms may ask of the database about relayed requests. The rules for implementations are
- * those of `store.ts`.
+ * Queries and state changes of relayed requests. `store.ts` states the rules for every
+ * implementation.
  */
 import type { BillingSnapshot } from './records.ts';
 
 export type RelayKind = 'response' | 'video';
-/** `OPEN`: reserved, and no answer yet. The two others are final. */
+/** `OPEN`: money is reserved and no answer has come yet. The other two are final. */
 export type RelayStatus = 'OPEN' | 'BILLED' | 'REFUNDED';
 
-/** A request that a type-1 channel passes on. */
+/** A request that a type-1 channel forwards. */
 export type RelayRecord = {
   id: number;
-  /** `relay_…`: stands as task id in its ledger lines and usage rows. */
+  /** `relay_…`: serves as the task id in its ledger lines and usage rows. */
   relayId: string;
   kind: RelayKind;
   userId: number;
   apiKeyId: number | null;
   group: string;
   channelId: number;
-  /** As the client named it. */
+  /** The model name that the client sent. */
   model: string;
   status: RelayStatus;
-  /** Reserved while it is open, final afterwards. */
+  /** Reserved while the request is open; final afterwards. */
   quota: number;
   billing: BillingSnapshot;
   requestId: string;
-  /** Of the vendor's answer; 0: none came. */
+  /** The HTTP status of the vendor's answer; 0: no answer came. */
   httpStatus: number;
   /** The node that waits for the answer. */
   leaseOwner: string;
@@ -39,14 +39,14 @@ export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'lease
 };
 
 /**
- * What an answer names beside the object that it is: an item of its output, the container in which
+ * A part of a response that later requests may reference: an output item, or the container in which
  * a tool ran.
  */
 export type RelayPartKind = 'item' | 'container';
 
-/** What a vendor made for a relayed request. */
+/** An object that a vendor created for a relayed request. */
 export type RelayObject<Kind extends RelayKind | RelayPartKind = RelayKind> = {
-  /** As the vendor named it; unique among all that its host has made of this kind. */
+  /** The vendor's id, unique among all objects of this kind that its host has created. */
   objectId: string;
   kind: Kind;
   /** The vendor's canonical host. */
@@ -58,9 +58,9 @@ export type RelayObject<Kind extends RelayKind | RelayPartKind = RelayKind> = {
 };
 
 /**
- * Who ends a request: the node that waits for its answer, or whoever finds that its lease has run
- * out. `reserved`: what he takes its quota to be, which a move to another channel may have changed
- * meanwhile.
+ * Who ends a request: the node that waits for its answer, or any node once the lease has expired.
+ * `reserved`: the quota that the caller believes is reserved. A move to another channel may have
+ * changed it meanwhile.
  */
 export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry'; reserved: number };
 
@@ -68,23 +68,23 @@ export interface RelayStore {
   open(relay: NewRelay): Promise<RelayRecord>;
   byRelayId(relayId: string): Promise<RelayRecord | undefined>;
   /**
-   * Prolongs the lease of a request from now: while it is open, and while the answer that it was
-   * billed for is read. False when it was refunded.
+   * Extends the lease, counted from now: while the request is open, and while the answer that it
+   * was billed for is read. False when it was refunded.
    */
   renew(relayId: string, owner: string, leaseForMs: number): Promise<boolean>;
-  /** The answer that a request was billed for has been read, or will not be. */
+  /** Ends the lease of a billed request: its answer has been read to the end, or was abandoned. */
   release(relayId: string, owner: string): Promise<void>;
-  /** Whether nobody holds a request any more: what is known of its answer is stored. */
+  /** Whether no lease is held any more, so that everything known of the answer is stored. */
   isDelivered(relayId: string): Promise<boolean>;
-  /** Another channel takes an open request, with a lease anew. False when it has ended. */
+  /** Moves an open request to another channel, with a new lease. False when it has ended. */
   move(
     relayId: string,
     owner: string,
     change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
   ): Promise<boolean>;
   /**
-   * Ends an open request; one that is billed keeps its lease. False when it is not open, not the
-   * caller's to end or another amount is reserved: nothing was written.
+   * Ends an open request; a billed one keeps its lease. False when it is not open, the caller may
+   * not end it, or another amount is reserved: then nothing was written.
    */
   end(
     claim: RelayClaim,
@@ -92,25 +92,28 @@ export interface RelayStore {
       status: Exclude<RelayStatus, 'OPEN'>;
     },
   ): Promise<boolean>;
-  /** Open requests whose lease has run out, the oldest first: their process died. */
+  /** Open requests whose lease has expired because their process died, the oldest first. */
   interrupted(limit: number): Promise<RelayRecord[]>;
-  /** Ends every lease there is: the start of the only process of a SQLite database. */
+  /** Ends every lease: for the start of the only process of a SQLite database. */
   expireLeases(): Promise<number>;
-  /** False when the vendor has given this name before, to whomever: then nothing was written. */
+  /** False when the vendor has already given this id, to any user: then nothing was written. */
   addObject(object: RelayObject): Promise<boolean>;
-  /** The same for parts of answers; a name that was given before stays whose it is. */
+  /** The same for parts of answers. An id that exists keeps its owner. */
   addParts(parts: readonly RelayObject<RelayPartKind>[]): Promise<void>;
-  /** The user's own object of this name, the latest where several vendors gave him the same. */
+  /** The user's object with this id; the latest if several vendors gave the same id. */
   ownObject(userId: number, kind: RelayKind, objectId: string): Promise<RelayObject | undefined>;
-  /** Those of the names that are the user's own parts, the earliest first. */
+  /** The user's parts among these ids, the earliest first. */
   ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
-  /** What a request has made, its parts left aside. */
+  /** The object that a request has created, parts excluded. */
   objectOf(relayId: string): Promise<RelayObject | undefined>;
   /**
-   * Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); gives how
-   * many.
+   * Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); returns
+   * their number.
    */
   deleteEnded(endedUntil: number, limit: number): Promise<number>;
-  /** The same for objects and parts made at or before `createdUntil`. */
+  /**
+   * Deletes about `limit` objects and parts created at or before `createdUntil`; returns their
+   * number.
+   */
   deleteObjects(createdUntil: number, limit: number): Promise<number>;
 }

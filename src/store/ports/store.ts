@@ -1,14 +1,12 @@
 /**
- * What the rooms may ask of the database. One set of repositories implements this for SQLite and
- * PostgreSQL.
+ * The port to the database. One set of repositories implements it for SQLite and PostgreSQL.
  *
  * Rules for every implementation:
- * - A state change is one conditional statement; its row count is the verdict that the method
- *   returns.
- * - Predicates over leases and due times use the store's clock: the database's own on PostgreSQL,
- *   the process's on SQLite.
- * - Methods reject only on trouble with the database (`store.unavailable`, `store.outcome_unknown`)
- *   or a broken invariant, never on a lost race.
+ * - A state change is one conditional statement; the method's result is its row count.
+ * - Conditions on leases and due times use the store's clock: the database's on PostgreSQL, the
+ *   process's on SQLite.
+ * - Methods reject only if the database fails (`store.unavailable`, `store.outcome_unknown`) or an
+ *   invariant is broken, never on a lost race.
  */
 
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
@@ -37,7 +35,7 @@ export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
 export interface ChannelStore {
   insert(channel: NewChannel): Promise<ChannelRecord>;
   byId(id: number): Promise<ChannelRecord | undefined>;
-  /** All channels, by id; there are tens, not thousands. */
+  /** All channels in order of id; there are tens, not thousands. */
   all(): Promise<ChannelRecord[]>;
   list(page: Page): Promise<Paged<ChannelRecord>>;
   update(
@@ -51,18 +49,18 @@ export interface ChannelStore {
 export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
 export interface PluginStore {
   /**
-   * `undefined` when (key, version) exists. The only version of a key becomes active in the same
+   * `undefined` when (key, version) exists. The first version of a key becomes active in the same
    * statement or transaction.
    */
   insert(plugin: NewPlugin): Promise<PluginRecord | undefined>;
   byVersion(key: string, version: string): Promise<PluginRecord | undefined>;
   /** All versions of a key, the newest first. */
   versions(key: string): Promise<PluginRecord[]>;
-  /** The active row of every key, enabled or not, by key. */
+  /** The active version of every key, enabled or not, in order of key. */
   active(): Promise<PluginRecord[]>;
   /**
-   * Makes one version active and enabled and every other of its key inactive. False when the
-   * version is unknown.
+   * Makes one version active and enabled, and every other version of its key inactive. False when
+   * the version is unknown.
    */
   activate(key: string, version: string): Promise<boolean>;
   /** Makes every version of a key inactive. False when none was active. */
@@ -74,24 +72,22 @@ export interface PluginStore {
   /** Enables or disables all versions of a key. */
   setEnabled(key: string, enabled: boolean): Promise<boolean>;
   /**
-   * Deletes a version; if it was active the newest remaining one becomes active, enabled as the
-   * deleted one was.
+   * Deletes a version. If it was active, the newest remaining one becomes active, and enabled if
+   * the deleted one was.
    */
   delete(key: string, version: string): Promise<boolean>;
 }
 
-/** Lines of no task. */
+/** Kinds of ledger lines that belong to no task. */
 export type GrantKind = 'grant' | 'topup' | 'adjust';
 
 /**
- * Money. Every method is meant for use inside a transaction, together with the state change that it
- * belongs to.
+ * Money. Call every method inside a transaction, together with the state change that it pays for.
  */
 export interface LedgerStore {
   /**
-   * Takes `amount` (≥ 0) from the balance of an enabled user if it is there, and from the key's own
-   * budget if the key is limited; writes the line (task, reserve, attempt). False: not enough,
-   * nothing written.
+   * Takes `amount` (≥ 0) from the balance of an enabled user, and from the key's budget if the key
+   * is limited. Writes the line (task, reserve, attempt). Unless `ok`, nothing was written.
    */
   reserve(entry: {
     userId: number;
@@ -102,8 +98,8 @@ export interface LedgerStore {
     at: number;
   }): Promise<'ok' | 'user_insufficient' | 'key_insufficient'>;
   /**
-   * Writes a signed line and moves the balances of user and key by it, below zero too. False when
-   * (task, kind, attempt) exists: the money has moved already and nothing is written.
+   * Writes a signed line and changes the balances of user and key by it; they may go below zero.
+   * False when (task, kind, attempt) exists: the money has already moved, and nothing is written.
    */
   post(entry: {
     userId: number;
@@ -116,8 +112,8 @@ export interface LedgerStore {
     at: number;
   }): Promise<boolean>;
   /**
-   * A grant, a top-up or an administrator's signed adjustment under its own unique key. False when
-   * that key exists.
+   * Writes a grant, a top-up or an administrator's signed adjustment under its own unique key.
+   * False when the key exists.
    */
   grant(entry: {
     userId: number;
@@ -128,8 +124,8 @@ export interface LedgerStore {
     at: number;
   }): Promise<boolean>;
   /**
-   * Makes the balance `to` by an `adjust` line of the difference, with the user's row locked in
-   * between. `undefined` when the key exists or there is no such user: nothing was written.
+   * Sets the balance to `to` with an `adjust` line of the difference; the user's row stays locked
+   * in between. `undefined` when the key exists or there is no such user: then nothing was written.
    */
   setBalance(entry: {
     userId: number;
@@ -138,19 +134,20 @@ export interface LedgerStore {
     note?: string;
     at: number;
   }): Promise<{ before: number; after: number } | undefined>;
-  /** The line of this unique key of a grant, a top-up or an adjustment. */
+  /** The grant, top-up or adjustment with this unique key. */
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   /**
-   * After the end of a task: adds to the used quota of user, key and channel and counts one
+   * Called when a task has ended: adds to the used quota of user, key and channel, and counts one
    * request.
    */
   addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**
-   * Users whose balance is not the sum of their lines; terminal tasks and ended relayed requests
-   * whose lines do not sum to minus their quota. At most `limit` of each. Reads every line there
-   * is, in statements that hold nobody up for long; what moves meanwhile is no imbalance.
+   * Users whose balance differs from the sum of their lines; terminal tasks and ended relayed
+   * requests whose lines do not sum to minus their quota. At most `limit` of each. Reads every
+   * line, in short statements that do not block writers for long. Concurrent changes are never
+   * reported as imbalances.
    */
   imbalances(limit: number): Promise<{
     users: { userId: number; quota: number; ledger: number }[];
@@ -165,13 +162,13 @@ export interface PriceStore {
 }
 
 export type AuditFilter = {
-  /** A part of the name that the actor had then, in any case. */
+  /** A part of the actor's name at that time, ignoring case. */
   user?: string;
-  /** The beginning of an action: `channel`, `user.delete`. */
+  /** A prefix of the action: `channel`, `user.delete`. */
   action?: string;
-  /** Exactly: `channel:3`. */
+  /** The exact target: `channel:3`. */
   target?: string;
-  /** Unix seconds, both included. */
+  /** Unix seconds; `since` and `until` are inclusive. */
   since?: number;
   until?: number;
 };
@@ -183,18 +180,18 @@ export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageLogRecord>>;
   /**
-   * Adds a row to the chain of its action (`auth.…` to that of sign-ins). It holds the chain until
-   * its transaction ends, so it has one of its own.
+   * Appends a row to the chain of its action (`auth.…` to that of sign-ins). It locks the chain
+   * until its transaction ends, so call it in a transaction of its own.
    */
   addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
   /**
-   * Removes at most `limit` of the oldest rows of a chain, those written at or before `until`, and
-   * remembers the last one's hash; gives their number.
+   * Deletes at most `limit` of the oldest rows of a chain, written at or before `until`, and stores
+   * the last one's hash. Returns their number.
    */
   deleteAudit(chain: AuditChainName, until: number, limit: number): Promise<number>;
   /**
-   * Reads all chains. Gives the first fault of each, the number of rows that are in a chain, and of
-   * those that came since without being in one (written by an older version, or from outside).
+   * Reads all chains. Returns the first fault of each, the number of rows in chains, and the number
+   * of later rows that are in none (written by an older version, or from outside).
    */
   verifyAudit(): Promise<{ faults: AuditFault[]; chained: number; unchained: number }>;
   /** The latest first. */
@@ -206,8 +203,8 @@ export interface OptionStore {
   get(key: string): Promise<string | undefined>;
   put(key: string, value: string): Promise<void>;
   /**
-   * Writes only if the key is absent. True when this call wrote it: one winner among concurrent
-   * set-ups.
+   * Writes only if the key is absent. True when this call wrote it: among concurrent calls, one
+   * wins.
    */
   putIfAbsent(key: string, value: string): Promise<boolean>;
 }
@@ -218,7 +215,7 @@ export interface NodeStore {
   remove(id: string): Promise<void>;
 }
 
-/** What other nodes must hear of. */
+/** Kinds of stored data whose changes are published to all nodes. */
 export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options';
 
 /** The repositories, bound to one transaction or to none. */
@@ -249,26 +246,26 @@ export interface Store extends Repositories {
   readonly dialect: 'sqlite' | 'postgres';
   /**
    * Runs `work` in one transaction: committed (and durable) when the promise resolves, rolled back
-   * when `work` throws. Inside it only `tx` may be used, and nothing but database work may be
-   * awaited: on SQLite other writers wait meanwhile.
+   * when `work` throws. Inside it use only `tx`, and await only database work: on SQLite other
+   * writers wait meanwhile.
    */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` unless another node is running work of the same name now; then gives `undefined`.
-   * On SQLite there is one node. `work` is no transaction. The lock ends with the work or with the
-   * process.
+   * Runs `work` unless another node is running work of the same name; then resolves with
+   * `undefined`. A SQLite database has one node. `work` is not a transaction. The lock ends with
+   * the work or with the process.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T | undefined>;
   /**
-   * Tells every node, this one included, that something changed. Best effort: nodes also re-read
-   * every SYNC_FREQUENCY.
+   * Publishes a change to every node, this one included. Best effort: nodes also re-read every
+   * SYNC_FREQUENCY.
    */
   publish(topic: ChangeTopic): Promise<void>;
-  /** Gives a function that ends the subscription. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: (topic: ChangeTopic) => void): () => void;
   /**
-   * Why the latest write to the database's file failed, as a sentence; undefined once one has gone
-   * through, and on PostgreSQL.
+   * Why the latest write to the database file failed, as a sentence; `undefined` once a write has
+   * succeeded, and always on PostgreSQL.
    */
   writeFault(): string | undefined;
   /** Rejects when the database does not answer. */

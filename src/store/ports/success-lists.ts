@@ -1,7 +1,6 @@
 /**
- * Short lists of when something last succeeded, newest first, for an approximate sliding window.
- * They serve a limit alone: a driver that loses its server goes on in the node's memory and never
- * rejects.
+ * Short lists of success times, the newest first, for an approximate sliding window. They only
+ * serve a limit: a driver that loses its server continues in the node's memory and never rejects.
  */
 export interface SuccessLists {
   /**
@@ -9,8 +8,8 @@ export interface SuccessLists {
    */
   at(key: string, index: number): Promise<number | undefined>;
   /**
-   * Puts `atMs` in front and keeps the newest `keep`; the list goes after `ttlSeconds` without
-   * another.
+   * Adds `atMs` at the front and keeps the newest `keep`. The list expires `ttlSeconds` after its
+   * last addition.
    */
   push(key: string, entry: { atMs: number; keep: number; ttlSeconds: number }): Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * What the rooms may ask of the database about users. The rules for implementations are those of
- * `store.ts`.
- */
+/** Queries and state changes of users. `store.ts` states the rules for every implementation. */
 import type { AccessTokenRecord, AdminUserRecord, EnabledStatus, ROLE, Role, UserRecord } from './account-records.ts';
 import type { Page, Paged } from './records.ts';
 
@@ -12,26 +9,26 @@ export type NewUser = Pick<
   Partial<Pick<AdminUserRecord, 'inviterId' | 'remark'>> & { affCode?: string };
 
 /**
- * What changes nobody's rights: it moves no `auth_version`. An address needs its claim in the same
- * transaction.
+ * Changes that leave rights and `auth_version` as they are. A new address needs its identity claim
+ * in the same transaction.
  */
 export type UserChange = Partial<
   Pick<AdminUserRecord, 'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark'>
 >;
 
-/** What ends sessions. Nobody becomes root. */
+/** Changes that end sessions. Nobody can become root. */
 export type RightsChange = { role?: Exclude<Role, typeof ROLE.root>; status?: EnabledStatus; passwordHash?: string };
 
-/** As a status in `UserFilter`: deleted users only. */
+/** As the status in a `UserFilter`: deleted users only. */
 export const DELETED = -1;
 
-/** What is named must hold. By id, ascending, unless said otherwise; equal ones by id. */
+/** Every given field must match. Sorted by id, ascending, unless stated otherwise; ties by id. */
 export type UserFilter = {
   /** A user's id, or a part of a user name, display name or address, ignoring case. */
   keyword?: string;
   group?: string;
   role?: Role;
-  /** An `EnabledStatus` leaves deleted users out; without a status they are in. */
+  /** Without a status the result includes deleted users; with an `EnabledStatus` it does not. */
   status?: EnabledStatus | typeof DELETED;
   sortBy?: 'id' | 'username' | 'quota' | 'group' | 'createdAt' | 'lastLoginAt';
   order?: 'asc' | 'desc';
@@ -39,73 +36,71 @@ export type UserFilter = {
 
 export interface UserStore {
   /**
-   * `undefined` when the name is taken (ignoring case), or the affiliate code. The balance starts
-   * at 0: grants are ledger lines.
+   * `undefined` when the name (ignoring case) or the affiliate code is taken. The balance starts at
+   * 0: grants are ledger lines.
    */
   insert(user: NewUser): Promise<UserRecord | undefined>;
   byId(id: number): Promise<UserRecord | undefined>;
   /**
-   * By user name, ignoring case, or by e-mail address; of two users with one address the one who
-   * owns it.
+   * By user name, ignoring case, or by e-mail address. If two users share an address, the one who
+   * owns its identity.
    */
   byLogin(login: string): Promise<UserRecord | undefined>;
   countByRole(role: number): Promise<number>;
   /**
-   * Inside a transaction: these users by id, deleted ones left out, whom nobody else changes until
-   * it ends. All that one transaction holds in one call, so that two never wait for each other
-   * crosswise.
+   * Only in a transaction: locks these users until it ends and returns them by id, without deleted
+   * ones. Lock all users of a transaction in one call, so that two transactions cannot deadlock.
    */
-  hold(ids: readonly number[]): Promise<UserRecord[]>;
+  lock(ids: readonly number[]): Promise<UserRecord[]>;
   /** The record after the change; `undefined` when there is no such user. */
   update(id: number, change: UserChange): Promise<UserRecord | 'name_taken' | undefined>;
   /**
-   * New password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards against
-   * a concurrent change.
+   * Sets the password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards
+   * against a concurrent change.
    */
   setPassword(id: number, passwordHash: string, expectedAuthVersion: number): Promise<boolean>;
-  /**
-   * `auth_version + 1` for a change that is written elsewhere in the same transaction (a factor).
-   */
+  /** `auth_version + 1` for a change that the same transaction writes elsewhere (a factor). */
   moveAuthVersion(id: number, expectedAuthVersion: number): Promise<boolean>;
   /**
-   * The change and `auth_version + 1` in one statement. False as `setPassword`, and for another
-   * role for root or disabling him.
+   * Writes the change and `auth_version + 1` in one statement. False under the conditions of
+   * `setPassword`, and for a change of root's role or a disabling of root.
    */
   administer(id: number, change: RightsChange, expectedAuthVersion: number): Promise<boolean>;
   /**
-   * Leaves of a user the row that ledger and tasks point to: disabled, `deletedAt` and
-   * `auth_version + 1`, named `deleted:<id>` (no user may choose a name with a colon, so none is in
-   * the way), without display name, remark, language, address, password, token, affiliate code and
-   * the provider columns of the earliest layout, in one statement. False as `administer`.
-   * Identities, keys, passkeys, factors, flows and sessions go after it in the same transaction:
-   * nothing joins them any more then.
+   * Reduces a user in one statement to the row that ledger and tasks refer to: disabled, with
+   * `deletedAt`, `auth_version + 1` and the name `deleted:<id>`. Users cannot choose names with a
+   * colon, so none collides. Display name, remark, language, address, password, token, affiliate
+   * code and the provider columns of the earliest layout are emptied. False under the conditions of
+   * `administer`.
+   * Delete identities, keys, passkeys, factors, flows and sessions after it in the same
+   * transaction: then nothing new can attach to the user.
    */
   softDelete(id: number, expectedAuthVersion: number, at: number): Promise<boolean>;
   /**
-   * `link_version + 1`: every artifact link of the user that was given out until now is dead.
-   * False: no such user.
+   * `link_version + 1`: invalidates every artifact link issued for the user so far. False when
+   * there is no such user.
    */
   moveLinkVersion(id: number): Promise<boolean>;
   touchLogin(id: number, at: number): Promise<void>;
-  /** Those of `ids` who are enabled and have a personal access token. */
+  /** The subset of `ids` that is enabled and has a personal access token. */
   withAccessToken(ids: readonly number[]): Promise<number[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;
   /**
-   * Replaces the user's one personal access token, or takes it away (`null`). False when there is
-   * no such user.
+   * Replaces the user's only personal access token, or removes it (`null`). False when there is no
+   * such user.
    */
   setAccessToken(id: number, token: (AccessTokenRecord & { hash: string }) | null): Promise<boolean>;
   accessTokenOf(id: number): Promise<AccessTokenRecord | undefined>;
   byAffCode(affCode: string): Promise<UserRecord | undefined>;
   /**
-   * The user's affiliate code, which `affCode` becomes if he has none. `undefined` when it is
-   * somebody's, or there is no such user.
+   * Returns the user's affiliate code; sets it to `affCode` if they have none. `undefined` when
+   * another user has that code, or there is no such user.
    */
   ensureAffCode(id: number, affCode: string): Promise<string | undefined>;
-  /** Users who came with this one's affiliate code, deleted ones too. */
+  /** Users who registered with this user's affiliate code, deleted ones included. */
   countInvited(id: number): Promise<number>;
-  /** Deleted ones too. */
+  /** Includes deleted users. */
   adminById(id: number): Promise<AdminUserRecord | undefined>;
   search(filter: UserFilter, page: Page): Promise<Paged<AdminUserRecord>>;
 }

@@ -1,33 +1,30 @@
-/**
- * What the rooms may ask of the database about notices to clients. The rules for implementations
- * are those of `store.ts`.
- */
+/** Queries and state changes of webhooks. `store.ts` states the rules for every implementation. */
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './records.ts';
 
 export type WebhookEvent = 'task.updated' | 'task.finished';
 /**
- * `superseded`: a later one of its task took its place before it arrived. `failed`: given up, until
- * somebody asks for it again.
+ * `superseded`: a later webhook of its task replaced it before it was delivered. `failed`: given
+ * up, until somebody requests a redelivery.
  */
 export type WebhookStatus = 'pending' | 'delivered' | 'failed' | 'superseded';
 
-/** A notice to a client's receiver. */
+/** A webhook to a client's receiver. */
 export type WebhookRecord = {
   id: number;
   /** `msg_…`, the same for every attempt. */
   eventId: string;
   taskId: string;
   userId: number;
-  /** The API key whose secret signs. */
+  /** The API key whose secret signs it. */
   apiKeyId: number;
   event: WebhookEvent;
   url: string;
-  /** The URL's host as it is compared, with the port where it is not the scheme's own. */
+  /** The URL's canonical host, with the port unless it is the scheme's default. */
   host: string;
   payload: JsonObject;
   status: WebhookStatus;
-  /** Attempts whose end is known: all, and those since the schedule began. */
+  /** Finished attempts: all of them, and those since the schedule began. */
   attempts: number;
   retries: number;
   nextAttemptAtMs: number;
@@ -40,14 +37,14 @@ export type WebhookRecord = {
   createdAt: number;
 };
 
-/** One attempt. Nothing of the receiver's answer is kept but its status. */
+/** One attempt. Of the receiver's answer only the status is stored. */
 export type WebhookDelivery = {
   /** Unix seconds. */
   at: number;
   /** 0: no answer came. */
   httpStatus: number;
   durationMs: number;
-  /** Why no answer came, or why none was asked for; empty where one came. */
+  /** Why no answer came, or why no request was sent; empty if an answer came. */
   error: string;
 };
 
@@ -56,66 +53,71 @@ export type NewWebhook = Pick<
   'eventId' | 'taskId' | 'userId' | 'apiKeyId' | 'event' | 'url' | 'host' | 'payload' | 'createdAt'
 >;
 
-/** Proof of a claim, which the end of its attempt names. */
+/** Proof of a claim, which the end of its attempt must name. */
 export type WebhookLease = Pick<WebhookRecord, 'id' | 'leaseSeq'> & { leaseOwner: string };
 
 export type WebhookOutcome =
-  /** `failed` is final until somebody asks for the notice again. */
+  /** `failed` is final until somebody requests a redelivery. */
   | { status: 'delivered' | 'failed' }
-  /** Tried again after so long, at the latest when it would be given up; after that it fails. */
+  /** Tried again after `inMs`, at the latest when it would be given up; after that it fails. */
   | { status: 'retry'; inMs: number };
 
 /**
- * Notices that a claim leaves out: all of some hosts, all of some users, and those of some users
+ * What a claim leaves out: all webhooks of some hosts, all of some users, and those of some users
  * for some hosts.
  */
-export type Unoffered = {
+export type ClaimExclusions = {
   hosts: readonly string[];
   users: readonly number[];
-  lanes: readonly { host: string; userId: number }[];
+  userHosts: readonly { host: string; userId: number }[];
 };
 
 export interface WebhookStore {
   /**
-   * Writes a `task.updated`, in the transaction of what it tells: one of the task that has not been
-   * tried yet takes the new payload, one that has is superseded by the new one, which goes on with
-   * its schedule. It is sent `everyMs` after the last one of its task at the earliest, and given up
-   * `forMs` from now.
+   * Writes a `task.updated` in the transaction of the change that it reports. An update of the task
+   * that was not tried yet takes the new payload. One that was tried is superseded, and the new one
+   * continues its schedule. It is sent at the earliest `everyMs` after the last update of its task,
+   * and given up `forMs` from now.
    */
-  putUpdate(notice: NewWebhook, everyMs: number, forMs: number): Promise<void>;
+  putUpdate(webhook: NewWebhook, everyMs: number, forMs: number): Promise<void>;
   /**
-   * Writes a `task.finished`, in the transaction of the end, due at once; every update of the task
-   * that has not arrived is superseded.
+   * Writes a `task.finished` in the transaction that ends the task, due at once. Every undelivered
+   * update of the task is superseded.
    */
-  putFinish(notice: NewWebhook, forMs: number): Promise<void>;
+  putFinish(webhook: NewWebhook, forMs: number): Promise<void>;
   /**
-   * Claims pending notices that are due, the longest overdue first, but none that is `unoffered`,
-   * and none while an earlier one of its task is under way.
+   * Claims pending webhooks that are due, the longest overdue first. Skips those in `exclude`, and
+   * those whose task has an earlier one under way.
    */
-  claim(claim: { owner: string; limit: number; leaseForMs: number; unoffered: Unoffered }): Promise<WebhookRecord[]>;
+  claim(claim: {
+    owner: string;
+    limit: number;
+    leaseForMs: number;
+    exclude: ClaimExclusions;
+  }): Promise<WebhookRecord[]>;
   /**
-   * Writes the end of an attempt with its row of the log, of which the last 50 stay, and gives the
-   * claim back. False when the claim was lost: nothing was written. A notice that was superseded
+   * Writes the end of an attempt and its delivery row, of which the last 50 are kept, and ends the
+   * claim. False when the claim was lost: then nothing was written. A webhook that was superseded
    * meanwhile stays so.
    */
   settle(lease: WebhookLease, outcome: WebhookOutcome, delivery: WebhookDelivery): Promise<boolean>;
-  /** Gives back what this owner holds without an attempt (a node that stops). */
+  /** Ends this owner's claims without an attempt (a node that stops). */
   releaseOwner(owner: string): Promise<number>;
-  /** Ends every claim there is: the start of the only process of a SQLite database. */
+  /** Ends every claim: for the start of the only process of a SQLite database. */
   expireLeases(): Promise<number>;
-  /** The notices of a task with their attempts, the latest first. */
+  /** The webhooks of a task with their attempts, the latest first. */
   listOfTask(taskId: string, page: Page): Promise<Paged<WebhookRecord & { deliveries: WebhookDelivery[] }>>;
   byEventId(taskId: string, eventId: string): Promise<WebhookRecord | undefined>;
   /**
-   * Makes a notice due now under a new schedule of `forMs`, whatever became of it. False while it
-   * is under way.
+   * Makes a webhook due now under a new schedule of `forMs`, in any state. False while it is under
+   * way.
    */
   redeliver(id: number, forMs: number): Promise<boolean>;
   /**
-   * Deletes about `limit` notices made at or before `createdUntil`, with their attempts; pending
-   * ones stay.
+   * Deletes about `limit` webhooks created at or before `createdUntil`, with their attempts.
+   * Pending ones stay.
    */
   deleteOld(createdUntil: number, limit: number): Promise<number>;
-  /** Pending notices, and the age of the oldest in seconds. */
+  /** The number of pending webhooks, and the age of the oldest in seconds. */
   depth(): Promise<{ pending: number; oldestSeconds: number }>;
 }

@@ -1,22 +1,22 @@
 import { sql } from 'drizzle-orm';
-import type { Fence, TaskClaims } from '../drivers/memory-leases.ts';
+import type { Fence, LeaseBinding } from '../drivers/memory-leases.ts';
 import type { NewTaskEvent, PolledTask, TaskStore } from '../ports/index.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 import { type Context, lazy, plainText } from './context.ts';
 
 /**
- * Characters of one statement's rows: their data may be a MiB each, and the database holds them
- * several times while it reads them.
+ * Characters of the rows of one statement. Their data may be a MiB each, and the database holds it
+ * several times while it parses it.
  */
 const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
 
 /**
- * What all polls of a moment come to, in one statement: one commit and, on PostgreSQL, one round
- * trip instead of hundreds.
+ * Writes the results of many polls in one statement: one commit and, on PostgreSQL, one round trip
+ * instead of hundreds.
  */
 export function createTaskAdvances(
   { nowMs, now, elements, prepare }: Context,
-  held: TaskClaims | undefined,
+  memory: LeaseBinding | undefined,
   addEvents: (events: readonly NewTaskEvent[]) => Promise<void>,
 ): Pick<TaskStore, 'advanceAll'> {
   const text = (name: string) => sql`coalesce(polled.value ->> '${sql.raw(name)}', tasks.${sql.raw(name)})`;
@@ -34,17 +34,19 @@ export function createTaskAdvances(
         and tasks.lease_seq = cast(polled.value ->> 'held_under' as bigint)
       returning tasks.task_id, tasks.lease_seq`);
   const fields = ['progress', 'data', 'state', 'billing'];
-  const advanceAlike = lazy(() => prepareAdvance(fields));
-  // Small indexes have a condition on the status: a statement that sets it, be it to the same
-  // value, writes them all anew.
-  const advanceMoved = lazy(() => prepareAdvance(['status', ...fields]));
+  const advanceSameStatus = lazy(() => prepareAdvance(fields));
+  // The partial indexes have a condition on the status. A statement that sets the status, even to
+  // the same value, rewrites all their entries.
+  const advanceNewStatus = lazy(() => prepareAdvance(['status', ...fields]));
   return {
     async advanceAll(polled) {
       const written = new Set<string>();
-      for (const advance of [advanceAlike, advanceMoved]) {
-        const alike = polled.filter(({ change }) => (change.status === undefined) === (advance === advanceAlike));
-        const rows = alike.flatMap((entry) => {
-          const fence = held ? held.book.fenceOf(entry.lease) : entry.lease;
+      for (const advance of [advanceSameStatus, advanceNewStatus]) {
+        const entries = polled.filter(
+          ({ change }) => (change.status === undefined) === (advance === advanceSameStatus),
+        );
+        const rows = entries.flatMap((entry) => {
+          const fence = memory ? memory.leases.fenceOf(entry.lease) : entry.lease;
           return fence ? [encode(entry, fence)] : [];
         });
         for (const group of groupBySize(rows)) {
@@ -55,8 +57,8 @@ export function createTaskAdvances(
       const isWritten = ({ lease }: PolledTask) => written.has(claimOf(lease.taskId, lease.leaseSeq));
       const done = polled.filter(isWritten);
       await addEvents(done.flatMap(({ event, lease }) => (event ? [{ ...event, taskId: lease.taskId }] : [])));
-      held?.onCommit(() => {
-        for (const { lease } of done) held.book.drop(lease);
+      memory?.onCommit(() => {
+        for (const { lease } of done) memory.leases.release(lease);
       });
       return polled.map(isWritten);
     },
@@ -65,7 +67,7 @@ export function createTaskAdvances(
 
 const claimOf = (taskId: string, seq: number): string => `${taskId} ${seq}`;
 
-/** Rows as JSON, in groups of at most `MAX_STATEMENT_LENGTH`, or of one that is larger. */
+/** Rows as JSON in groups of at most `MAX_STATEMENT_LENGTH`. A larger row is a group of its own. */
 function groupBySize(rows: readonly string[]): string[][] {
   const groups: string[][] = [];
   let length = MAX_STATEMENT_LENGTH;
@@ -81,8 +83,8 @@ function groupBySize(rows: readonly string[]): string[][] {
 }
 
 /**
- * The row under the names of its columns; JSON columns as their text, so that a stored `null`
- * differs from an absent member.
+ * The row by column names. JSON columns are encoded as text, so that a stored `null` differs from
+ * an absent member.
  */
 function encode({ lease, change, nextPollInMs }: PolledTask, fence: Fence): string {
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));

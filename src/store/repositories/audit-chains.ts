@@ -5,19 +5,19 @@ import { type Context, countAll, plainText } from './context.ts';
 
 type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
 
-/** Rows read at a time. */
+/** Rows per read. */
 const PAGE = 1000;
 
 /**
- * The audit log as chains of hashes. A chain's row in `audit_chains` is held while one is added, so
- * that nodes follow each other; rows are removed from the old end alone.
+ * The audit log as hash chains. Appending locks the chain's row in `audit_chains`, so that nodes
+ * append one after the other. Rows are only deleted from the oldest end.
  */
 export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' | 'deleteAudit' | 'verifyAudit'> {
   const { db, tables } = context;
   const { auditLogs, auditChains } = tables;
 
-  async function holdChain(name: AuditChainName) {
-    await context.statement(sql`select name from ${auditChains} where name = ${name} ${context.holdRows}`);
+  async function lockChain(name: AuditChainName) {
+    await context.statement(sql`select name from ${auditChains} where name = ${name} ${context.lockRows}`);
     const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
     if (!chain) throw new Error(`The database has no audit chain ${name}.`);
     return chain;
@@ -31,7 +31,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       .orderBy(asc(auditLogs.id))
       .limit(limit);
 
-  /** `undefined`: the retention moved on while it was read. */
+  /** `undefined`: the retention deleted rows meanwhile. */
   async function verify(name: AuditChainName): Promise<{ fault?: AuditFault; rows: number } | undefined> {
     const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
     if (!chain) return { rows: 0 };
@@ -59,8 +59,8 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
   return {
     async addAudit(row) {
       const name = row.action.startsWith('auth.') ? 'sign_in' : 'change';
-      const { headHash } = await holdChain(name);
-      // As the database gives it back: what is hashed is what is read.
+      const { headHash } = await lockChain(name);
+      // Normalised as the database returns it: what is hashed is what will be read.
       const [username, authMethod, ip, action, target] = [
         row.username,
         row.authMethod,
@@ -81,9 +81,9 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
     },
 
     async deleteAudit(name, until, limit) {
-      const chain = await holdChain(name);
+      const chain = await lockChain(name);
       const oldest = await rowsAfter(name, chain.removedId, limit);
-      // Up to the first that is younger: nothing is taken from the middle.
+      // Stop at the first younger row: nothing may be deleted from the middle.
       const young = oldest.findIndex(({ createdAt }) => createdAt > until);
       const old = young === -1 ? oldest : oldest.slice(0, young);
       const last = old.at(-1);
@@ -120,8 +120,8 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
 }
 
 /**
- * Of all that a row says, and of the hash before it. As a JSON array, so that no two rows make one
- * text.
+ * The hash of a row's content and of the previous hash. Encoded as a JSON array, so that no two
+ * rows have the same text.
  */
 const hashOf = ({
   prevHash,

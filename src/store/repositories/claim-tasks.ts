@@ -1,11 +1,11 @@
 import { and, type SQL, sql } from 'drizzle-orm';
-import type { TaskClaims } from '../drivers/memory-leases.ts';
+import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import type { TaskRecord, TaskStore } from '../ports/index.ts';
 import { type Context, createRowReader, lazy } from './context.ts';
 
 /**
- * Literals and not parameters: only so do SQLite and PostgreSQL see that the partial indexes of
- * unfinished tasks apply. The indexes' own `where` is written in the same words.
+ * Literals and not parameters: only then do SQLite and PostgreSQL use the partial indexes of
+ * unfinished tasks. The `where` of the indexes has the same text.
  */
 export const RUNNING = sql.raw(`('SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
@@ -15,12 +15,12 @@ type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
 type Claim = { owner: string; limit: number; leaseForMs: number };
 
 /**
- * The three ways to take a lease. Each task is taken by one statement: it finds the tasks, passing
- * over rows that another node is claiming at the moment, and makes them the owner's under the next
- * fencing number. Where one process has the database, leases of running tasks are `held` in memory,
- * and the statement only finds them.
+ * The three ways to claim tasks. One statement finds the tasks, skips rows that another node is
+ * claiming at that moment, and gives them the owner and the next fencing number. If one process
+ * owns the database, leases of running tasks are held in `memory`, and the statement only finds the
+ * tasks.
  */
-export function createTaskClaims(context: Context, held: TaskClaims | undefined): Claims {
+export function createTaskClaims(context: Context, memory: LeaseBinding | undefined): Claims {
   const { db, tables, nowMs, now, prepare, amongRows, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
@@ -42,7 +42,7 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
     return async (values: Claim): Promise<TaskRecord[]> => claim.execute({ ...values, ...now() });
   };
 
-  const prepareHeldClaim = ({ book }: TaskClaims, condition: SQL, order: SQL) => {
+  const prepareMemoryClaim = ({ leases }: LeaseBinding, condition: SQL, order: SQL) => {
     const find = db
       .select()
       .from(tasks)
@@ -51,13 +51,13 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
       .limit(at('limit'));
     const run = prepare(find.getSQL());
     return async (values: Claim & { channelId?: number }): Promise<TaskRecord[]> => {
-      const held = JSON.stringify(book.held(values.channelId));
+      const held = JSON.stringify(leases.claimedIds(values.channelId));
       const found = await run({ ...values, held, ...now() });
-      return book.take(found.map(readTask), values.owner, values.leaseForMs);
+      return leases.claim(found.map(readTask), values.owner, values.leaseForMs);
     };
   };
   const prepareClaim = (condition: SQL, order: SQL) =>
-    held ? prepareHeldClaim(held, condition, order) : prepareWrittenClaim(condition, order);
+    memory ? prepareMemoryClaim(memory, condition, order) : prepareWrittenClaim(condition, order);
 
   const isRunning = sql`${tasks.status} in ${RUNNING}`;
   const isDue = sql`${tasks.channelId} = ${at('channelId')} and ${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs}`;
@@ -67,10 +67,10 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),
   );
 
-  // Steps from channel to channel in the index, so that it costs the same whatever is due. One
-  // whose tasks are all claimed is not among them: it would take the place of another.
+  // Steps from channel to channel in the index, so that it costs the same however many tasks are
+  // due. A channel whose tasks are all claimed is left out: it would take a share from the others.
   const findDueChannels = lazy(() => {
-    const notHeld = held ? sql`and ${notAmong(sql`tasks.id`, 'held')}` : sql``;
+    const notHeld = memory ? sql`and ${notAmong(sql`tasks.id`, 'held')}` : sql``;
     const running = (condition: SQL) =>
       sql`(select channel_id from tasks where status in ${RUNNING} ${condition} order by channel_id limit 1)`;
     const oldest = sql`(select next_poll_at from tasks where channel_id = channels.id and status in ${RUNNING}
@@ -84,13 +84,13 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
       where due_at is not null order by due_at`);
   });
 
-  // `returning` promises no order.
+  // `returning` guarantees no order.
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
     async claimDue({ owner, limit, leaseForMs, exceptChannels }) {
-      const found = (await findDueChannels()({ held: JSON.stringify(held?.book.held()), ...now() })).map(([id]) =>
-        Number(id),
+      const found = (await findDueChannels()({ held: JSON.stringify(memory?.leases.claimedIds()), ...now() })).map(
+        ([id]) => Number(id),
       );
       let channels = found.filter((id) => !exceptChannels.includes(id));
       const claimed: TaskRecord[] = [];
@@ -102,15 +102,15 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
             return { channelId, taken: await due()({ owner, limit: share, leaseForMs, channelId }) };
           }),
         );
-        const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
-        for (const { taken } of made) claimed.push(...taken);
+        const succeeded = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
+        for (const { taken } of succeeded) claimed.push(...taken);
         const failed = claims.find(({ status }) => status === 'rejected');
-        // What was claimed is handed over all the same: else it would wait until its leases run
-        // out.
+        // Tasks that were claimed are returned all the same: otherwise they would wait until their
+        // leases expire.
         if (failed?.status === 'rejected' && claimed.length === 0) throw failed.reason;
-        // What some had no use for goes to those that have more.
-        const open = made.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);
-        channels = failed ? [] : open;
+        // The unused share of some channels goes to those that have more.
+        const remaining = succeeded.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);
+        channels = failed ? [] : remaining;
       }
       return claimed.sort(byLateness);
     },

@@ -7,54 +7,51 @@ import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
 /**
- * What repositories are made of: a query builder and the few things that the dialects do not share.
+ * What repositories are built from: a query builder and the few things in which the dialects
+ * differ.
  */
 export type Context = {
   dialect: Store['dialect'];
   db: Database;
   tables: Tables;
   /**
-   * Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()`
-   * among its values.
+   * Now in milliseconds, by the store's clock. Pass `...now()` among the values when you execute a
+   * query that uses it.
    */
   nowMs: SQL<number>;
   now: () => Record<string, number>;
   /**
-   * Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON
-   * array as text.
+   * A condition: `column` is not among the integers of the placeholder `name`, whose value is a
+   * JSON array as text.
    */
   notAmong: (column: SQL, name: string) => SQL;
   /**
-   * The elements of the JSON array that is the value of the placeholder `name`, as rows of one JSON
-   * column.
+   * The elements of a JSON array as rows of one JSON column. The array is the value of the
+   * placeholder `name`.
    */
   elements: (name: string) => SQL;
   /**
-   * Whether `column` is among the rows of `query`, a select with a limit from the very table that
-   * is written. Rows that another node is writing at the moment are passed over, so that nobody
-   * waits.
+   * A condition: `column` is among the rows of `query`, a select with a limit from the table that
+   * is written. Rows that another node is writing are skipped, so that nobody waits.
    */
   amongRows: (column: SQLWrapper, query: SQL) => SQL;
   /**
-   * At the end of a select: nobody else changes its rows until the transaction ends. (Not a shared
-   * lock: two who held one and then wrote would wait for each other.)
+   * Ends a select that locks its rows until the transaction ends. (Not a shared lock: two
+   * transactions that held one and then wrote would deadlock.)
    */
-  holdRows: SQL;
-  /** Runs a statement that the builder cannot say. */
+  lockRows: SQL;
+  /** Runs a statement that the builder cannot express. */
   statement: (query: SQL) => Promise<unknown[][]>;
   /**
-   * The same for a statement that runs often: its text is made once, `values` fill its
+   * The same for a statement that runs often: its text is built once, and `values` fill its
    * placeholders.
    */
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
-  /**
-   * Holds others off who take the same name until the transaction ends. SQLite has one writer
-   * anyway.
-   */
-  lock: (name: string) => Promise<void>;
+  /** Locks `name` until the transaction ends. SQLite has only one writer and needs no lock. */
+  lockName: (name: string) => Promise<void>;
 };
 
-/** What a context is made from. `run` gets text and parameters as the builder made them. */
+/** What a context is created from. `run` gets text and parameters as the builder created them. */
 export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
 
 export function createContext({ dialect, tables, clock, run: runRaw }: ContextDeps): Context {
@@ -75,49 +72,49 @@ export function createContext({ dialect, tables, clock, run: runRaw }: ContextDe
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
       elements: (name) => sql`json_each(${sql.placeholder(name)})`,
       amongRows: (column, query) => sql`${column} in (${query})`,
-      // There is one writer anyway.
-      holdRows: sql``,
+      // There is only one writer.
+      lockRows: sql``,
       statement: (query) => db.values(query),
       prepare,
-      lock: () => Promise.resolve(),
+      lockName: () => Promise.resolve(),
     };
   }
-  // The PostgreSQL builder behind the shared type runs plain statements by another name.
+  // The PostgreSQL builder behind the shared type has another method for plain statements.
   const plain = db as unknown as { execute(query: SQL): Promise<unknown[][]> };
   return {
     dialect,
     db,
     tables,
-    // A sub-select is evaluated once and may bound an index scan; a bare volatile function may not.
+    // A sub-select is evaluated once and can bound an index scan; a bare volatile function cannot.
     nowMs: sql<number>`(select (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
     now: () => ({}),
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
     elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
-    // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several
-    // times.
+    // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
+    // several times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
-    holdRows: sql`for no key update`,
+    lockRows: sql`for no key update`,
     statement: (query) => plain.execute(query),
     prepare,
-    lock: async (name) => {
+    lockName: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
     },
   };
 }
 
-/** Builds a prepared query when it is first needed: building takes as long as running it does. */
-export function lazy<T>(make: () => T): () => T {
-  let made: T | undefined;
+/** Builds a prepared query on first use: building it takes as long as running it. */
+export function lazy<T>(create: () => T): () => T {
+  let created: T | undefined;
   return () => {
-    made ??= make();
-    return made;
+    created ??= create();
+    return created;
   };
 }
 
 /**
- * Reads rows of all columns of a table, in their order, as the builder does: for statements that
- * bring hundreds, of which the builder's own reading takes as long as the database.
+ * Converts rows of all columns of a table, in their order, as the builder does. For statements that
+ * return hundreds of rows: the builder's own conversion takes as long as the database.
  */
 export function createRowReader<Row>(table: Table): (row: readonly unknown[]) => Row {
   const columns = Object.entries(getTableColumns(table));
@@ -129,25 +126,25 @@ export function createRowReader<Row>(table: Table): (row: readonly unknown[]) =>
   };
 }
 
-/** A typed placeholder for `set` and `values`, encoded as the column encodes. */
-export const slot = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
+/** A typed placeholder for `set` and `values`; its value is encoded as the column encodes. */
+export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
   sql`${sql.param(sql.placeholder(name), column)}`;
 
 /**
- * Text for a JSON document of which the database shall give it back: PostgreSQL refuses NUL and
- * half a surrogate pair there.
+ * Makes text safe for a JSON document that the database parses: PostgreSQL refuses NUL and lone
+ * surrogates there.
  */
 export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** A change without a field to write, which the builder would refuse. */
+/** Whether a change has no field to write; the builder would refuse it. */
 export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);
 
-/** `text` for a `like … escape '!'` pattern that finds it literally. */
+/** Escapes `text` for a `like … escape '!'` pattern that matches it literally. */
 export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
 
 export const countAll = () => sql<number>`count(*)`.mapWith(Number);
 
-/** One page of `items` and the count of all; `page.page` counts from 1. */
+/** One page of `items` and the total count; `page.page` counts from 1. */
 export async function paged<T>(
   page: Page,
   count: PromiseLike<{ total: number }[]>,

@@ -4,7 +4,7 @@ import { RUNNING, UNFINISHED } from './claim-tasks.ts';
 import type { Context } from './context.ts';
 
 const DAY_SECONDS = 86_400;
-/** Whose rows are those of all users together. */
+/** The user id of rows that sum up all users. */
 const EVERYBODY = sql.raw('0');
 
 export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
@@ -25,7 +25,7 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
       const [edge] = await statement(
         sql`select created_at from usage_logs where created_at >= ${from} and created_at < ${before} order by created_at limit 1 offset ${limit}`,
       );
-      // A second that holds more rows than the limit is added up whole.
+      // A second that holds more rows than the limit is added up as a whole.
       const until = edge ? Math.max(Number(edge[0]), from + 1) : before;
       const moved = await statement(
         sql`update usage_progress set until = ${until} where id = 1 and until = ${from} returning until`,
@@ -38,8 +38,8 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
     },
 
     async usageByDay({ sinceDay, userId }) {
-      // The plus keeps SQLite from reading all that the user ever used: what is not added up yet is
-      // a few minutes' worth.
+      // The plus keeps SQLite from reading all rows of the user by index: what is not added up yet
+      // is a few minutes' worth.
       const own = userId === undefined ? sql`` : sql`and +user_id = ${userId}`;
       const rows = await statement(sql`
         select day, plugin_key, model, kind, duration, sum(tasks), sum(quota) from (

@@ -3,7 +3,7 @@ import type { LedgerStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
 
 /**
- * SQLite does nothing else while it runs a statement: of so many rows each takes a few
+ * Rows per statement. SQLite blocks the process during a statement; each of these takes a few
  * milliseconds.
  */
 const LINES_AT_ONCE = 5000;
@@ -16,14 +16,14 @@ const BILLS = [
   { table: sql.raw('relay_requests'), taskId: sql.raw('relay_id'), hasEnded: sql.raw(`status <> 'OPEN'`) },
 ];
 
-/** A balance or quota, and what its lines say. */
+/** A balance or quota, and the sum of its ledger lines. */
 type Imbalance = { quota: number; ledger: number };
 
 export function createImbalanceFinder({ dialect, statement }: Context): Pick<LedgerStore, 'imbalances'> {
   const lastId = async (table: SQL): Promise<number> =>
     Number((await statement(sql`select coalesce(max(id), 0) from ${table}`))[0]?.[0]);
 
-  /** Conditions that take in `size` ids each, up to `last`; others get their turn before each. */
+  /** Conditions that cover `size` ids each, up to `last`. Yields to the event loop before each. */
   async function* slices(last: number, size: number): AsyncGenerator<SQL> {
     for (let from = 0; from < last; from += size) {
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -32,9 +32,9 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
   }
 
   /**
-   * SQLite has one writer, so that the lines up to the last id are all there and stay as they are:
-   * they are summed slice by slice, and each slice of the users adds the few that came since, in
-   * the statement that reads their balances.
+   * SQLite has one writer, so the lines up to the last id are complete and never change: they are
+   * summed slice by slice. Each slice of users then adds the few later lines in the same statement
+   * that reads the balances.
    */
   async function usersInSlices(limit: number): Promise<unknown[][]> {
     const settled = await lastId(LINES);
@@ -62,8 +62,8 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
   }
 
   /**
-   * PostgreSQL works beside the node, and shows lines in another order than that of their ids: one
-   * statement sees all of them as they are.
+   * PostgreSQL does not block the node, and lines become visible in another order than that of
+   * their ids: one statement reads a consistent state of all.
    */
   const usersAtOnce = (limit: number): Promise<unknown[][]> =>
     statement(sql`
@@ -72,7 +72,7 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
       from users u left join lines l on l.user_id = u.id
       where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`);
 
-  /** The lines of what has ended stay as they are: each is judged by itself. */
+  /** Lines of ended tasks never change, so each task is checked by itself. */
   async function bills(limit: number): Promise<unknown[][]> {
     const found: unknown[][] = [];
     for (const { table, taskId, hasEnded } of BILLS) {

@@ -34,7 +34,7 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
   const usable = (tokenHash: string, match: FlowMatch, now: number) =>
     and(
       isAlive(tokenHash, match.purpose, now),
-      // What was sent with a code is used with that code only.
+      // A flow with a code can only be used with that code.
       eq(flows.secretHash, ''),
       match.provider === undefined ? undefined : eq(flows.provider, match.provider),
       match.intent === undefined ? undefined : eq(flows.intent, match.intent),
@@ -105,7 +105,7 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
     async deleteOfUser(userId) {
       const deleted = await db
         .delete(flows)
-        // In the words of the index, which holds no flows of nobody.
+        // Repeats the condition of the partial index, which leaves out flows without a user.
         .where(and(eq(flows.userId, userId), sql`${flows.userId} <> 0`))
         .returning({ id: flows.id });
       return deleted.length;

@@ -33,7 +33,7 @@ export function createIdempotencyStore({ db, tables, amongRows }: Context): Idem
 
     async deleteExpired(until, limit) {
       const isExpired = lte(expiresAt, until);
-      // By the time of expiry, which is indexed; records that expired in the same second go
+      // By expiry time, which is indexed. Records that expired in the same second are deleted
       // together.
       const rows = sql`select ${expiresAt} from ${keys} where ${isExpired} order by ${expiresAt} limit ${limit}`;
       const deleted = await db

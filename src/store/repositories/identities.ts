@@ -2,7 +2,7 @@ import { and, asc, eq, or, sql } from 'drizzle-orm';
 import type { IdentityStore } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
-export function createIdentityStore({ db, tables, statement, holdRows }: Context): IdentityStore {
+export function createIdentityStore({ db, tables, statement, lockRows }: Context): IdentityStore {
   const { externalIdentityClaims: claims } = tables;
   const columns = {
     provider: claims.provider,
@@ -13,21 +13,21 @@ export function createIdentityStore({ db, tables, statement, holdRows }: Context
 
   return {
     async claim({ provider, subject, userId, createdAt }) {
-      // The user's row is held, so that a deletion at the same time comes before this and shows, or
-      // after it and frees the claim.
+      // Locks the user's row. A concurrent deletion either precedes this and is seen, or follows it
+      // and frees the claim.
       const written = await statement(sql`
         insert into external_identity_claims (provider, subject, user_id, created_at)
-        select ${provider}, ${subject}, id, ${createdAt} from users where id = ${userId} and deleted_at = 0 ${holdRows}
+        select ${provider}, ${subject}, id, ${createdAt} from users where id = ${userId} and deleted_at = 0 ${lockRows}
         on conflict do nothing returning id`);
       if (written.length === 1) return 'ok';
-      const inTheWay = await db
+      const conflicting = await db
         .select(columns)
         .from(claims)
         .where(and(eq(claims.provider, provider), or(eq(claims.subject, subject), eq(claims.userId, userId))));
-      const holder = inTheWay.find((claim) => claim.subject === subject);
+      const holder = conflicting.find((claim) => claim.subject === subject);
       if (holder) return holder.userId === userId ? 'ok' : 'taken';
-      // With nothing in the way, its holder has just let it go, or the user is gone.
-      return inTheWay.length > 0 ? 'user_has_one' : 'taken';
+      // Without a conflicting claim, the holder has just released it, or the user is gone.
+      return conflicting.length > 0 ? 'user_has_one' : 'taken';
     },
 
     async owner(provider, subject) {

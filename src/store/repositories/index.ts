@@ -1,4 +1,4 @@
-import type { TaskClaims } from '../drivers/memory-leases.ts';
+import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import { toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
@@ -22,10 +22,9 @@ import { createUserStore } from './users.ts';
 import { createWebhookStore } from './webhooks.ts';
 
 /**
- * All repositories over one way to run statements. What a driver throws leaves them as an error of
- * the store.
+ * All repositories over one way to run statements. They throw the store's errors, never a driver's.
  */
-export function createRepositories(deps: ContextDeps, claims?: TaskClaims): Repositories {
+export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Repositories {
   const context = createContext(deps);
   return {
     users: withStoreErrors(createUserStore(context)),
@@ -38,7 +37,7 @@ export function createRepositories(deps: ContextDeps, claims?: TaskClaims): Repo
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
-    tasks: withStoreErrors(createTaskStore(context, claims)),
+    tasks: withStoreErrors(createTaskStore(context, memory)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),
     relays: withStoreErrors(createRelayStore(context)),

@@ -1,18 +1,18 @@
 import { and, asc, desc, eq, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../errors.ts';
 import { type LedgerStore, STATUS } from '../ports/index.ts';
-import { type Context, countAll, lazy, paged, slot } from './context.ts';
+import { type Context, columnPlaceholder, countAll, lazy, paged } from './context.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
 /**
- * Money. Balances of keys are moved before those of users, everywhere in this order, so that two
- * transactions on the same pair do not wait for each other crosswise.
+ * Money. A key's balance is always changed before its user's, so that two transactions on the same
+ * pair cannot deadlock.
  */
 export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
   const { ledgerEntries: entries, users, apiKeys: keys, channels } = tables;
   const at = sql.placeholder;
-  const amount = (column: typeof users.quota | typeof keys.quota) => slot('amount', column);
+  const amount = (column: typeof users.quota | typeof keys.quota) => columnPlaceholder('amount', column);
 
   const line = lazy(() =>
     db
@@ -28,7 +28,7 @@ export function createLedgerStore(context: Context): LedgerStore {
         grantKey: at('grantKey'),
         createdAt: at('at'),
       })
-      // A line that exists already has moved its money: the caller sees that no row was written.
+      // An existing line has already moved its money: the caller sees that no row was written.
       .onConflictDoNothing()
       .returning({ id: entries.id })
       .prepare(),
@@ -54,10 +54,10 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
   async function moveBalances(userId: number, apiKeyId: number | null, amount: number): Promise<void> {
-    // A key may have been deleted since; a user never is.
+    // The key may have been deleted since; a user's row never is.
     if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
     if ((await moveUser().execute({ userId, amount })).length === 0) {
-      throw storeErrors.broken_invariant({ message: 'Money was to move for a user that does not exist.' });
+      throw storeErrors.broken_invariant({ message: 'A ledger line names a user that does not exist.' });
     }
   }
 
@@ -96,7 +96,7 @@ export function createLedgerStore(context: Context): LedgerStore {
   const addUsageToKey = lazy(() =>
     db
       .update(keys)
-      .set({ usedQuota: sql`${keys.usedQuota} + ${slot('quota', keys.usedQuota)}` })
+      .set({ usedQuota: sql`${keys.usedQuota} + ${columnPlaceholder('quota', keys.usedQuota)}` })
       .where(eq(keys.id, at('apiKeyId')))
       .prepare(),
   );
@@ -104,7 +104,7 @@ export function createLedgerStore(context: Context): LedgerStore {
     db
       .update(users)
       .set({
-        usedQuota: sql`${users.usedQuota} + ${slot('quota', users.usedQuota)}`,
+        usedQuota: sql`${users.usedQuota} + ${columnPlaceholder('quota', users.usedQuota)}`,
         requestCount: sql`${users.requestCount} + 1`,
       })
       .where(eq(users.id, at('userId')))
@@ -113,7 +113,7 @@ export function createLedgerStore(context: Context): LedgerStore {
   const addUsageToChannel = lazy(() =>
     db
       .update(channels)
-      .set({ usedQuota: sql`${channels.usedQuota} + ${slot('quota', channels.usedQuota)}` })
+      .set({ usedQuota: sql`${channels.usedQuota} + ${columnPlaceholder('quota', channels.usedQuota)}` })
       .where(eq(channels.id, at('channelId')))
       .prepare(),
   );
@@ -152,14 +152,14 @@ export function createLedgerStore(context: Context): LedgerStore {
         taskId,
         kind: 'reserve',
         attempt,
-        // 0 and not -0.
+        // 0, not -0.
         amount: 0 - amount,
         note: '',
         grantKey: null,
         at: createdAt,
       });
       if (written.length === 0) {
-        throw storeErrors.broken_invariant({ message: 'This attempt of the task has its reservation already.' });
+        throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
       }
       return 'ok';
     },
@@ -176,16 +176,16 @@ export function createLedgerStore(context: Context): LedgerStore {
 
     async setBalance({ userId, to, ...entry }) {
       requireInteger(to, true);
-      // A write that changes nothing holds the row in both dialects and reads what nobody else can
-      // change any more.
-      const [held] = await db
+      // A write that changes nothing locks the row in both dialects and returns its current
+      // balance.
+      const [locked] = await db
         .update(users)
         .set({ quota: sql`${users.quota}` })
         .where(and(eq(users.id, userId), eq(users.deletedAt, 0)))
         .returning({ before: users.quota });
-      if (!held) return undefined;
-      const written = await grant({ ...entry, userId, kind: 'adjust', amount: to - held.before });
-      return written ? { before: held.before, after: to } : undefined;
+      if (!locked) return undefined;
+      const written = await grant({ ...entry, userId, kind: 'adjust', amount: to - locked.before });
+      return written ? { before: locked.before, after: to } : undefined;
     },
 
     async byGrantKey(key) {

@@ -2,7 +2,7 @@ import { and, asc, eq, notExists, sql } from 'drizzle-orm';
 import type { OAuthProviderStore } from '../ports/index.ts';
 import { type Context, isEmpty } from './context.ts';
 
-export function createOAuthProviderStore({ db, tables, statement, holdRows }: Context): OAuthProviderStore {
+export function createOAuthProviderStore({ db, tables, statement, lockRows }: Context): OAuthProviderStore {
   const { oauthProviders: providers, externalIdentityClaims: claims } = tables;
 
   return {
@@ -13,8 +13,8 @@ export function createOAuthProviderStore({ db, tables, statement, holdRows }: Co
       return row;
     },
 
-    async hold(id) {
-      await statement(sql`select id from ${providers} where id = ${id} ${holdRows}`);
+    async lock(id) {
+      await statement(sql`select id from ${providers} where id = ${id} ${lockRows}`);
       const [row] = await db.select().from(providers).where(eq(providers.id, id));
       return row;
     },

@@ -3,21 +3,21 @@ import type { PluginStore } from '../ports/index.ts';
 import { type Context, isEmpty } from './context.ts';
 
 /**
- * `insert`, `activate`, `deactivate` and `delete` take several statements: outside a transaction
- * the store gives them one of their own.
+ * `insert`, `activate`, `deactivate` and `delete` take several statements. Outside a transaction
+ * the store opens one for them.
  */
-export function createPluginStore({ db, tables, lock }: Context): PluginStore {
+export function createPluginStore({ db, tables, lockName }: Context): PluginStore {
   const { taskPlugins: plugins } = tables;
   const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
   const isActive = (key: string) => and(eq(plugins.key, key), eq(plugins.active, true));
-  // Which version of a key serves is decided by one at a time.
-  const lockKey = (key: string) => lock(`plugin ${key}`);
+  // Changes of which version of a key serves happen one at a time.
+  const lockKey = (key: string) => lockName(`plugin ${key}`);
 
   return {
     async insert(plugin) {
       await lockKey(plugin.key);
-      // Versions of which none is active were taken from service on purpose: another one does not
-      // change that.
+      // If no version is active, an administrator took the key out of service: another version does
+      // not change that.
       const stored = await db.select({ id: plugins.id }).from(plugins).where(eq(plugins.key, plugin.key)).limit(1);
       const [row] = await db
         .insert(plugins)

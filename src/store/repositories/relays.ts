@@ -13,7 +13,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;
   const isOpen = sql`${requests.status} = ${OPEN}`;
-  const hasRunOut = sql`${requests.leaseUntilMs} <= ${nowMs}`;
+  const leaseHasExpired = sql`${requests.leaseUntilMs} <= ${nowMs}`;
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
   const isOf = (relayId: string, owner: string) => and(eq(requests.relayId, relayId), eq(requests.leaseOwner, owner));
   const isHeld = (relayId: string, owner: string) => and(isOf(relayId, owner), isOpen);
@@ -22,7 +22,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     db
       .select()
       .from(requests)
-      .where(and(isOpen, hasRunOut))
+      .where(and(isOpen, leaseHasExpired))
       .orderBy(asc(requests.leaseUntilMs))
       .limit(at('limit'))
       .prepare(),
@@ -86,7 +86,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     async end({ relayId, by, reserved }, ending) {
       const mayEnd =
         by === 'anyone_after_expiry'
-          ? and(eq(requests.relayId, relayId), isOpen, hasRunOut)
+          ? and(eq(requests.relayId, relayId), isOpen, leaseHasExpired)
           : isHeld(relayId, by.owner);
       const ended = await db
         .update(requests)
@@ -150,21 +150,21 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     async deleteEnded(endedUntil, limit) {
       const isOld = and(sql`${requests.status} <> ${OPEN}`, lte(requests.finishedAt, endedUntil));
       const rows = sql`select ${requests.id} from ${requests} where ${isOld} order by ${requests.finishedAt} limit ${limit}`;
-      const gone = await db
+      const deleted = await db
         .delete(requests)
         .where(and(amongRows(requests.id, rows), isOld))
         .returning({ id: requests.id });
-      return gone.length;
+      return deleted.length;
     },
 
     async deleteObjects(createdUntil, limit) {
       const isOld = lte(objects.createdAt, createdUntil);
       const rows = sql`select ${objects.id} from ${objects} where ${isOld} order by ${objects.createdAt} limit ${limit}`;
-      const gone = await db
+      const deleted = await db
         .delete(objects)
         .where(and(amongRows(objects.id, rows), isOld))
         .returning({ id: objects.id });
-      return gone.length;
+      return deleted.length;
     },
   };
 }

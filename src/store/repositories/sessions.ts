@@ -1,12 +1,12 @@
 import { and, desc, eq, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts';
-import { type Context, countAll, lazy, slot } from './context.ts';
+import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
 
 export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
-  // The plus takes the index of creation times out of the choice: nearly all sessions are older.
+  // The plus excludes the index of creation times: nearly all sessions are older.
   const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
 
@@ -22,12 +22,12 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       .update(sessions)
       .set({
         previousRefreshHash: sql`${sessions.refreshHash}`,
-        refreshHash: slot('newHash', sessions.refreshHash),
-        previousValidUntil: slot('previousValidUntil', sessions.previousValidUntil),
-        lastActiveAt: slot('now', sessions.lastActiveAt),
-        ip: slot('ip', sessions.ip),
-        addressKey: slot('addressKey', sessions.addressKey),
-        userAgent: slot('userAgent', sessions.userAgent),
+        refreshHash: columnPlaceholder('newHash', sessions.refreshHash),
+        previousValidUntil: columnPlaceholder('previousValidUntil', sessions.previousValidUntil),
+        lastActiveAt: columnPlaceholder('now', sessions.lastActiveAt),
+        ip: columnPlaceholder('ip', sessions.ip),
+        addressKey: columnPlaceholder('addressKey', sessions.addressKey),
+        userAgent: columnPlaceholder('userAgent', sessions.userAgent),
       })
       .where(
         and(
@@ -41,13 +41,15 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       .prepare(),
   );
 
-  // A column of the earlier layout was char(64), which pads with blanks.
+  // In an earlier schema the column was char(64), which pads with blanks.
   const trimmed = (row: SessionRecord): SessionRecord => ({
     ...row,
     previousRefreshHash: row.previousRefreshHash?.trimEnd() ?? null,
   });
 
-  /** The rows are chosen and judged again in one statement: one that changed in between stays. */
+  /**
+   * Selects the rows and checks them again in one statement: a row that changed in between stays.
+   */
   async function deleteBatch(condition: SQL | undefined, limit: number): Promise<number> {
     const rows = sql`select ${sessions.sid} from ${sessions} where ${condition} limit ${limit}`;
     const deleted = await db

@@ -2,21 +2,24 @@ import { asc, eq, sql } from 'drizzle-orm';
 import type { NewTaskEvent, TaskEventKind, TaskStore } from '../ports/index.ts';
 import { type Context, lazy, plainText } from './context.ts';
 
-/** Rows that the timeline of one task keeps; what ends a task or moves its money is kept beyond. */
+/**
+ * The most rows in the timeline of a task. Rows that end it or move its money are written beyond
+ * that.
+ */
 const MAX_EVENTS = 50;
-const KEPT: ReadonlySet<TaskEventKind> = new Set(['settled', 'refunded', 'late_success']);
+const ALWAYS_WRITTEN: ReadonlySet<TaskEventKind> = new Set(['settled', 'refunded', 'late_success']);
 
-/** `addEvents`: each of them `addEvent`, in one statement; of one task at most one. */
+/** `addEvents` is `addEvent` for many events in one statement, at most one of each task. */
 export function createTaskEvents({ db, tables, elements, prepare }: Context) {
   const { taskEvents: events } = tables;
   const add = lazy(() =>
     prepare(sql`
       insert into task_events (task_id, at, kind, status, class, http_status, detail)
-      select told.value ->> 'task_id', cast(told.value ->> 'at' as bigint), told.value ->> 'kind', told.value ->> 'status',
-        told.value ->> 'class', cast(told.value ->> 'http_status' as integer), told.value ->> 'detail'
-      from ${elements('events')} as told
-      where told.value ->> 'always' = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
-        (select count(*) from task_events as kept where kept.task_id = told.value ->> 'task_id')`),
+      select event.value ->> 'task_id', cast(event.value ->> 'at' as bigint), event.value ->> 'kind', event.value ->> 'status',
+        event.value ->> 'class', cast(event.value ->> 'http_status' as integer), event.value ->> 'detail'
+      from ${elements('events')} as event
+      where event.value ->> 'always' = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
+        (select count(*) from task_events as kept where kept.task_id = event.value ->> 'task_id')`),
   );
   const addEvents = async (added: readonly NewTaskEvent[]): Promise<void> => {
     if (added.length > 0) await add()({ events: JSON.stringify(added.map(encode)) });
@@ -38,6 +41,6 @@ function encode({ taskId, at, kind, status, class: errorClass = '', httpStatus =
     class: errorClass,
     http_status: httpStatus,
     detail: plainText(detail),
-    always: ends || KEPT.has(kind) ? 'yes' : 'no',
+    always: ends || ALWAYS_WRITTEN.has(kind) ? 'yes' : 'no',
   };
 }

@@ -1,28 +1,30 @@
 import { and, desc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import type { TaskClaims } from '../drivers/memory-leases.ts';
+import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
-import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
+import { type Context, columnPlaceholder, countAll, escapeLike, lazy, paged } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
 
-/** `held`: where claims of running tasks are held in memory. */
-export function createTaskStore(context: Context, held?: TaskClaims): TaskStore {
+/** `memory`: set if leases of running tasks are held in memory. */
+export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
   const { db, tables, nowMs, now, elements, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
-  const slots = <K extends keyof TaskRecord>(...fields: K[]) =>
-    Object.fromEntries(fields.map((field) => [field, slot(field, tasks[field])])) as Record<K, SQL>;
+  const fieldSlots = <K extends keyof TaskRecord>(...fields: K[]) =>
+    Object.fromEntries(fields.map((field) => [field, columnPlaceholder(field, tasks[field])])) as Record<K, SQL>;
   const nowSeconds = sql`${nowMs} / 1000`;
   const isUnfinished = sql`${tasks.status} in ${UNFINISHED}`;
-  /** The claim still stands and the task has not ended: what every write under a lease demands. */
+  /**
+   * The condition of every write under a lease: the claim still holds and the task has not ended.
+   */
   const isHeld = and(
     eq(tasks.taskId, at('taskId')),
     eq(tasks.leaseOwner, at('leaseOwner')),
     eq(tasks.leaseSeq, at('leaseSeq')),
     isUnfinished,
   );
-  /** The same for one that is held in memory: nobody has written since. */
+  /** The same for a claim held in memory: nobody has written the row since. */
   const isUnchanged = and(
     eq(tasks.taskId, at('taskId')),
     isNull(tasks.leaseOwner),
@@ -42,8 +44,8 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
     db
       .insert(tasks)
       .values({
-        ...slots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
-        ...slots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl'),
+        ...fieldSlots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
+        ...fieldSlots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl'),
         status: 'NOT_START',
         progress: '0%',
         updatedAt: at('createdAt'),
@@ -82,49 +84,49 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
       .prepare(),
   );
 
-  /** One prepared query for each set of fields that callers change; the code knows a handful. */
+  /** One prepared query for each set of fields that callers change; there are only a handful. */
   const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>, condition: SQL | undefined) =>
     db
       .update(tasks)
-      .set({ ...slots(...fields), ...extra })
+      .set({ ...fieldSlots(...fields), ...extra })
       .where(condition)
       .returning({ id: tasks.id })
       .prepare();
-  const writes = new Map<string, ReturnType<typeof prepareWrite>>();
+  const writeQueries = new Map<string, ReturnType<typeof prepareWrite>>();
 
   type LeaseWrite = { extra: Record<string, SQL>; nextPollInMs?: number };
   async function write(lease: Lease, change: TaskChange, { extra, nextPollInMs = 0 }: LeaseWrite): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
     const { runOut = false, reserved } = lease;
-    const fence = held && !runOut ? held.book.fenceOf(lease) : lease;
+    const fence = memory && !runOut ? memory.leases.fenceOf(lease) : lease;
     if (!fence) return false;
     const inMemory = fence.leaseOwner === null;
     const shape = [runOut, inMemory, reserved !== undefined, ...fields, ...Object.keys(extra)].join();
-    let query = writes.get(shape);
+    let query = writeQueries.get(shape);
     if (!query) {
       const claimed = runOut ? hasRunOut : inMemory ? isUnchanged : isHeld;
       const condition = reserved === undefined ? claimed : and(claimed, eq(tasks.quota, at('reserved')));
       query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds }, condition);
-      writes.set(shape, query);
+      writeQueries.set(shape, query);
     }
     const values = { ...change, ...lease, baseSeq: fence.leaseSeq, nextPollInMs, ...now() };
     const written = (await query.execute(values)).length === 1;
-    if (written && inMemory && 'leaseOwner' in extra) held?.onCommit(() => held.book.drop(lease));
+    if (written && inMemory && 'leaseOwner' in extra) memory?.onCommit(() => memory.leases.release(lease));
     return written;
   }
 
   const { addEvent, addEvents, events } = createTaskEvents(context);
   const release = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
-  /** The number of a claim that is held in memory is not in the row yet. */
-  const spend = { ...release, leaseSeq: sql`${at('leaseSeq')}` };
-  const show = (row: TaskRecord): TaskRecord => held?.book.show(row) ?? row;
-  const dueAgain = { ...spend, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
+  /** The row does not hold the fencing number of a memory claim yet. */
+  const endLease = { ...release, leaseSeq: sql`${at('leaseSeq')}` };
+  const withClaim = (row: TaskRecord): TaskRecord => memory?.leases.withClaim(row) ?? row;
+  const dueAgain = { ...endLease, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
 
   return {
-    ...createTaskClaims(context, held),
+    ...createTaskClaims(context, memory),
     addEvent,
     events,
-    ...createTaskAdvances(context, held, addEvents),
+    ...createTaskAdvances(context, memory, addEvents),
 
     async insert(task) {
       const [row] = await insert().execute({ callbackUrl: null, ...task, ...now() });
@@ -133,17 +135,17 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
 
     async byTaskId(taskId) {
       const [row] = await byTaskId().execute({ taskId });
-      return row && show(row);
+      return row && withClaim(row);
     },
 
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });
-      return row?.userId === userId ? show(row) : undefined;
+      return row?.userId === userId ? withClaim(row) : undefined;
     },
 
     async byTaskIds(seen) {
       if (seen.length === 0) return [];
-      return (await changed().execute({ seen: JSON.stringify(seen) })).map(show);
+      return (await changed().execute({ seen: JSON.stringify(seen) })).map(withClaim);
     },
 
     list({ userId, status, platform, channelId, query }, page) {
@@ -172,24 +174,24 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
         .limit(limit),
 
     async renew(lease, leaseForMs) {
-      if (held?.book.renew(lease, leaseForMs)) return true;
+      if (memory?.leases.renew(lease, leaseForMs)) return true;
       return (await renew().execute({ ...lease, leaseForMs, ...now() })).length === 1;
     },
 
     advance: (lease, change, nextPollInMs) =>
-      write(lease, change, nextPollInMs === null ? { extra: spend } : { extra: dueAgain, nextPollInMs }),
+      write(lease, change, nextPollInMs === null ? { extra: endLease } : { extra: dueAgain, nextPollInMs }),
 
     amend: (lease, change) => write(lease, change, { extra: {} }),
 
     async pullForwardDueTimes(maxAheadMs) {
-      const pulledForward = await db
+      const updated = await db
         .update(tasks)
         .set({ nextPollAtMs: nowMs })
         .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} > ${nowMs} + ${at('maxAheadMs')}`))
         .returning({ id: tasks.id })
         .prepare()
         .execute({ maxAheadMs: Math.ceil(maxAheadMs), ...now() });
-      return pulledForward.length;
+      return updated.length;
     },
 
     async releaseOwner(owner, { expireSubmits }) {
@@ -198,7 +200,7 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
         .set(release)
         .where(and(sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`, eq(tasks.leaseOwner, owner)))
         .returning({ id: tasks.id });
-      return released.length + (held?.book.end(owner) ?? 0);
+      return released.length + (memory?.leases.expire(owner) ?? 0);
     },
 
     async expireAllLeases() {
@@ -207,11 +209,11 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
         .set(release)
         .where(and(isUnfinished, sql`${tasks.leaseUntilMs} <> 0`))
         .returning({ id: tasks.id });
-      return expired.length + (held?.book.end() ?? 0);
+      return expired.length + (memory?.leases.expire() ?? 0);
     },
 
     async queueDepth() {
-      const free = and(sql`${tasks.leaseUntilMs} <= ${nowMs}`, held ? notAmong(sql`${tasks.id}`, 'held') : undefined);
+      const free = and(sql`${tasks.leaseUntilMs} <= ${nowMs}`, memory ? notAmong(sql`${tasks.id}`, 'held') : undefined);
       const [all] = await db.select({ total: countAll() }).from(tasks).where(isUnfinished);
       const [late] = await db
         .select({
@@ -221,7 +223,7 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
         .from(tasks)
         .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} <= ${nowMs}`, free))
         .prepare()
-        .execute({ held: JSON.stringify(held?.book.held()), ...now() });
+        .execute({ held: JSON.stringify(memory?.leases.claimedIds()), ...now() });
       return { unfinished: all?.total ?? 0, due: late?.total ?? 0, latestLatenessMs: late?.latenessMs ?? 0 };
     },
 

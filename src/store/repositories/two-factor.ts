@@ -3,13 +3,13 @@ import type { TwoFactorStore } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
 /**
- * `delete` and `replaceBackupCodes` take several statements: outside a transaction the store gives
- * them one of their own.
+ * `delete` and `replaceBackupCodes` take several statements. Outside a transaction the store opens
+ * one for them.
  */
-export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorStore {
+export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFactorStore {
   const { twoFactor: factors, backupCodes: codes } = tables;
-  // A user's set of backup codes is put in place by one at a time, or two sets would stay.
-  const lockCodes = (userId: number) => lock(`backup codes ${userId}`);
+  // Replacements of a user's backup codes happen one at a time, or two sets would stay.
+  const lockCodes = (userId: number) => lockName(`backup codes ${userId}`);
   const unused = (userId: number) => and(eq(codes.userId, userId), isNull(codes.usedAt));
 
   return {
@@ -99,7 +99,7 @@ export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorSt
       const used = await db
         .update(codes)
         .set({ usedAt: now })
-        // Whoever waited for another use of the same code finds it used.
+        // A caller that waited for another use of the same code finds it used.
         .where(and(eq(codes.id, one), isNull(codes.usedAt)))
         .returning({ id: codes.id });
       return used.length === 1;

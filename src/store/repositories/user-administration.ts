@@ -3,25 +3,24 @@ import { DELETED, ROLE, STATUS, type UserFilter, type UserStore } from '../ports
 import { type Context, countAll, escapeLike, paged } from './context.ts';
 import { adminColumns, userColumns } from './user-columns.ts';
 
-type Administration = Pick<UserStore, 'hold' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
+type Administration = Pick<UserStore, 'lock' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
 
-/** What is done to users by others, and how deleted ones are seen. */
-export function createUserAdministration({ db, tables, statement, holdRows }: Context): Administration {
+/** Changes that administrators make to users, and reads that include deleted ones. */
+export function createUserAdministration({ db, tables, statement, lockRows }: Context): Administration {
   const { users } = tables;
   const columns = adminColumns(tables);
   const isPresent = eq(users.deletedAt, 0);
   const isUnchanged = (id: number, expectedAuthVersion: number) =>
     and(eq(users.id, id), eq(users.authVersion, expectedAuthVersion), isPresent);
-  // Whatever its callers have read before: root stays what he is.
+  // Checked in the statement, whatever its callers have read before: root keeps role and status.
   const isNotRoot = ne(users.role, ROLE.root);
   const nextVersion = sql`${users.authVersion} + 1`;
 
   return {
-    async hold(ids) {
+    async lock(ids) {
       const among = inArray(users.id, [...ids]);
-      // In one order for everybody, so that two transactions never hold a user each and wait for
-      // the other's.
-      await statement(sql`select id from ${users} where ${among} order by id ${holdRows}`);
+      // Always in the same order, so that two transactions cannot deadlock.
+      await statement(sql`select id from ${users} where ${among} order by id ${lockRows}`);
       return db.select(userColumns(tables)).from(users).where(and(among, isPresent)).orderBy(asc(users.id));
     },
 
@@ -72,7 +71,7 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
     search(filter, page) {
       const { keyword = '', group, role, status, sortBy = 'id', order = 'asc' } = filter;
       const matches = and(
-        keyword === '' ? undefined : holds(keyword),
+        keyword === '' ? undefined : containsKeyword(keyword),
         group === undefined ? undefined : eq(users.group, group),
         role === undefined ? undefined : eq(users.role, role),
         ofStatus(status),
@@ -96,8 +95,9 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
     return status === DELETED ? ne(users.deletedAt, 0) : and(eq(users.status, status), isPresent);
   }
 
-  function holds(keyword: string): SQL | undefined {
-    // The database folds both sides in its own way, so that what is stored finds itself.
+  function containsKeyword(keyword: string): SQL | undefined {
+    // The database folds the case of both sides in its own way, so that a stored text always
+    // matches itself.
     const pattern = sql`lower(${`%${escapeLike(keyword)}%`})`;
     return or(
       /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined,

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Tables } from '../schema/index.ts';
 
-/** The columns of a user record: credentials of other kinds stay in the table. */
+/** The columns of a user record, without credentials of other kinds. */
 export const userColumns = ({ users }: Tables) => ({
   id: users.id,
   username: users.username,
@@ -21,7 +21,7 @@ export const userColumns = ({ users }: Tables) => ({
   lastLoginAt: users.lastLoginAt,
 });
 
-/** The columns that administrators see besides. */
+/** The columns of the record that administrators see. */
 export const adminColumns = (tables: Tables) => ({
   ...userColumns(tables),
   remark: tables.users.remark,

@@ -5,18 +5,17 @@ import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
 
 /**
- * `insert`, `update` and `ensureAffCode` take several statements: outside a transaction the store
- * gives them one of their own.
+ * `insert`, `update` and `ensureAffCode` take several statements. Outside a transaction the store
+ * opens one for them.
  */
 export function createUserStore(context: Context): UserStore {
-  const { db, tables, lock } = context;
+  const { db, tables, lockName } = context;
   const { users, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
-  // A deleted user's row stays for the ledger and is nobody to everything here.
+  // A deleted user's row stays for the ledger; every method here ignores it.
   const isPresent = eq(users.deletedAt, 0);
-  // Who changes a name sees whoever takes it at the same time; a unique index that refuses would
-  // end the transaction.
-  const lockName = (username: string) => lock(`user name ${username.toLowerCase()}`);
+  // Serializes claims of the same name: a unique index that refuses would abort the transaction.
+  const lockUsername = (username: string) => lockName(`user name ${username.toLowerCase()}`);
   const byId = lazy(() =>
     db
       .select(columns)
@@ -36,8 +35,8 @@ export function createUserStore(context: Context): UserStore {
     ...createUserAdministration(context),
 
     async insert(user) {
-      await lockName(user.username);
-      if (user.affCode !== undefined) await lock(`affiliate code ${user.affCode}`);
+      await lockUsername(user.username);
+      if (user.affCode !== undefined) await lockName(`affiliate code ${user.affCode}`);
       const [row] = await db.insert(users).values(user).onConflictDoNothing().returning(columns);
       return row;
     },
@@ -54,8 +53,8 @@ export function createUserStore(context: Context): UserStore {
         .select(columns)
         .from(users)
         .where(and(or(isName, and(sql`lower(${users.email}) = lower(${login})`, isNotNull(users.email))), isPresent))
-        // A name wins over another user's address. In an old database two users may have one
-        // address: then its owner.
+        // A name takes precedence over another user's address. In an old database two users may
+        // share an address: then its owner.
         .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
         .limit(1);
       return row;
@@ -71,7 +70,7 @@ export function createUserStore(context: Context): UserStore {
 
     async update(id, change) {
       const { username } = change;
-      if (username !== undefined) await lockName(username);
+      if (username !== undefined) await lockUsername(username);
       const isNameFree =
         username === undefined
           ? undefined
@@ -164,7 +163,7 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async ensureAffCode(id, affCode) {
-      await lock(`affiliate code ${affCode}`);
+      await lockName(`affiliate code ${affCode}`);
       const isFree = sql`not exists (select 1 from ${users} as other where other.aff_code = ${affCode})`;
       const [row] = await db
         .update(users)
@@ -178,7 +177,7 @@ export function createUserStore(context: Context): UserStore {
       const [row] = await db
         .select({ total: countAll() })
         .from(users)
-        // In the words of the index, which holds invited users only.
+        // Repeats the condition of the partial index, which holds invited users only.
         .where(and(eq(users.inviterId, id), sql`${users.inviterId} <> 0`));
       return row?.total ?? 0;
     },

@@ -2,15 +2,15 @@ import { and, asc, desc, eq, inArray, isNotNull, lte, ne, sql } from 'drizzle-or
 import type { NewWebhook, WebhookRecord, WebhookStore } from '../ports/index.ts';
 import { type Context, countAll, lazy, paged } from './context.ts';
 
-/** Attempts of one notice that the log keeps, the latest. */
+/** Attempts of one webhook that are kept, the latest. */
 const MAX_DELIVERIES = 50;
 
-/** A literal and not a parameter, so that the partial index of pending notices applies. */
+/** A literal and not a parameter, so that the partial index of pending webhooks applies. */
 const PENDING = sql.raw(`'pending'`);
 
 /**
- * The `put…` methods and `settle` take several statements: outside a transaction the store gives
- * them one of their own.
+ * The `put…` methods and `settle` take several statements. Outside a transaction the store opens
+ * one for them.
  */
 export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong, amongRows }: Context): WebhookStore {
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
@@ -20,14 +20,14 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
   const claim = lazy(() => {
-    // Two of one task under way at once could arrive in the wrong order.
+    // Two webhooks of one task under way at once could arrive in the wrong order.
     const isFirst = sql`not exists (select 1 from webhook_outbox as earlier where earlier.task_id = ${outbox.taskId}
       and earlier.id < ${outbox.id} and earlier.lease_until > ${nowMs})`;
-    const isOffered = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
+    const isNotExcluded = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
       and ${notAmong(sql`${outbox.userId}`, 'users')} and (${outbox.host} || ' ' || ${outbox.userId})
-      not in (select busy.value ->> 'lane' from ${elements('lanes')} as busy)`;
+      not in (select busy.value ->> 'pair' from ${elements('userHosts')} as busy)`;
     const due = sql`select ${outbox.id} from ${outbox} where ${isPending} and ${outbox.nextAttemptAtMs} <= ${nowMs} and ${isFree}
-      and ${isOffered} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
+      and ${isNotExcluded} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
     return db
       .update(outbox)
       .set({
@@ -42,18 +42,18 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
   });
 
   /**
-   * The clock's time stands in values of an insert as in those of an update: as a placeholder on
-   * SQLite, as a query on PostgreSQL.
+   * An insert takes the clock's time as an update does: as a placeholder on SQLite, as a query on
+   * PostgreSQL.
    */
   const insert = async (
-    notice: NewWebhook,
+    webhook: NewWebhook,
     forMs: number,
     { retries, notBeforeMs }: { retries: number; notBeforeMs: number },
   ): Promise<void> => {
     await db
       .insert(outbox)
       .values({
-        ...notice,
+        ...webhook,
         status: 'pending',
         retries,
         nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
@@ -75,37 +75,37 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
       });
 
   return {
-    async putUpdate(notice, everyMs, forMs) {
-      const { taskId, payload } = notice;
+    async putUpdate(webhook, everyMs, forMs) {
+      const { taskId, payload } = webhook;
       const replaced = await db
         .update(outbox)
         .set({ payload })
         .where(and(eq(outbox.taskId, taskId), eq(outbox.event, 'task.updated'), isPending, eq(outbox.leaseSeq, 0)))
         .returning({ id: outbox.id });
       if (replaced.length > 0) return;
-      const [tried] = await supersedeUpdates(taskId);
+      const [superseded] = await supersedeUpdates(taskId);
       const [last] = await db
         .select({ atMs: sql<number>`coalesce(max(${outbox.lastAttemptAtMs}), 0)`.mapWith(Number) })
         .from(outbox)
         .where(and(eq(outbox.taskId, taskId), eq(outbox.event, 'task.updated')));
       const notBeforeMs = Math.max(
         last && last.atMs > 0 ? last.atMs + everyMs : 0,
-        // A receiver in trouble is not asked more often because there is news.
-        tried && tried.attempts > 0 ? tried.nextAttemptAtMs : 0,
+        // New data is no reason to call a failing receiver more often.
+        superseded && superseded.attempts > 0 ? superseded.nextAttemptAtMs : 0,
       );
-      await insert(notice, forMs, { retries: tried?.retries ?? 0, notBeforeMs });
+      await insert(webhook, forMs, { retries: superseded?.retries ?? 0, notBeforeMs });
     },
 
-    async putFinish(notice, forMs) {
-      await supersedeUpdates(notice.taskId);
-      await insert(notice, forMs, { retries: 0, notBeforeMs: 0 });
+    async putFinish(webhook, forMs) {
+      await supersedeUpdates(webhook.taskId);
+      await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
     },
 
-    async claim({ owner, limit, leaseForMs, unoffered }) {
-      const hosts = JSON.stringify(unoffered.hosts.map((host) => ({ host })));
-      const users = JSON.stringify(unoffered.users);
-      const lanes = JSON.stringify(unoffered.lanes.map(({ host, userId }) => ({ lane: `${host} ${userId}` })));
-      const claimed = await claim().execute({ owner, limit, leaseForMs, hosts, users, lanes, ...now() });
+    async claim({ owner, limit, leaseForMs, exclude }) {
+      const hosts = JSON.stringify(exclude.hosts.map((host) => ({ host })));
+      const users = JSON.stringify(exclude.users);
+      const userHosts = JSON.stringify(exclude.userHosts.map(({ host, userId }) => ({ pair: `${host} ${userId}` })));
+      const claimed = await claim().execute({ owner, limit, leaseForMs, hosts, users, userHosts, ...now() });
       // `returning` promises no order.
       return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
     },
@@ -115,16 +115,16 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
       const gaveUp = sql`${outbox.giveUpAtMs} <= ${nowMs}`;
       const next = sql`${nowMs} + ${at('inMs')}`;
       const status = retrying ? sql`case when ${gaveUp} then 'failed' else 'pending' end` : sql`${at('status')}`;
-      // One that was superseded meanwhile and arrived all the same has arrived.
-      const mayTurn = outcome.status === 'delivered' ? sql`true` : isPending;
+      // One that was superseded meanwhile but delivered counts as delivered.
+      const mayChange = outcome.status === 'delivered' ? sql`true` : isPending;
       const [settled] = await db
         .update(outbox)
         .set({
           ...released,
-          status: sql`case when ${mayTurn} then ${status} else ${outbox.status} end`,
+          status: sql`case when ${mayChange} then ${status} else ${outbox.status} end`,
           attempts: sql`${outbox.attempts} + 1`,
           retries: sql`${outbox.retries} + 1`,
-          // The last attempt is made when the time is over.
+          // The last attempt is made at the give-up time.
           ...(retrying
             ? {
                 nextAttemptAtMs: sql`case when ${next} < ${outbox.giveUpAtMs} then ${next} else ${outbox.giveUpAtMs} end`,
@@ -172,11 +172,14 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
         ids.length === 0
           ? []
           : await db.select().from(deliveries).where(inArray(deliveries.outboxId, ids)).orderBy(asc(deliveries.id));
-      const of = (notice: WebhookRecord) =>
+      const deliveriesOf = (webhook: WebhookRecord) =>
         rows
-          .filter(({ outboxId }) => outboxId === notice.id)
+          .filter(({ outboxId }) => outboxId === webhook.id)
           .map(({ at: time, httpStatus, durationMs, error }) => ({ at: time, httpStatus, durationMs, error }));
-      return { total: found.total, items: found.items.map((notice) => ({ ...notice, deliveries: of(notice) })) };
+      return {
+        total: found.total,
+        items: found.items.map((webhook) => ({ ...webhook, deliveries: deliveriesOf(webhook) })),
+      };
     },
 
     async byEventId(taskId, eventId) {
@@ -207,11 +210,11 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
     async deleteOld(createdUntil, limit) {
       const isOld = and(lte(outbox.createdAt, createdUntil), ne(outbox.status, 'pending'));
       const rows = sql`select ${outbox.id} from ${outbox} where ${isOld} order by ${outbox.createdAt} limit ${limit}`;
-      const gone = await db
+      const deleted = await db
         .delete(outbox)
         .where(and(amongRows(outbox.id, rows), isOld))
         .returning({ id: outbox.id });
-      return gone.length;
+      return deleted.length;
     },
 
     async depth() {

@@ -1,4 +1,4 @@
-import type { Unoffered } from '../../store/ports/index.ts';
+import type { ClaimExclusions } from '../../store/ports/index.ts';
 
 /** A notice's receiver and owner, by which it is queued. */
 type QueueKey = { host: string; userId: number };
@@ -17,7 +17,7 @@ export type HostQueues<T extends QueueKey> = {
   /** Whether another notice for this host and user would only queue. */
   isFull(claimed: T): boolean;
   /** What the next claim must leave out. */
-  unoffered(): Unoffered;
+  unoffered(): ClaimExclusions;
 };
 
 type HostQueuesOptions = {
@@ -95,7 +95,7 @@ export function createHostQueues<T extends QueueKey>({
     unoffered: () => ({
       hosts: [...queues].filter(([, { size }]) => size >= maxWaiting).map(([host]) => host),
       users: [...heldBy.keys()].filter(isOverShare),
-      lanes: [...queues].flatMap(([host, { waiting }]) => [...waiting.keys()].map((userId) => ({ host, userId }))),
+      userHosts: [...queues].flatMap(([host, { waiting }]) => [...waiting.keys()].map((userId) => ({ host, userId }))),
     }),
   };
 }

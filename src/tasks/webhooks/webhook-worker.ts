@@ -66,7 +66,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
 
   async function claim(limit: number): Promise<number> {
     try {
-      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, unoffered: queues.unoffered() });
+      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, exclude: queues.unoffered() });
       const claimedAtMs = clock.monotonicMs();
       for (const notice of notices) {
         const { host, userId } = notice;
