@@ -15,66 +15,68 @@ export type QuoteRequest = {
   action: string;
   facts: JsonObject;
   group: string;
-  /** Whether the caller may use models without a price under `billing.unpriced` = `admins`. */
+  /**
+   * Whether the caller is an administrator, who may use models without a price when
+   * `billing.unpriced` is `admins`.
+   */
   isAdmin: boolean;
-  /** Tried in place of the stored price. */
+  /** Evaluated instead of the stored price. */
   expression?: string | undefined;
 };
 export type Quote = {
   usd: number;
   quota: number;
-  /** The expression with its values put in, one line each, and the way from USD to quota. */
+  /**
+   * The expression with its values filled in, one line each, and the conversion from USD to quota.
+   */
   steps: string[];
   snapshot: BillingSnapshot;
 };
 
-/** What money is moved for: a task, or a request that a relay passed on. */
+/** What money moves for: a task, or a relayed request. */
 export type BillableTask = Pick<
   TaskRecord,
   'taskId' | 'userId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
 > & {
   properties: Pick<TaskRecord['properties'], 'originModelName'>;
-  /** When it was asked for; left out where that tells nothing of how long it took. */
+  /** When it was created; absent where that does not tell its duration. */
   createdAt?: number;
 };
 
-/** What a task finally costs, and its snapshot with the outcome. */
+/** The final cost of a task, and its snapshot with the outcome. */
 export type FinalBill = { quota: number; billing: BillingSnapshot };
 
 export type Billing = {
   readonly prices: PriceBook;
   start(): Promise<void>;
   stop(): void;
-  /**
-   * True when a price expression would be asked for facts: only then is the plugin's usage hook
-   * worth a call.
-   */
+  /** Whether the price reads facts: only then is the plugin's usage hook worth a call. */
   needsFacts(pluginKey: string, model: string, upstreamModel: string): boolean;
-  /** The same of a frozen expression. */
+  /** The same for the frozen expression of a snapshot. */
   readsFacts(billing: BillingSnapshot): boolean;
   groupRatio(group: string): number;
-  /** Whether a model without a price may be used, by administrators or by others. */
+  /** Whether a model without a price may be used. */
   takesUnpriced(isAdmin: boolean): boolean;
   /**
-   * Throws `billing.model_price_error` for a missing fact, a bad result or a model without price.
+   * @throws `billing.model_price_error` for a missing fact, a bad result or a model without a price
    */
   quote(request: QuoteRequest): Quote;
   /**
-   * Of a success: the frozen expression over the frozen facts, overlaid by those of the vendor's
-   * answers. `trouble` says that the last of these could not be read; it keeps the reservation, as
-   * an evaluation error does.
+   * The bill of a success: the frozen expression over the frozen facts, overridden by those of the
+   * vendor's answers. `trouble` says why the latest facts could not be read. Then, and after an
+   * evaluation error, the reservation is charged as it is.
    */
   finalBill(task: BillableTask, trouble?: string): FinalBill;
-  /** Of a failure: nothing. */
+  /** The bill of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
   /**
-   * Takes the reservation. Throws `billing.insufficient_quota` or `billing.insufficient_key_quota`,
-   * which rolls the transaction back.
+   * Takes the reservation. A throw rolls the transaction back.
+   * @throws `billing.insufficient_quota`, `billing.insufficient_key_quota`
    */
   reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void>;
   /**
-   * Swaps a reservation of another amount for `amount` (a submission that moved to a channel with
-   * another price).
+   * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
+   * a channel with another price. `attempt` numbers the new reservation.
    */
   replaceReservation(
     tx: Repositories,
@@ -82,16 +84,16 @@ export type Billing = {
     previous: { reserved: number; attempt: number },
   ): Promise<void>;
   /**
-   * The settle line, the used-quota counters and the usage row, inside the terminal transition's
-   * transaction. `task.quota` is what is reserved.
+   * Writes the settle line, the used-quota counters and the usage row, in the transaction of the
+   * terminal transition. `task.quota` is the reserved amount.
    */
   settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
   refund(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
 };
 
-/** What an administrator sets while the gateway runs; asked anew at every use. */
+/** Settings that administrators change at run time; read again for every use. */
 export type BillingSettings = {
-  /** Finite and not negative; a group that is not named has 1. */
+  /** Finite and not negative; a group without an entry has 1. */
   groupRatios: Readonly<Record<string, number>>;
   /** Who may use models without a price. */
   unpriced: 'admins' | 'everyone' | 'nobody';
@@ -122,7 +124,10 @@ export function createBilling(deps: {
     return unpriced === 'everyone' || (unpriced === 'admins' && isAdmin);
   };
 
-  /** What was wrong with the facts; a missing one is told with those that the plugin declares. */
+  /**
+   * The error for facts that cannot be priced. For a missing fact it lists those that the plugin
+   * declares.
+   */
   const unpriceable = (pluginKey: string, { message, missingFact }: PriceFault) => {
     if (missingFact === undefined) return billingErrors.model_price_error({ message });
     const declared = Object.keys(deps.declaredFacts(pluginKey) ?? {});
@@ -184,7 +189,10 @@ export function createBilling(deps: {
         billing: { ...billing, outcome: { reserved, settled, usd, ...(kept === undefined ? {} : { kept }) } },
       });
       const keep = (reason: string): FinalBill => {
-        logger.warn({ task_id: task.taskId, reason }, 'a final price cannot be worked out; the reservation stands');
+        logger.warn(
+          { task_id: task.taskId, reason },
+          'the final price could not be computed; the reserved amount is charged',
+        );
         return settle(reserved, null, reason);
       };
       if (billing.expression === null) return settle(reserved, 0);
@@ -196,7 +204,7 @@ export function createBilling(deps: {
       if (!result.ok) return keep(result.error.message);
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
-      // The ledger would refuse it, at every poll anew, and the task could never end.
+      // The ledger would refuse it at every poll, and the task could never end.
       return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
     },
 
@@ -240,7 +248,7 @@ export function createBilling(deps: {
 
     async refund(tx, task, { bill, reason }) {
       const at = clock.unix();
-      // Attempt 0 is the final refund; a moved reservation's refunds carry its attempt number.
+      // Attempt 0 is the final refund. Refunds of replaced reservations carry their attempt number.
       if (task.quota !== 0) {
         await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
       }
@@ -250,7 +258,7 @@ export function createBilling(deps: {
   };
 }
 
-/** The bill as the usage row keeps it: as its owner reads it, and which price it was. */
+/** The bill as the usage row stores it: the owner's explanation, and which price applied. */
 const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }: FinalBill): JsonObject => ({
   ...explainBill({ ...task, status, billing }),
   price: billing.priceKey,
@@ -273,7 +281,10 @@ const usageRow = (task: BillableTask, entry: UsageEntry) => ({
   seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - task.createdAt),
 });
 
-/** An expression that nobody has saved. Throws `billing.price_invalid` when it is none. */
+/**
+ * Parses an expression that is not saved.
+ * @throws `billing.price_invalid`
+ */
 function tryPrice({ pluginKey, model }: QuoteRequest, source: string) {
   const parsed = parsePriceExpression(source);
   if (!parsed.ok) throw billingErrors.price_invalid({ message: parsed.error.message, param: 'expression' });

@@ -1,32 +1,32 @@
 import type { PriceRecord } from '../store/ports/index.ts';
 import { parsePriceExpression } from './price-expression.ts';
 
-/** What prices hang on: a plugin's models and the facts that it declares. */
+/** What prices depend on: a plugin's models and the facts that it declares. */
 type Priced = { models: readonly string[]; facts: readonly string[] };
 export type PluginChange = { pluginKey: string; before: Priced | null; after: Priced };
 
-export type PriceJudgement = {
-  /** Prices of a model that the plugin loses; those of `*` may still serve another plugin. */
+export type PriceChangeImpact = {
+  /** Prices of models that the plugin loses. Those of `*` may still apply to another plugin. */
   orphaned: { pluginKey: string; model: string }[];
-  /** Prices that read facts which the plugin does not declare any more. */
+  /** Prices that read facts which the plugin no longer declares. */
   undeclared: { pluginKey: string; model: string; facts: string[] }[];
   /** New models without a price. */
   unpriced: string[];
 };
 
-/** What a change of a plugin means for the prices that are set. */
+/** The effect of a plugin's change on the stored prices. */
 export function checkPriceChange(
   rows: readonly PriceRecord[],
   { pluginKey, before, after }: PluginChange,
-): PriceJudgement {
+): PriceChangeImpact {
   const own = rows.filter((row) => row.pluginKey === pluginKey || row.pluginKey === '*').sort(byKey);
   const priced = new Set(own.map(({ model }) => model));
-  const lost = (model: string): boolean => (before?.models.includes(model) ?? false) && !after.models.includes(model);
-  const counts = (row: PriceRecord): boolean =>
-    after.models.includes(row.model) && (row.pluginKey !== '*' || !rows.some(isOwnOf(pluginKey, row.model)));
+  const isLost = (model: string): boolean => (before?.models.includes(model) ?? false) && !after.models.includes(model);
+  const applies = (row: PriceRecord): boolean =>
+    after.models.includes(row.model) && (row.pluginKey !== '*' || !rows.some(isPriceOf(pluginKey, row.model)));
   return {
-    orphaned: own.filter(({ model }) => lost(model)).map(({ pluginKey: key, model }) => ({ pluginKey: key, model })),
-    undeclared: own.filter(counts).flatMap((row) => {
+    orphaned: own.filter(({ model }) => isLost(model)).map(({ pluginKey: key, model }) => ({ pluginKey: key, model })),
+    undeclared: own.filter(applies).flatMap((row) => {
       const parsed = parsePriceExpression(row.expression);
       const facts = parsed.ok ? parsed.value.factKeys.filter((key) => !after.facts.includes(key)) : [];
       return facts.length > 0 ? [{ pluginKey: row.pluginKey, model: row.model, facts }] : [];
@@ -38,7 +38,7 @@ export function checkPriceChange(
 const byKey = (a: PriceRecord, b: PriceRecord): number =>
   a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
-const isOwnOf =
+const isPriceOf =
   (pluginKey: string, model: string) =>
   (row: PriceRecord): boolean =>
     row.pluginKey === pluginKey && row.model === model;

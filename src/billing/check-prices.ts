@@ -2,21 +2,21 @@ import type { PriceRecord } from '../store/ports/index.ts';
 import type { PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
 
-/** A model as a client may name it, and who serves it. */
+/** A model name that clients can use, and the plugin that serves it. */
 export type OfferedModel = {
-  /** Null: a channel's own, served by no plugin. */
+  /** Null: a model of a channel, served by no plugin. */
   pluginKey: string | null;
   model: string;
-  /** After the channel's model mapping. */
+  /** The name after the channel's model mapping. */
   upstreamModel: string;
-  /** The usage facts that the plugin declares; null where nobody declares any. */
+  /** The usage facts that the plugin declares; null where there is no plugin. */
   facts: readonly string[] | null;
-  /** Whether an enabled channel lists it, so that clients can ask for it today. */
+  /** Whether an enabled channel lists it, so that clients can use it now. */
   offered: boolean;
 };
 
 /**
- * Why a price serves nobody, or fails whom it serves. `facts` are those that it reads and the
+ * Why a price applies to nothing, or makes submissions fail. `facts`: those that it reads and the
  * plugin does not declare.
  */
 export type PriceProblem = {
@@ -25,7 +25,7 @@ export type PriceProblem = {
   facts?: string[];
 };
 
-/** What is wrong with a price as things are now; undefined where nothing is. */
+/** What is currently wrong with a price; `undefined` if nothing is. */
 export function findProblem(
   row: PriceRecord,
   prices: PriceBook,
@@ -50,7 +50,9 @@ export function findProblem(
   return { code: 'facts_gone', message, facts: undeclared };
 }
 
-/** Models of plugins that have no price, by plugin: free or refused, as `billing.unpriced` says. */
+/**
+ * Models of plugins without a price, by plugin: free or refused, depending on `billing.unpriced`.
+ */
 export function findUnpriced(
   prices: PriceBook,
   models: readonly OfferedModel[],

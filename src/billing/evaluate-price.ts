@@ -1,12 +1,12 @@
 import type { Expression } from 'acorn';
 import { err, isObject, type JsonObject, ok, type Result } from '../kernel/index.ts';
 
-/** What an expression may read: `u("field")`, `model` and `action`. */
+/** The inputs of an expression: `u("field")`, `model` and `action`. */
 export type PriceInputs = { facts: JsonObject; model: string; action: string };
 
 /**
- * USD before the group ratio; `steps` say how it came about: each condition that was asked, then
- * the sum with its values put in.
+ * USD before the group ratio. `steps` explain it: each evaluated condition, then the sum with its
+ * values filled in.
  */
 export type Evaluation = { usd: number; steps: string[] };
 
@@ -24,15 +24,15 @@ export const FUNCTIONS: Record<string, (values: number[]) => number> = {
 type Value = number | string | boolean;
 
 /**
- * A value and how it is written with the facts put in; `binds` says how firmly its parts hold
- * together.
+ * A value, and its text with the facts filled in. `precedence`: the precedence of its outermost
+ * operator.
  */
-type Term = { value: Value; text: string; binds: number };
+type Term = { value: Value; text: string; precedence: number };
 
 type Walk = { source: string; inputs: PriceInputs; steps: string[] };
 
-/** As JavaScript groups them. */
-const BINDS: Readonly<Record<string, number>> = {
+/** Operator precedence as in JavaScript. */
+const PRECEDENCE: Readonly<Record<string, number>> = {
   '||': 1,
   '&&': 2,
   '==': 3,
@@ -49,12 +49,10 @@ const BINDS: Readonly<Record<string, number>> = {
   '/': 6,
   '%': 6,
 };
-const UNARY_BINDS = 7;
-const ATOM = 8;
+const UNARY_PRECEDENCE = 7;
+const ATOM_PRECEDENCE = 8;
 
-/**
- * A step is for reading: longer ones are cut, and so is a text that a fact or a model name puts in.
- */
+/** Steps are for people: longer ones are truncated, and so are texts from facts and model names. */
 const MAX_STEP = 300;
 const MAX_TEXT = 60;
 const MAX_STEPS = 40;
@@ -67,7 +65,7 @@ class Fault extends Error {
   }
 }
 
-/** Walks an admitted tree; nothing of it is ever run. */
+/** Evaluates a validated tree by walking it; nothing of it is ever executed. */
 export function evaluatePrice(tree: Expression, source: string, inputs: PriceInputs): Result<Evaluation, PriceFault> {
   const walked: Walk = { source, inputs, steps: [] };
   try {
@@ -75,7 +73,7 @@ export function evaluatePrice(tree: Expression, source: string, inputs: PriceInp
     if (typeof usd !== 'number' || !Number.isFinite(usd)) return err({ message: 'The price is not a finite number.' });
     if (usd < 0) return err({ message: 'The price is negative.' });
     const result = `${writeNumber(usd)} USD`;
-    addStep(walked, text === writeNumber(usd) ? result : `${cut(text, MAX_STEP)} = ${result}`);
+    addStep(walked, text === writeNumber(usd) ? result : `${truncate(text, MAX_STEP)} = ${result}`);
     return ok({ usd, steps: walked.steps });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -83,25 +81,26 @@ export function evaluatePrice(tree: Expression, source: string, inputs: PriceInp
   }
 }
 
-/** Without the noise of binary fractions: 0.3 and not 0.30000000000000004. */
+/** Without binary rounding noise: 0.3 instead of 0.30000000000000004. */
 export const writeNumber = (value: number): string => String(Number(value.toPrecision(12)));
 
 function addStep({ steps }: Walk, step: string): void {
-  // The last one is the sum itself and always told.
+  // The last step is the sum itself and always shown.
   if (steps.length === MAX_STEPS) steps.pop();
   steps.push(step);
 }
 
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
+const truncate = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 const atom = (value: Value): Term => ({
   value,
-  text: typeof value === 'number' ? writeNumber(value) : cut(JSON.stringify(value), MAX_TEXT),
-  binds: ATOM,
+  text: typeof value === 'number' ? writeNumber(value) : truncate(JSON.stringify(value), MAX_TEXT),
+  precedence: ATOM_PRECEDENCE,
 });
 
-/** A part of a larger term, in parentheses where it would fall apart otherwise. */
-const within = (term: Term, binds: number): string => (term.binds < binds ? `(${term.text})` : term.text);
+/** An operand in a larger term, in parentheses where precedence requires them. */
+const asOperand = (term: Term, precedence: number): string =>
+  term.precedence < precedence ? `(${term.text})` : term.text;
 
 function walk(node: Expression, to: Walk): Term {
   switch (node.type) {
@@ -113,10 +112,10 @@ function walk(node: Expression, to: Walk): Term {
       return walk(node.expression, to);
     case 'UnaryExpression': {
       const inner = walk(node.argument, to);
-      const text = `${node.operator}${within(inner, ATOM)}`;
-      if (node.operator === '!') return { value: !inner.value, text, binds: UNARY_BINDS };
+      const text = `${node.operator}${asOperand(inner, ATOM_PRECEDENCE)}`;
+      if (node.operator === '!') return { value: !inner.value, text, precedence: UNARY_PRECEDENCE };
       const number = toNumber(inner.value);
-      return { value: node.operator === '-' ? -number : number, text, binds: UNARY_BINDS };
+      return { value: node.operator === '-' ? -number : number, text, precedence: UNARY_PRECEDENCE };
     }
     case 'LogicalExpression': {
       const left = walk(node.left, to);
@@ -126,7 +125,7 @@ function walk(node: Expression, to: Walk): Term {
     }
     case 'ConditionalExpression': {
       const holds = Boolean(walk(node.test, to).value);
-      addStep(to, `${cut(to.source.slice(node.test.start, node.test.end), MAX_STEP)} → ${holds}`);
+      addStep(to, `${truncate(to.source.slice(node.test.start, node.test.end), MAX_STEP)} → ${holds}`);
       return walk(holds ? node.consequent : node.alternate, to);
     }
     case 'BinaryExpression': {
@@ -139,19 +138,22 @@ function walk(node: Expression, to: Walk): Term {
       if (name === 'u') return atom(fact((node.arguments[0] as { value: string }).value, to.inputs.facts));
       const terms = node.arguments.map((argument) => walk(argument as Expression, to));
       const value = FUNCTIONS[name]?.(terms.map((term) => toNumber(term.value))) ?? Number.NaN;
-      return { value, text: cut(`${name}(${terms.map(({ text }) => text).join(', ')})`, MAX_STEP), binds: ATOM };
+      return {
+        value,
+        text: truncate(`${name}(${terms.map(({ text }) => text).join(', ')})`, MAX_STEP),
+        precedence: ATOM_PRECEDENCE,
+      };
     }
     default:
       throw new Fault(`A ${node.type} is not allowed in a price.`);
   }
 }
 
-function join(operator: string, left: Term, right: Term): { text: string; binds: number } {
-  const binds = BINDS[operator] ?? ATOM;
-  // Equal operators group to the left: what stands on the right of one has to hold together more
-  // firmly.
-  const text = `${within(left, binds)} ${operator} ${within(right, binds + 1)}`;
-  return { text: cut(text, MAX_STEP), binds };
+function join(operator: string, left: Term, right: Term): { text: string; precedence: number } {
+  const precedence = PRECEDENCE[operator] ?? ATOM_PRECEDENCE;
+  // Operators of equal precedence group to the left, so the right operand must bind more tightly.
+  const text = `${asOperand(left, precedence)} ${operator} ${asOperand(right, precedence + 1)}`;
+  return { text: truncate(text, MAX_STEP), precedence };
 }
 
 function fact(key: string, facts: JsonObject): Value {

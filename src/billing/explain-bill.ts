@@ -8,18 +8,18 @@ export const QUOTA_PER_USD = 500_000;
 
 export const toQuota = (usd: number, ratio: number): number => Math.round(usd * QUOTA_PER_USD * ratio);
 
-/** From USD to quota, as a step. */
+/** The conversion from USD to quota, as a step. */
 export const quotaStep = (usd: number, ratio: number): string =>
   `round(${writeNumber(usd)} * ${QUOTA_PER_USD} * ${writeNumber(ratio)}) = ${toQuota(usd, ratio)}`;
 
-/** The facts that count at the end: later ones overlay earlier ones. */
+/** The facts of the final price: later ones override earlier ones. */
 export const finalFacts = ({ billing }: Pick<TaskRecord, 'billing'>): JsonObject => ({
   ...billing.facts,
   ...billing.submissionFacts,
   ...billing.completionFacts,
 });
 
-/** What a bill is explained from: a task's row, before its end or after. */
+/** What a bill is explained from: a task's row, before or after its end. */
 export type BilledTask = Pick<TaskRecord, 'billing' | 'group' | 'quota' | 'status'>;
 
 export type BillExplanation = {
@@ -37,14 +37,14 @@ export type BillExplanation = {
   difference: number | null;
   steps: string[];
   summary: string;
-  /** Why the reservation stands although the result's price could not be worked out. */
+  /** Why the reservation was charged although the final price could not be computed. */
   kept_reservation?: string;
 };
 
 /**
- * A task's bill as its owner may read it, computed from the row alone. Amounts are in quota,
- * `quota_per_usd` of it one USD; `settled` and `difference` (settled less reserved) are null while
- * the task runs. `steps` is the expression with the values put in, one line each.
+ * A task's bill as its owner may read it, computed from its row alone. Amounts are in quota
+ * (`quota_per_usd` is one USD). `settled` and `difference` (settled minus reserved) are null while
+ * the task runs. `steps` is the expression with its values filled in, one line each.
  */
 export function explainBill(task: BilledTask): BillExplanation {
   const { billing } = task;
@@ -75,7 +75,7 @@ function steps({ billing }: BilledTask, facts: JsonObject): string[] {
   if (billing.expression === null) return [];
   const parsed = parsePriceExpression(billing.expression);
   const result = parsed.ok && parsed.value.evaluate({ facts, model: billing.model, action: billing.action });
-  // Admitted once and evaluated once: only a row that somebody else has written gets here without
+  // The expression was valid and was evaluated once, so only a row from another source has no
   // steps.
   if (result === false || !result.ok) return [];
   return [...result.value.steps, quotaStep(result.value.usd, billing.groupRatio)];

@@ -7,43 +7,48 @@ import {
   type WatchCache,
 } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
-import { checkPriceChange, type PluginChange, type PriceJudgement } from './check-change.ts';
+import { checkPriceChange, type PluginChange, type PriceChangeImpact } from './check-change.ts';
 import { billingErrors } from './errors.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
 
-/** A fact that a plugin declares, as far as saving a price needs to know it. */
-/** `max` is the largest value that is accepted; 3600 where it is not known. */
+/**
+ * A fact that a plugin declares, as far as price checks need it. `max` is the largest accepted
+ * value; 3600 where it is not known.
+ */
 export type DeclaredFact = { kind: 'number'; max?: number } | { kind: 'boolean' } | { kind: 'enum'; values: string[] };
 
 export type PriceBook = {
   /** Rejects when the prices cannot be read. */
   start(): Promise<void>;
   stop(): void;
-  /** (plugin, model), ("*", model), then the same with the upstream model. */
+  /** Looks up (plugin, model), then ("*", model), then the same with the upstream model. */
   find(
     pluginKey: string,
     model: string,
     upstreamModel: string,
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
-  /** What `u()` reads in an expression that was admitted once. */
+  /** The keys that `u()` reads in an expression that was valid once. */
   factKeysOf(expression: string): readonly string[];
-  /** What another version of a plugin would mean for the prices. */
-  judge(change: PluginChange): PriceJudgement;
+  /** The effect of a plugin's change on the prices. */
+  checkChange(change: PluginChange): PriceChangeImpact;
   /**
-   * Throws `billing.price_invalid` unless the expression parses, reads declared facts only and
-   * gives finite results ≥ 0 on samples.
+   * @throws `billing.price_invalid` unless the expression parses, reads declared facts only and
+   * gives finite results ≥ 0 for samples
    */
   save(price: { pluginKey: string; model: string; expression: string }): Promise<PriceRecord>;
   delete(pluginKey: string, model: string): Promise<void>;
 };
 
-/** Expressions of running tasks whose price has changed since are remembered up to here. */
-const MAX_REMEMBERED = 1000;
+/**
+ * The most expressions whose fact keys are cached. Tasks may still run under prices that have
+ * changed since.
+ */
+const MAX_CACHED_EXPRESSIONS = 1000;
 
-/** At most this many sample vectors are tried when a price is saved (as in new-api). */
+/** The most sample inputs that are evaluated when a price is saved (as in new-api). */
 const MAX_SAMPLES = 64;
-/** And with so many actions each. */
+/** The most actions that each sample is evaluated with. */
 const MAX_ACTIONS = 8;
 
 export function createPriceBook(deps: {
@@ -57,8 +62,8 @@ export function createPriceBook(deps: {
   const { store, clock, declaredFacts } = deps;
   let rows: PriceRecord[] = [];
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
-  const remembered = new Map<string, readonly string[]>();
-  deps.watchCache?.('price_expressions', () => remembered.size);
+  const factKeysCache = new Map<string, readonly string[]>();
+  deps.watchCache?.('price_expressions', () => factKeysCache.size);
   const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const replica = createReplica({
@@ -87,14 +92,14 @@ export function createPriceBook(deps: {
     start: replica.start,
     stop: replica.stop,
     all: () => rows,
-    judge: (change) => checkPriceChange(rows, change),
+    checkChange: (change) => checkPriceChange(rows, change),
     factKeysOf(expression) {
-      const known = remembered.get(expression);
+      const known = factKeysCache.get(expression);
       if (known) return known;
       const parsed = parsePriceExpression(expression);
       const keys = parsed.ok ? parsed.value.factKeys : [];
-      if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-      remembered.set(expression, keys);
+      if (factKeysCache.size >= MAX_CACHED_EXPRESSIONS) factKeysCache.clear();
+      factKeysCache.set(expression, keys);
       return keys;
     },
     find(pluginKey, model, upstreamModel) {
@@ -132,7 +137,7 @@ function checkExpression(source: string, model: string, declared: Record<string,
       }
     }
   }
-  // A text that is written out may be an action: what it costs is looked at too.
+  // A text literal may be an action, so its price is checked too.
   const actions = ['text_to_video', ...expression.texts].slice(0, MAX_ACTIONS);
   for (const facts of sampleFacts(expression.factKeys, declared)) {
     for (const action of actions) {
@@ -143,9 +148,9 @@ function checkExpression(source: string, model: string, declared: Record<string,
 }
 
 /**
- * An ordinary, the smallest and the largest value of each fact that the expression reads: each
- * value of each fact at least once, then their combinations, evenly spread where there are more
- * than MAX_SAMPLES.
+ * Samples: an ordinary, the smallest and the largest value of each fact that the expression reads.
+ * Each value occurs at least once, then combinations follow, evenly spread if there are more than
+ * MAX_SAMPLES.
  */
 function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | undefined): JsonObject[] {
   const fields = keys.map((key) => ({ key, values: valuesOf(declared?.[key]) }));
@@ -155,9 +160,9 @@ function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | un
     values.map((value) => pick((own, index) => (index === varied ? value : own[0]))),
   );
   const combinations = fields.reduce((product, { values }) => Math.min(product * values.length, 1e9), 1);
-  const room = Math.min(combinations, Math.max(MAX_SAMPLES - single.length, 1));
-  const spread = Array.from({ length: room }, (_, nth) => {
-    let rest = Math.floor((nth * combinations) / room);
+  const count = Math.min(combinations, Math.max(MAX_SAMPLES - single.length, 1));
+  const spread = Array.from({ length: count }, (_, nth) => {
+    let rest = Math.floor((nth * combinations) / count);
     return pick((values) => {
       const value = values[rest % values.length];
       rest = Math.floor(rest / values.length);

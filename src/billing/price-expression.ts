@@ -6,11 +6,11 @@ export type PriceExpression = {
   source: string;
   /** Every literal key that `u()` reads. */
   factKeys: string[];
-  /** Every other text that is written out, such as an action to compare with. */
+  /** Every other text literal, such as an action to compare with. */
   texts: string[];
   /**
-   * USD before the group ratio, and how it came about; an error names what is wrong with the facts
-   * or the result.
+   * USD before the group ratio, with its steps. An error says what is wrong with the facts or the
+   * result.
    */
   evaluate(inputs: PriceInputs): Result<Evaluation, PriceFault>;
 };
@@ -19,14 +19,15 @@ const BINARY = new Set(['+', '-', '*', '/', '%', '<', '<=', '>', '>=', '==', '!=
 const UNARY = new Set(['-', '+', '!']);
 const NAMES = new Set(['model', 'action']);
 
-/** Longer texts are refused: a price is a formula, not a program. */
+/** Longer sources are refused: a price is a formula, not a program. */
 export const MAX_SOURCE = 4096;
-/** Nesting beyond this is refused, so that walking the tree cannot exhaust the stack. */
+/** Deeper nesting is refused, so that walking the tree cannot exhaust the stack. */
 const MAX_DEPTH = 64;
 
 /**
- * Parses one JavaScript expression and admits it by a whitelist of node types. It is evaluated by
- * walking that tree, never by running it, so that an expression can reach nothing but its inputs.
+ * Parses one JavaScript expression and validates it against a whitelist of node types. It is
+ * evaluated by walking that tree, never executed, so an expression can reach nothing but its
+ * inputs.
  */
 export function parsePriceExpression(source: string): Result<PriceExpression, { message: string }> {
   if (source.trim() === '')
@@ -34,7 +35,7 @@ export function parsePriceExpression(source: string): Result<PriceExpression, { 
   if (source.length > MAX_SOURCE) return err({ message: `The expression is longer than ${MAX_SOURCE} characters.` });
   let tree: Expression;
   try {
-    // Parentheses stay in the tree: it would end before the last one otherwise.
+    // Keep parentheses in the tree, so that its end includes the last one.
     tree = parseExpressionAt(source, 0, { ecmaVersion: 2022, preserveParens: true });
   } catch (error) {
     return err({
@@ -43,7 +44,7 @@ export function parsePriceExpression(source: string): Result<PriceExpression, { 
   }
   if (source.slice(tree.end).trim() !== '') return err({ message: 'There is text after the end of the expression.' });
   const found = { factKeys: new Set<string>(), texts: new Set<string>() };
-  const fault = admit(tree, found, 0);
+  const fault = validate(tree, found, 0);
   if (fault) return err({ message: fault });
   return ok({
     source,
@@ -55,10 +56,10 @@ export function parsePriceExpression(source: string): Result<PriceExpression, { 
 
 type Found = { factKeys: Set<string>; texts: Set<string> };
 
-/** The reason why a node is not allowed, or undefined. Collects fact keys and texts on its way. */
-function admit(node: Expression, found: Found, depth: number): string | undefined {
+/** Why a node is not allowed, or `undefined`. Collects fact keys and texts on the way. */
+function validate(node: Expression, found: Found, depth: number): string | undefined {
   if (depth > MAX_DEPTH) return 'The expression is nested too deeply.';
-  const inner = (child: unknown) => admit(child as Expression, found, depth + 1);
+  const inner = (child: unknown) => validate(child as Expression, found, depth + 1);
   switch (node.type) {
     case 'Literal':
       if (typeof node.value === 'string') found.texts.add(node.value);

@@ -18,24 +18,25 @@ export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'p
 export type Channels = {
   start(): Promise<void>;
   stop(): void;
-  /** From the node's copy of the table; undefined for a deleted channel. */
+  /** From this node's replica; `undefined` for a deleted channel. */
   find(id: number): ChannelRecord | undefined;
-  /** All channels of this node's copy. */
+  /** All channels in this node's replica. */
   known(): readonly ChannelRecord[];
   pick(request: PickRequest): ChannelRecord | undefined;
   /**
-   * The vendor credential. Throws `channels.key_unreadable` when no current or previous secret
-   * opens it.
+   * The vendor credential.
+   * @throws `channels.key_unreadable` when no current or previous secret opens it
    */
   credential(channel: ChannelRecord): string;
-  /** Whether a current or previous secret opens it. */
+  /** Whether a current or previous secret opens the credential. */
   isReadable(channel: ChannelRecord): boolean;
   get(id: number): Promise<ChannelRecord>;
   list(page: Page): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
   /**
-   * `mayMoveKey`: the caller has proven that he may read the key, so that address, type and plugin
-   * may change without it. Throws `channels.key_required` otherwise.
+   * `mayMoveKey`: the caller has proven that they may read the key. Then address, type and plugin
+   * may change without entering the key again.
+   * @throws `channels.key_required` otherwise
    */
   update(
     id: number,
@@ -54,14 +55,14 @@ export function createChannels(deps: {
   syncFrequencyMs: number;
 }): Channels {
   const { store, clock, logger, secretBox, plugins } = deps;
-  let copy: ChannelRecord[] = [];
+  let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
 
   const replica = createReplica({
     topic: 'channels',
     read: () => store.channels.all(),
     apply(rows) {
-      copy = rows;
+      known = rows;
       byId = new Map(rows.map((channel) => [channel.id, channel]));
     },
     subscribe: store.subscribe,
@@ -81,10 +82,10 @@ export function createChannels(deps: {
   }
 
   /**
-   * Where a change leaves the channel's key. What stays is not checked again: the plugin may be
-   * gone by now.
+   * Type, plugin and address after a change. What stays is not checked again: the plugin may have
+   * been removed since.
    */
-  function rebind(before: ChannelRecord, change: ChannelChange) {
+  function bindingAfter(before: ChannelRecord, change: ChannelChange) {
     const { type, taskPluginKey, baseUrl } = { ...before, ...change };
     if (type === before.type && taskPluginKey === before.taskPluginKey && baseUrl === before.baseUrl) {
       return { type, taskPluginKey, baseUrl, baseUrlSource: 'given' as const };
@@ -98,18 +99,18 @@ export function createChannels(deps: {
   return {
     isReadable,
     find: (id) => byId.get(id),
-    known: () => copy,
-    pick: (request) => pickChannel(copy, request),
+    known: () => known,
+    pick: (request) => pickChannel(known, request),
     get,
     list: (page) => store.channels.list(page),
 
     async start() {
       await replica.start();
-      const lost = copy.filter((channel) => !isReadable(channel));
-      if (lost.length > 0) {
+      const unreadable = known.filter((channel) => !isReadable(channel));
+      if (unreadable.length > 0) {
         logger.warn(
-          { channels: lost.map(({ id, name }) => `${id} (${name})`) },
-          'no CRYPTO_SECRET opens the keys of these channels: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS',
+          { channels: unreadable.map(({ id, name }) => `${id} (${name})`) },
+          'no CRYPTO_SECRET opens the keys of these channels: enter the keys again, or put the former secret into CRYPTO_SECRET_PREVIOUS',
         );
       }
     },
@@ -133,7 +134,7 @@ export function createChannels(deps: {
         name: checkName(input.name),
         type: input.type,
         keySealed: secretBox.seal(key),
-        keyHint: hint(key),
+        keyHint: keyHintOf(key),
         baseUrl: binding.baseUrl,
         models: checkNames('models', input.models),
         groups: checkNames('groups', input.groups ?? ['default']),
@@ -152,19 +153,19 @@ export function createChannels(deps: {
 
     async update(id, change, { mayMoveKey }) {
       const before = await get(id);
-      const binding = rebind(before, change);
+      const binding = bindingAfter(before, change);
       const moves =
         binding.type !== before.type ||
         binding.taskPluginKey !== before.taskPluginKey ||
         binding.baseUrl !== before.baseUrl;
-      // Otherwise anyone who may edit channels could send the key to a host of his own and read it
-      // there.
+      // Otherwise anyone who may edit channels could send the key to a host of their own and read
+      // it there.
       if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
       const key = change.key === undefined ? undefined : checkKey(change.key);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
-        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: hint(key) }),
-        // What does not move is not written: the channel may have moved, with another key, since it
+        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: keyHintOf(key) }),
+        // Unchanged columns are not written: the channel may have moved, with another key, since it
         // was read.
         ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
         ...(change.models === undefined ? {} : { models: checkNames('models', change.models, before.models) }),
@@ -190,5 +191,5 @@ export function createChannels(deps: {
   };
 }
 
-/** The last four characters of a key long enough to lose nothing by it. */
-const hint = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');
+/** The last four characters, if the key is long enough to reveal them safely. */
+const keyHintOf = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');

@@ -22,9 +22,9 @@ export type ChannelInput = {
   status?: EnabledStatus;
 };
 
-/** What the plugin room knows that a channel must agree with. */
+/** What the plugin room knows about plugins that channels depend on. */
 export type PluginFacts = {
-  /** undefined: no such plugin is installed. */
+  /** `undefined`: no such plugin is installed. */
   plugin(key: string): { baseUrl?: string } | undefined;
   /** The plugin that declares a legacy channel type. */
   byChannelType(type: number): { key: string; baseUrl?: string } | undefined;
@@ -33,19 +33,17 @@ export type PluginFacts = {
 const MAX_NAME = 64;
 const MAX_KEY = 16 * 1024;
 const MAX_MODELS = 1000;
-/**
- * `baseUrl` of a manifest is at most 191 characters; a channel's own address obeys the same rule.
- */
+/** The limit of a manifest's `baseUrl`; a channel's address has the same. */
 const MAX_BASE_URL = 191;
 /**
- * Longest base URL as it is typed: an escaped path and trailing slashes make it shorter or longer
- * than it is stored.
+ * The longest base URL that is parsed. Normalising changes its length: escapes in the path make it
+ * longer, removed trailing slashes shorter.
  */
 export const MAX_TYPED_BASE_URL = 1000;
 
 const invalid = (param: string, message: string) => channelErrors.invalid({ param, message });
 
-/** `former`: the name that is stored, which may stay. */
+/** `former`: the stored name, which may stay as it is. */
 export function checkName(name: string, former?: string): string {
   const trimmed = name.trim();
   if (trimmed === '' || [...trimmed].length > MAX_NAME) {
@@ -67,8 +65,9 @@ export function checkKey(key: string): string {
 }
 
 /**
- * Lower-case host, no credentials, query or fragment, no trailing slash. Private and plain-http
- * addresses are allowed.
+ * Normalises a base URL: lower-case host, no credentials, query or fragment, no trailing slash.
+ * Private and plain-http addresses are allowed.
+ * @throws `channels.invalid`
  */
 export function checkBaseUrl(baseUrl: string): string {
   if (baseUrl.length > MAX_TYPED_BASE_URL)
@@ -89,7 +88,7 @@ export function checkBaseUrl(baseUrl: string): string {
   return normal;
 }
 
-/** `former`: the names that are stored, which may stay. */
+/** `former`: the stored names, which may stay as they are. */
 export function checkNames(param: 'models' | 'groups', values: string[], former: readonly string[] = []): string[] {
   const trimmed = values.map((value) => value.trim());
   if (trimmed.length === 0) throw invalid(param, `${param} must name at least one entry.`);
@@ -106,12 +105,12 @@ export function checkMapping(mapping: Record<string, string>): Record<string, st
       throw invalid('model_mapping', 'model_mapping must map model names to model names.');
     }
   }
-  refuseCircles(mapping);
+  refuseCycles(mapping);
   return mapping;
 }
 
-/** Each name is followed once: a long chain costs no square of its length. */
-function refuseCircles(mapping: Record<string, string>): void {
+/** Each name is followed once, so that a long chain costs linear time. */
+function refuseCycles(mapping: Record<string, string>): void {
   const ended = new Set<string>();
   for (const from of Object.keys(mapping)) {
     const walk = new Set<string>();
@@ -120,23 +119,26 @@ function refuseCircles(mapping: Record<string, string>): void {
       walk.add(name);
       const next = mapping[name] as string;
       if (next === name) break;
-      if (walk.has(next)) throw circleAt(next);
+      if (walk.has(next)) throw cycleAt(next);
       name = next;
     }
     for (const each of walk) ended.add(each);
   }
 }
 
-const circleAt = (name: string) => invalid('model_mapping', `model_mapping goes round in a circle at "${name}".`);
+const cycleAt = (name: string) => invalid('model_mapping', `model_mapping has a cycle at "${name}".`);
 
-/** Follows a mapping to its end, so that a → b → c gives c. A circle is refused. */
+/**
+ * Follows a mapping to its end, so that a → b → c gives c.
+ * @throws `channels.invalid` for a cycle
+ */
 export function mapModel(mapping: Record<string, string>, model: string): string {
   const seen = new Set<string>();
   let name = model;
   while (Object.hasOwn(mapping, name)) {
     const next = mapping[name] as string;
     if (next === name) break;
-    if (seen.has(name)) throw circleAt(name);
+    if (seen.has(name)) throw cycleAt(name);
     seen.add(name);
     name = next;
   }
@@ -144,8 +146,9 @@ export function mapModel(mapping: Record<string, string>, model: string): string
 }
 
 /**
- * Type, plugin binding and base address together; gives the address to store and where it came
+ * Checks type, plugin binding and base URL together. Returns the URL to store and where it came
  * from.
+ * @throws `channels.invalid`
  */
 export function checkBinding(
   facts: PluginFacts,

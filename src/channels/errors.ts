@@ -12,5 +12,5 @@ export const channelErrors = defineErrors('channels', {
     'The stored key of this channel cannot be read with the current CRYPTO_SECRET. Enter the key again.',
   ],
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
-  demo_unavailable: ['conflict', 'The demo channel cannot be made here.'],
+  demo_unavailable: ['conflict', 'The demo channel cannot be created here.'],
 });

@@ -4,20 +4,20 @@ import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
 export type PickRequest = {
   pluginKey: string;
-  /** Legacy types that the plugin drives. */
+  /** Legacy channel types that the plugin declares. */
   channelTypes: readonly number[];
   /** The name that the client sent. */
   model: string;
   group: string;
-  /** Channels that this request has tried already. */
+  /** Channels that this request has already tried. */
   except: readonly number[];
-  /** The one channel that may serve. */
+  /** The only channel that may serve. */
   only?: number;
 };
 
 /**
- * By model and group, then the highest priority, then by chance in proportion to weight. A weight
- * of 0 serves only where all are 0.
+ * Picks among the channels that serve model and group: the highest priority, then at random in
+ * proportion to weight. A weight of 0 is picked only where all weights are 0.
  */
 export function pickChannel(channels: readonly ChannelRecord[], request: PickRequest): ChannelRecord | undefined {
   let best: ChannelRecord[] = [];
@@ -29,18 +29,15 @@ export function pickChannel(channels: readonly ChannelRecord[], request: PickReq
   }
   const total = best.reduce((sum, channel) => sum + channel.weight, 0);
   if (total === 0) return best[best.length > 1 ? randomBelow(best.length) : 0];
-  let ticket = randomBelow(total);
+  let remaining = randomBelow(total);
   for (const channel of best) {
-    ticket -= channel.weight;
-    if (ticket < 0) return channel;
+    remaining -= channel.weight;
+    if (remaining < 0) return channel;
   }
   return undefined;
 }
 
-/**
- * True when the channel is driven by the plugin: bound by key, or of a type that the plugin
- * declares.
- */
+/** Whether the plugin drives the channel: bound by key, or by a type that the plugin declares. */
 const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
   channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
 

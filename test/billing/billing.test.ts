@@ -61,13 +61,13 @@ describeEachStore(
       await price('0.1', lost);
       await price('0.2', lost, '*');
       await price('0.3', lost, 'another');
-      const judge = (before: string[] | null, after: string[], facts: string[]) =>
-        billing.prices.judge({
+      const checkChange = (before: string[] | null, after: string[], facts: string[]) =>
+        billing.prices.checkChange({
           pluginKey: 'demo',
           before: before && { models: before, facts: ['seconds', 'size'] },
           after: { models: after, facts },
         });
-      expect(judge([kept, lost], [kept, both, free], ['size'])).toEqual({
+      expect(checkChange([kept, lost], [kept, both, free], ['size'])).toEqual({
         orphaned: [
           { pluginKey: '*', model: lost },
           { pluginKey: 'demo', model: lost },
@@ -79,8 +79,8 @@ describeEachStore(
         ],
         unpriced: [free],
       });
-      expect(judge([kept], [kept], ['seconds'])).toEqual({ orphaned: [], undeclared: [], unpriced: [] });
-      expect(judge(null, [lost, free], [])).toEqual({ orphaned: [], undeclared: [], unpriced: [free] });
+      expect(checkChange([kept], [kept], ['seconds'])).toEqual({ orphaned: [], undeclared: [], unpriced: [] });
+      expect(checkChange(null, [lost, free], [])).toEqual({ orphaned: [], undeclared: [], unpriced: [free] });
     });
 
     describe('saving a price', () => {

@@ -33,7 +33,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       '/api/plugin/task/:key/preview',
       async ({ params: { key }, body, panel }) => {
         const preview = await plugins.preview(key, body.version, userOwner(panel.user.id));
-        const { orphaned, undeclared, unpriced } = billing.prices.judge({ pluginKey: key, ...preview.priced });
+        const { orphaned, undeclared, unpriced } = billing.prices.checkChange({ pluginKey: key, ...preview.priced });
         return ok({
           ...describePreview(preview),
           prices: {
