@@ -103,7 +103,9 @@ const USER_FILES = 32;
 export type HttpApp = {
   /** Answers one request; never rejects. */
   handle: RequestHandler;
-  /** The address of a proxy that TRUSTED_PROXIES should list, if one was seen within the last hour. */
+  /**
+   * The address of a proxy that TRUSTED_PROXIES should list, if one was seen within the last hour.
+   */
   unlistedProxy: () => string | undefined;
   /** Opens the listener; throws the platform's error, for instance `EADDRINUSE`. */
   listen(options: ListenOptions): Listening;

@@ -153,8 +153,8 @@ const publishDetails = (details: unknown): unknown =>
     : details;
 
 /**
- * Logs a failure with its cause: an unexpected one as an error, another 5xx (a vendor, the database)
- * as a warning, a client's fault for debugging only.
+ * Logs a failure with its cause: an unexpected one as an error, another 5xx (a vendor, the
+ * database) as a warning, a client's fault for debugging only.
  */
 export function logFailure(log: Logger, error: AppError): void {
   const fields = { code: error.code, err: error.cause ?? error };

@@ -1,5 +1,5 @@
 /**
- * The front door with a few routes of every access behind it, and an auth room that knows four
+ * The request pipeline with a few routes of every access level, and authenticators that know four
  * callers.
  */
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ export const V1_CAP = 2 * 1024 * 1024;
 
 export type LogLine = { level: string; fields: Record<string, unknown>; message: string };
 
-/** A logger that keeps its lines, with the fields of its parents. */
+/** A logger that records its lines, with the fields of its parents. */
 export function recordingLogger(lines: LogLine[] = [], base: object = {}): { logger: Logger; lines: LogLine[] } {
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields: { ...base, ...fields }, message });
@@ -230,7 +230,7 @@ export type Call = {
   peer?: string;
 };
 
-/** Sends one request through the front door; objects go as JSON. */
+/** Sends one request through the pipeline; objects are sent as JSON. */
 export async function call(app: Pick<App, 'handle'>, request: Call) {
   const json = isPlain(request.body);
   const response = await app.handle(

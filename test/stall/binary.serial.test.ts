@@ -1,6 +1,6 @@
 /**
- * The executable under the worst inputs of its parsers: what its own histogram says of the event
- * loop.
+ * The executable under the worst inputs of its parsers: its own histogram of event-loop lag must
+ * stay low.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
@@ -9,9 +9,9 @@ import { fill } from './measure-block.ts';
 
 setDefaultTimeout(120_000);
 const KIB = 1024;
-/** A busy machine holds a process too: a stall of the gateway's own is there at every attempt. */
+/** A busy machine also delays a process; a stall of the gateway itself shows at every attempt. */
 const ATTEMPTS = 5;
-/** Half a dozen looks of the timer that measures. */
+/** About six samples of the lag timer. */
 const SETTLE_LOOKS = 6;
 
 let gateway: Gateway;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await gateway.stop();
 });
 
-/** Looks of the lag timer so far: all, and those above 50 ms. */
+/** Samples of the lag timer so far: all, and those above 50 ms. */
 async function readLag(): Promise<{ all: number; long: number }> {
   const text = String((await ask(`${gateway.url}/metrics`)).body.text);
   const value = (name: string) =>
@@ -39,16 +39,16 @@ async function readLag(): Promise<{ all: number; long: number }> {
   return { all, long: all - value('taskgate_event_loop_lag_seconds_bucket{le="0.05"}') };
 }
 
-test('every cache that foreign input can grow tells its size', async () => {
+test('every cache that input from outside can grow reports its size', async () => {
   const text = String((await ask(`${gateway.url}/metrics`)).body.text);
-  const told = [...text.matchAll(/taskgate_cache_entries\{cache="(\w+)"\} (\d+)/g)];
+  const sizes = [...text.matchAll(/taskgate_cache_entries\{cache="(\w+)"\} (\d+)/g)];
   const caches = [
     ...['counters', 'success_lists', 'verified_tokens', 'discovery_documents', 'sandbox_kills', 'sandbox_call_times'],
     ...['price_expressions', 'service_account_tokens', 'marketplace_listings', 'figures', 'downloads_by_link'],
     'slowed_addresses',
   ];
-  expect(told.map(([, cache]) => cache).sort()).toEqual(caches.sort());
-  for (const [, , entries] of told) expect(Number(entries)).toBeLessThanOrEqual(100_000);
+  expect(sizes.map(([, cache]) => cache).sort()).toEqual(caches.sort());
+  for (const [, , entries] of sizes) expect(Number(entries)).toBeLessThanOrEqual(100_000);
 });
 
 const post = (path: string, body: unknown) => () => ask(`${gateway.url}${path}`, { token: admin.token, body });

@@ -1,44 +1,44 @@
 /**
- * The stall suite: no text from outside may hold the event loop for more than `MAX_BLOCK_MS`.
+ * The stall suite: no text from outside may block the event loop for more than `MAX_BLOCK_MS`.
  *
  * To add a parser, add a row to a file in `test/stall/cases/`: its name, its limit as its own
  * module exports it, worst inputs of a given size, and the call. The suite tries every input at the
  * limit, beyond it, and cut and mixed by fast-check, and measures the longest time for which the
- * loop is held. See `stall.serial.test.ts`.
+ * loop is blocked. See `stall.serial.test.ts`.
  */
 export type StallCase<Input = unknown> = {
   name: string;
-  /** The longest input that the parser takes, imported from where it is checked. */
+  /** The longest input that the parser accepts, imported from where it is checked. */
   limit: number;
-  /** Inputs of about `size` characters or bytes, each made to be as expensive as one can be. */
+  /** Inputs of about `size` characters or bytes, each as expensive as possible. */
   worst: (size: number) => Record<string, Input>;
-  /** The parser; what it throws counts as its answer. */
+  /** The parser; an error that it throws counts as its result. */
   call: (input: Input) => unknown;
   /**
-   * What the parser answers to a longer input than `limit`: proof that the limit is the one that
-   * holds. Left out where something else cuts the input off, which `limitedBy` names.
+   * The parser's result for an input longer than `limit`: proves that the limit is enforced. Left
+   * out if something else truncates the input, which `limitedBy` names.
    */
   refuses?: (answer: unknown) => boolean;
   limitedBy?: string;
 };
 
-/** An input of any type; rows of different types stand in one list. */
+/** A row of any input type, for lists of rows with different types. */
 export const stallCase = <Input>(row: StallCase<Input>): StallCase => row as unknown as StallCase;
 
-/** `unit` repeated to about `size` characters, with something before and behind it. */
+/** `unit` repeated to about `size` characters, with a prefix and a suffix. */
 export const fill = (unit: string, size: number, before = '', after = ''): string =>
   before + unit.repeat(Math.max(0, Math.floor((size - before.length - after.length) / unit.length))) + after;
 
 export const MAX_BLOCK_MS = 50;
 
-/** So often a slow call is repeated: on a busy machine one may be slow for no fault of its own. */
+/** How often a slow call is repeated: on a busy machine a single call may be slow by chance. */
 const ATTEMPTS = 5;
-/** What takes so long once is not tried again. */
+/** A call that takes this long is not repeated. */
 const HOPELESS_MS = 1000;
 
 /**
- * The longest time in milliseconds for which `call` held the thread, in processor time of this
- * thread: what others do meanwhile does not count. Of several attempts the best.
+ * The longest time in milliseconds for which `call` blocked the thread, in CPU time of this thread,
+ * so that other processes do not count. The best of several attempts.
  */
 export async function longestBlock(call: () => unknown): Promise<number> {
   let best = await measure(call);
@@ -57,7 +57,7 @@ async function measure(call: () => unknown): Promise<number> {
     longest = Math.max(longest, now - since);
     since = now;
   };
-  // Between two turns of the loop lies what one piece of work took.
+  // The time between two iterations of the loop is what one piece of work took.
   let timer = setImmediate(function turn() {
     mark();
     timer = setImmediate(turn);
@@ -65,7 +65,7 @@ async function measure(call: () => unknown): Promise<number> {
   try {
     await call();
   } catch {
-    // A refusal is an answer.
+    // A refusal is a valid result.
   } finally {
     mark();
     clearImmediate(timer);
@@ -73,7 +73,7 @@ async function measure(call: () => unknown): Promise<number> {
   return longest;
 }
 
-/** Processor time that this thread has used. */
+/** CPU time that this thread has used. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

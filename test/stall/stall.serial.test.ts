@@ -19,9 +19,9 @@ const cases: readonly StallCase[] = [
   ...vendorAnswerCases,
 ];
 
-/** Inputs that fast-check makes for each parser; more find more, and take longer. */
+/** Inputs that fast-check generates for each parser; more find more, and take longer. */
 const MIXES = 10;
-/** So many times its limit is what a parser must refuse without a look. */
+/** An input of this many times the limit must be refused without being parsed. */
 const BEYOND = 8;
 
 async function answer(row: StallCase, input: unknown): Promise<unknown> {
@@ -54,7 +54,7 @@ describe.each(cases.map((row): [string, StallCase] => [row.name, row]))('%s', (_
     }
   });
 
-  test('the limit is the one that holds', async () => {
+  test('the limit is enforced', async () => {
     if (row.refuses === undefined) return expect(row.limitedBy).toBeString();
     for (const [kind, input] of Object.entries(row.worst(row.limit * BEYOND))) {
       expect([kind, row.refuses(await answer(row, input))]).toEqual([kind, true]);
@@ -62,7 +62,7 @@ describe.each(cases.map((row): [string, StallCase] => [row.name, row]))('%s', (_
   });
 });
 
-test('a call that holds the loop is found out, and one that lets go of it is not', async () => {
+test('a call that blocks the loop is detected, and one that yields is not', async () => {
   const work = (ms: number) => {
     const { user, system } = process.threadCpuUsage();
     const used = () => {

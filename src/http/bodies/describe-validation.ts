@@ -26,8 +26,8 @@ const MAX_FAULTS = 20;
 const MAX_NAME = 100;
 
 /**
- * The framework's validation error as `http.validation_failed`. Each fault names the field, the rule
- * and what to do.
+ * The framework's validation error as `http.validation_failed`. Each fault names the field, the
+ * rule and what to do.
  */
 export function describeValidation(error: ValidationError): AppError {
   const faults = new Map<string, Fault>();
@@ -36,7 +36,8 @@ export function describeValidation(error: ValidationError): AppError {
     if (!('path' in entry) || typeof entry.path !== 'string') continue;
     const field = nameField(entry.path);
     if (faults.has(field)) continue;
-    faults.set(field, describeFault(field, String(entry.message), entry.schema as Schema, error));
+    const { message, schema } = entry;
+    faults.set(field, describeFault(error, { field, message: String(message), schema: schema as Schema }));
   }
   const errors = [...faults.values()];
   const [first] = errors;
@@ -47,7 +48,9 @@ export function describeValidation(error: ValidationError): AppError {
   });
 }
 
-function describeFault(field: string, message: string, schema: Schema, error: ValidationError): Fault {
+type SchemaFault = { field: string; message: string; schema: Schema };
+
+function describeFault(error: ValidationError, { field, message, schema }: SchemaFault): Fault {
   const kind = error.type === 'query' ? 'query parameter' : 'field';
   if (message === 'Unexpected property') {
     const known = Object.keys(schema.properties ?? {});

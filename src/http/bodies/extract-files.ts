@@ -34,8 +34,8 @@ type ExtractorConfig = FileStorage & { limit: BodyLimit };
 type Run = { start: number; lineEnds: number };
 
 /**
- * Moves long runs of Base64 out of JSON text while it arrives. The prefix of a data URL stays in the
- * JSON. All runs of one body go into one upload. A token of the Base64 alphabet that cannot be
+ * Moves long runs of Base64 out of JSON text while it arrives. The prefix of a data URL stays in
+ * the JSON. All runs of one body go into one upload. A token of the Base64 alphabet that cannot be
  * guessed replaces each run. The upload holds the text exactly as it stood between the quotes of
  * the JSON, so that it can be put back unchanged.
  */
@@ -57,14 +57,17 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
   const escapes = createJsonEscapeReader();
   const single = new Uint8Array(1);
 
-  /** Adds bytes to the run; `lineEnds` counts the escaped line ends among them. */
-  function addToRun(bytes: Uint8Array, from: number, to: number, lineEnds = 0): void {
+  /** Counts an escaped line end of the run; call this before `addToRun` for its bytes. */
+  function countLineEnd(): void {
+    if (run) run.lineEnds += 1;
+    else heldLineEnds += 1;
+  }
+
+  function addToRun(bytes: Uint8Array, from: number, to: number): void {
     if (run) {
-      run.lineEnds += lineEnds;
       toStore.append(bytes, from, to);
       return;
     }
-    heldLineEnds += lineEnds;
     held.append(bytes, from, to);
     if (held.size() < MIN_RUN_BYTES) return;
     run = { start: stored + toStore.size(), lineEnds: heldLineEnds };
@@ -85,8 +88,10 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
     if (char >= 0 && KINDS[char] === BASE64) {
       single[0] = char;
       addToRun(single, 0, 1);
-    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) addToRun(bytes, 0, 2, 1);
-    else {
+    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) {
+      countLineEnd();
+      addToRun(bytes, 0, 2);
+    } else {
       endRun();
       rest.append(bytes, 0, length);
     }

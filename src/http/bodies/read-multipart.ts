@@ -88,8 +88,8 @@ const brokenForm = (cause?: unknown) =>
   httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
 
 /**
- * Accepts exactly one boundary: with two, this parser and a proxy in front could each use a different
- * one.
+ * Accepts exactly one boundary: with two, this parser and a proxy in front could each use a
+ * different one.
  */
 function boundaryOf(contentType: string): string {
   const [, given, ...others] = contentType.split(/boundary=/i);

@@ -88,8 +88,8 @@ function readParameters(disposition: string): Map<string, string> {
 }
 
 /**
- * Browsers and fetch percent-encode quotes and line breaks (WHATWG form encoding); mail programs use
- * a backslash.
+ * Browsers and fetch percent-encode quotes and line breaks (WHATWG form encoding); mail programs
+ * use a backslash.
  */
 function decodeQuoted(bytes: string): string {
   const text = decodeUtf8(Buffer.from(bytes, 'latin1'));

@@ -148,8 +148,8 @@ type TemporaryFile = {
   remove(): Promise<void>;
 };
 
-// Plain descriptors: a forgotten one is a leak, but a forgotten FileHandle ends the process when the
-// garbage collector finds it.
+// Plain descriptors: a forgotten one is a leak, but a forgotten FileHandle ends the process when
+// the garbage collector finds it.
 const openFile = promisify(fs.open);
 const readAt = promisify(fs.read);
 const writeSome = promisify(fs.write);

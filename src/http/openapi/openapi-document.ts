@@ -92,8 +92,8 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
 }
 
 /**
- * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one path
- * with the parameter names of the first.
+ * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one
+ * path with the parameter names of the first.
  */
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
   const merged: OpenApiDocument['paths'] = {};

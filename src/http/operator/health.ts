@@ -17,8 +17,8 @@ const CHECK_TIMEOUT_MS = 2_000;
 type CheckResult = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 
 /**
- * `/livez`: 200 while the process answers. `/readyz`: 200 while all parts work; otherwise 503 with the
- * failed parts and, if known, the reasons.
+ * `/livez`: 200 while the process answers. `/readyz`: 200 while all parts work; otherwise 503 with
+ * the failed parts and, if known, the reasons.
  */
 export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: Clock; logger: Logger }) {
   const { clock, logger } = deps;

@@ -73,9 +73,9 @@ const knownMethod = (method: string): string =>
   ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
 
 /**
- * With METRICS_TOKEN set, the bearer token must match. Without it, only a program on this machine may
- * read the metrics, and only under a loopback name: that keeps out pages that reach this machine by
- * DNS rebinding.
+ * With METRICS_TOKEN set, the bearer token must match. Without it, only a program on this machine
+ * may read the metrics, and only under a loopback name: that keeps out pages that reach this
+ * machine by DNS rebinding.
  * @throws http.metrics_forbidden
  */
 export function createMetricsGuard(token: string) {

@@ -25,8 +25,8 @@ export type AuditEntry = {
 export type Account = { userId: number; username: string };
 
 /**
- * Who acted: a signed-in user, the account created by the set-up link, a newly registered account, or
- * the owner of a mailed link.
+ * Who acted: a signed-in user, the account created by the set-up link, a newly registered account,
+ * or the owner of a mailed link.
  */
 export type Actor = { panel: PanelPrincipal } | { setup: Account } | { registered: Account } | { mailedLink: Account };
 

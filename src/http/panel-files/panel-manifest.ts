@@ -1,5 +1,6 @@
 /**
- * The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files, for the server.
+ * The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files, for the
+ * server.
  */
 
 /**

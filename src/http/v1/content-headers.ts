@@ -1,6 +1,6 @@
 /**
- * What a vendor's bytes are served as. `link`, `key`: an artifact, fetched by its link or with an API
- * key. `api`: the response of a relayed call.
+ * What a vendor's bytes are served as. `link`, `key`: an artifact, fetched by its link or with an
+ * API key. `api`: the response of a relayed call.
  */
 export type ContentUse = 'link' | 'key' | 'api';
 
@@ -16,7 +16,9 @@ const PARAMETER = /^[a-z0-9-]{1,40}=[a-z0-9!#$&^_.+-]{1,100}$/i;
 const QUOTED_PARAMETER = /^[a-z0-9-]{1,40}="[a-z0-9 !#$&^_.+-]{0,100}"$/i;
 const FILE_NAME = /;[ \t]?filename="?([A-Za-z0-9][A-Za-z0-9._ -]{0,150})"?(?:;|$)/i;
 
-/** Accepts a header only if it is exactly one media type: otherwise readers could disagree on it. */
+/**
+ * Accepts a header only if it is exactly one media type: otherwise readers could disagree on it.
+ */
 function readMediaType(header: string | undefined): { essence: string; parameters: string[] } | undefined {
   if (header === undefined || header.length > MAX_TYPE) return undefined;
   const [first = '', ...rest] = header.split(';').map((part) => part.trim());
@@ -31,7 +33,10 @@ function allows(use: ContentUse, essence: string): boolean {
   return API_TYPES.has(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 
-/** The vendor's headers, overridden by ours: the gateway decides what a browser may do with the bytes. */
+/**
+ * The vendor's headers, overridden by ours: the gateway decides what a browser may do with the
+ * bytes.
+ */
 export function contentHeaders(vendor: Record<string, string>, use: ContentUse): Headers {
   const headers = new Headers(vendor);
   const type = readMediaType(vendor['content-type']);

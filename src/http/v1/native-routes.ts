@@ -68,9 +68,9 @@ export function createNativeRoutes(deps: NativeDeps): FindNativeRoute {
         if (anonymousRefusals + anonymous > MAX_ANONYMOUS_REFUSALS) return plain;
         anonymousRefusals += anonymous;
         const owner = scope.api ? userOwner(scope.api.user.id) : ANONYMOUS_OWNER;
-        const seen = client ?? { ...readAddress(received), params: opened.params, body: { kind: 'none' as const } };
+        const decoded = client ?? { ...readAddress(received), params: opened.params, body: { kind: 'none' as const } };
         try {
-          const body = await opened.presentError(seen, describeNativeError(error, scope.requestId), { owner });
+          const body = await opened.presentError(decoded, describeNativeError(error, scope.requestId), { owner });
           return body === undefined ? plain : Response.json(body, { status: plain.status, headers: plain.headers });
         } finally {
           anonymousRefusals -= anonymous;
@@ -112,5 +112,5 @@ async function answerNative(
 function refuseBody({ method, headers, body }: Request): void {
   const reads = method === 'GET' || method === 'HEAD';
   if (reads || body === null || mediaType(headers) === '' || headers.get('content-length') === '0') return;
-  throw httpErrors.unsupported_media({ message: 'This address takes no body.' });
+  throw httpErrors.unsupported_media({ message: 'This address accepts no body.' });
 }

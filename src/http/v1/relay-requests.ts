@@ -23,8 +23,8 @@ type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void;
 type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & { kind: Kind; id: string };
 
 /**
- * Forwards a creation whose model a relay channel serves, and returns the vendor's answer. Undefined
- * if no relay channel serves the model.
+ * Forwards a creation whose model a relay channel serves, and returns the vendor's answer.
+ * Undefined if no relay channel serves the model.
  */
 export async function createRelayed(
   tasks: Tasks,

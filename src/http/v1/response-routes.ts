@@ -103,8 +103,8 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
 }
 
 /**
- * The events of a response as server-sent events. `lastEvent` is the error to send when the client's
- * access ends; it has the next sequence number.
+ * The events of a response as server-sent events. `lastEvent` is the error to send when the
+ * client's access ends; it has the next sequence number.
  */
 function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
   let sequence = 0;

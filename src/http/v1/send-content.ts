@@ -4,7 +4,9 @@ import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
 import { streamChunks } from './stream-chunks.ts';
 
-/** The client's side of a content request. When the client disconnects, the vendor's transfer ends. */
+/**
+ * The client's side of a content request. When the client disconnects, the vendor's transfer ends.
+ */
 function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {
   return {
     requestId,
@@ -24,7 +26,9 @@ export const CONTENT_ANSWERS = {
   '416': { description: 'The content has no such part' },
 } as const;
 
-/** The parts of a request that serving an artifact needs. `api` is unset for a link without a key. */
+/**
+ * The parts of a request that serving an artifact needs. `api` is unset for a link without a key.
+ */
 export type ContentScope = {
   request: Request;
   api: ApiPrincipal | undefined;

@@ -44,14 +44,14 @@ export async function openStream<T>(access: AccessWatch, open: (signal: AbortSig
 
 /**
  * Sends events as server-sent events, with `data` as JSON on one line. The next event is requested
- * when the client's buffer has space. In between, a comment every `heartbeatMs` keeps the connection
- * alive.
+ * when the client's buffer has space. In between, a comment every `heartbeatMs` keeps the
+ * connection alive.
  *
  * - The client leaves: `events` is ended by its `return`. Whatever `events` waits for must also end
- *   by the signal of `access`.
+ * by the signal of `access`.
  * - The client's access ends: `lastEvent` is sent, then the stream closes.
  * - `events` ends or throws: the stream closes. A failure that the client should know about must be
- *   an event.
+ * an event.
  */
 export function sendEvents(
   access: AccessWatch,

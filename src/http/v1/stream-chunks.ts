@@ -11,8 +11,8 @@ export function streamChunks(source: ReadableStream<Uint8Array>, stallMs: number
   const reader = source.getReader();
   const cancel = (reason?: unknown) => reader.cancel(reason).catch(() => undefined);
   const direct: Bun.DirectUnderlyingSource<Uint8Array> = {
-    // Only this kind of stream says when a chunk was accepted: once `write` has settled, the runtime
-    // no longer uses the chunk.
+    // Only this kind of stream says when a chunk was accepted: once `write` has settled, the
+    // runtime no longer uses the chunk.
     type: 'direct',
     async pull(controller) {
       for (;;) {

@@ -8,7 +8,9 @@ import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
 import type { V1Deps } from './types.ts';
 
-/** The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content. */
+/**
+ * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
+ */
 export function taskRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 

@@ -1,6 +1,6 @@
 /**
- * Images within the JSON of clients, through factory plugins to a vendor, and floods that no plugin
- * gets to see.
+ * Images in clients' JSON on their way through factory plugins to a vendor, and floods that no
+ * plugin sees.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
@@ -54,7 +54,7 @@ async function hookCalls(): Promise<number> {
   return Number(/^taskgate_sandbox\{figure="calls"\} (\d+)/m.exec(metrics)?.[1]);
 }
 
-test('8 MB of empty objects, 100,000 levels and 1 MiB of text reach no plugin', async () => {
+test('8 MB of empty objects, 100,000 levels and 1 MiB of text never reach a plugin', async () => {
   const before = await hookCalls();
   const floods: [string, number, string][] = [
     [`{"model":"kling-v2-1","x":[${'{},'.repeat(2_700_000)}{}]}`, 413, '20,000'],
@@ -72,11 +72,11 @@ test('8 MB of empty objects, 100,000 levels and 1 MiB of text reach no plugin', 
   expect(await hookCalls()).toBe(before);
 });
 
-test('an image of 5 MB as a data URL reaches the vendor byte for byte, with its prefix or without it', async () => {
+test('an image of 5 MB as a data URL reaches the vendor byte for byte, with or without its prefix', async () => {
   const order = { prompt: 'a cat', image: dataUrl };
   expect((await send('/v1/tasks/kling', { ...order, model: 'kling-v2-1' })).status).toBe(200);
   const kling = bodies.at(-1);
-  // This vendor wants Base64 alone: the plugin takes the prefix off.
+  // This vendor wants plain Base64: the plugin removes the prefix.
   expect((JSON.parse(kling?.text ?? '') as { image: string }).image === image).toBe(true);
   expect(kling?.length).toBe(String(kling?.text.length));
 
@@ -85,14 +85,14 @@ test('an image of 5 MB as a data URL reaches the vendor byte for byte, with its 
   expect(ali.input.img_url === dataUrl).toBe(true);
 });
 
-test('a vendor whose requests are signed with their content is not sent what it would refuse', async () => {
+test('a vendor whose requests are signed with their body does not get a request it would refuse', async () => {
   const count = bodies.length;
   const order = { model: 'jimeng-video-3.0', prompt: 'a cat', image: dataUrl };
   const { status, body } = await send('/v1/tasks/jimeng', order);
   expect([status, JSON.stringify(body), bodies.length]).toEqual([400, expect.stringContaining('signed'), count]);
 });
 
-test('the playground takes the same image, quotes it, and answers a repeat with the first task', async () => {
+test('the playground accepts the same image, quotes it, and answers a repeat with the first task', async () => {
   const body = { plugin_key: 'kling', body: { model: 'kling-v2-1', prompt: 'a cat', image: dataUrl } };
   const panel = (path: string) =>
     ask(`${admin.url}${path}`, { token: admin.token, body, headers: { 'idempotency-key': 'once' } });
@@ -104,12 +104,12 @@ test('the playground takes the same image, quotes it, and answers a repeat with 
   const again = await panel('/api/task');
   const idOf = ({ body: answer }: typeof first) => (answer.data as { task_id: string }).task_id;
   expect([again.status, idOf(again), bodies.length]).toEqual([200, idOf(first), count + 1]);
-  // Its files are gone with the request, so it cannot be run again from what is stored.
+  // Its files are gone with the request, so it cannot be retried from the stored request.
   const shown = JSON.stringify(first.body);
   expect(shown.length).toBeLessThan(10_000);
 });
 
-test('the relay passes the image on within a conversation', async () => {
+test('the relay forwards the image within a conversation', async () => {
   const input = [{ role: 'user', content: [{ type: 'input_image', image_url: dataUrl }] }];
   expect((await send('/v1/responses', { model: 'any-llm', input })).status).toBe(200);
   expect(JSON.parse(bodies.at(-1)?.text ?? '')).toEqual({ model: 'any-llm', input });

@@ -1,6 +1,6 @@
 /**
- * JSON bodies of API clients: counted before they are parsed, and files in Base64 taken out of
- * those that are too large for plugins.
+ * JSON bodies of API clients: checked before they are parsed; files in Base64 are extracted from
+ * bodies that are too large for plugins.
  */
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -36,7 +36,7 @@ const budget = {
 const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(1);
 const limits = { uploads, maxFileBytes: MAX_FILE_BYTES };
 
-/** In chunks, as it comes over a connection that declares no length. */
+/** Sends the body in chunks, without a declared length. */
 function asStream(body: string): ReadableStream<Uint8Array> {
   const bytes = Buffer.from(body);
   let at = 0;
@@ -63,7 +63,7 @@ async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return text;
 }
 
-/** The JSON text that a vendor would be sent, with the files put back. */
+/** The JSON text that a vendor would get, with the files put back. */
 async function restored(client: ClientRequest): Promise<string> {
   if (client.body.kind !== 'json') throw new Error(client.body.kind);
   const { value, extracted } = client.body;
@@ -99,7 +99,7 @@ describe('JSON floods by an API key', () => {
     });
   }
 
-  test('a body at its bounds is taken as it is', async () => {
+  test('a body exactly at its limits is accepted', async () => {
     const deep = `${'['.repeat(64)}${']'.repeat(64)}`;
     expect((await read(deep)).body).toEqual({ kind: 'json', value: JSON.parse(deep) });
     const wide = `[${'1,'.repeat(19_998)}1]`;
@@ -109,7 +109,7 @@ describe('JSON floods by an API key', () => {
     expect([large.length, (await read(large)).body]).toEqual([MIB, { kind: 'json', value: JSON.parse(large) }]);
   });
 
-  test('the relay takes whole conversations, and a plugin then refuses them', async () => {
+  test('the relay accepts whole conversations; a plugin refuses them', async () => {
     const body = JSON.stringify({ input: Array(25_000).fill('a word or two') });
     const { client, assertForPlugin } = await readRelayableRequest(requestOf(body), limits);
     expect(client.body.kind === 'json' && client.body.value).toEqual(JSON.parse(body));
@@ -122,7 +122,7 @@ describe('JSON floods by an API key', () => {
 });
 
 describe('files in JSON', () => {
-  test('a data URL of 5 MB stays out of the body and comes back byte for byte', async () => {
+  test('a data URL of 5 MB is extracted from the body and comes back byte for byte', async () => {
     const image = `data:image/png;base64,${base64(5 * MIB)}`;
     const sent = JSON.stringify({ model: 'm', image, images: [base64(300_000, 3), 'short'] });
     const client = await read(sent);
@@ -132,7 +132,7 @@ describe('files in JSON', () => {
     expect(JSON.stringify(value).length).toBeLessThan(1000);
     expect(value.images[1]).toBe('short');
     expect(await restored(client)).toBe(sent);
-    // Once more, for the next channel.
+    // A second time, as for the next channel.
     expect(await restored(client)).toBe(sent);
     expect(client.bodySha256).toBe(createHash('sha256').update(sent).digest('hex'));
     expect(onDisk).toBeGreaterThan(5 * MIB);
@@ -140,17 +140,17 @@ describe('files in JSON', () => {
     expect(onDisk).toBe(0);
   });
 
-  test('slashes that PHP escapes and lines of 76 characters are parts of a file', async () => {
+  test('slashes escaped by PHP and lines of 76 characters are parts of a file', async () => {
     const lines = (base64(2 * MIB).match(/.{1,76}/g) ?? []).join('\r\n');
     const sent = JSON.stringify({ lines, php: base64(MIB) });
     const client = await read(sent.replaceAll('/', '\\/'));
     expect(client.body.kind === 'json' && client.body.extracted?.files.length).toBe(2);
-    // The same value: no vendor tells an escaped slash from a plain one.
+    // The same JSON value: an escaped slash equals a plain one.
     expect(await restored(client)).toBe(sent);
     await client.release();
   });
 
-  test('plus signs that .NET escapes are parts of a file', async () => {
+  test('plus signs escaped by .NET are parts of a file', async () => {
     const sent = JSON.stringify({ image: base64(3 * MIB) });
     const client = await read(sent.replaceAll('+', '\\u002B').replaceAll('/', '\\u002f'));
     expect(client.body.kind === 'json' && client.body.extracted?.files.length).toBe(1);
@@ -158,7 +158,7 @@ describe('files in JSON', () => {
     await client.release();
   });
 
-  test('two files within one text, and Base64 of URLs, come back', async () => {
+  test('two files within one text, and URL-safe Base64, come back', async () => {
     const safe = base64(900_000).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
     const sent = JSON.stringify({ text: `![a](data:image/png;base64,${base64(900_000)}) and ![b](${safe})` });
     const client = await read(sent);
@@ -167,7 +167,7 @@ describe('files in JSON', () => {
     await client.release();
   });
 
-  test('any text in any chunks comes back, files or not', async () => {
+  test('any text in any chunks comes back unchanged, with or without files', async () => {
     const piece = fc.oneof(
       fc.string({ unit: fc.constantFrom('"', '\\', '/', '\n', '\r', '\t', 'é', '😀', 'A', ',', '=') }),
       fc.constantFrom(base64(48_000), base64(49_152), base64(70_000), 'A'.repeat(65_535), 'B'.repeat(65_536)),
@@ -193,12 +193,12 @@ describe('files in JSON', () => {
     );
   });
 
-  test('what broke off leaves nothing behind', async () => {
+  test('an aborted body leaves nothing on disk', async () => {
     await expect(read(`{"image":"${base64(2 * MIB)}`)).rejects.toMatchObject({ code: 'http.bad_json' });
     expect(onDisk).toBe(0);
   });
 
-  test('a token that a plugin has cut, or put where no file can be, is refused', async () => {
+  test('a token that a plugin cut or moved where no file can be is refused', async () => {
     const client = await read(JSON.stringify({ image: (base64(2 * MIB).match(/.{1,76}/g) ?? []).join('\n') }));
     if (client.body.kind !== 'json') throw new Error(client.body.kind);
     const { extracted, value } = client.body;

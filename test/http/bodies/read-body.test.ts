@@ -9,7 +9,7 @@ import { call, openKit, V1_CAP } from '../kit-harness.ts';
 const MIB = 1024 * 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** A body without a declared length: it goes out chunked. */
+/** A body without a declared length, sent in chunks. */
 function chunked(bytes: number): ReadableStream<Uint8Array> {
   let left = bytes;
   return new ReadableStream({
@@ -21,7 +21,7 @@ function chunked(bytes: number): ReadableStream<Uint8Array> {
   });
 }
 
-describe('bad input has a clear answer', () => {
+describe('bad input gets a clear answer', () => {
   const app = openKit();
   const put = { method: 'PUT', path: '/api/thing', as: 'user' };
   const rows: [
@@ -162,20 +162,20 @@ describe('bad input has a clear answer', () => {
     ]);
   });
 
-  test('a thousand unknown fields make no answer of their own size', async () => {
+  test('a thousand unknown fields do not get a response of the same size', async () => {
     const body = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`.repeat(5), i]));
     const answer = await call(app, { ...put, body });
     expect(answer.status).toBe(400);
     expect(answer.text.length).toBeLessThan(20_000);
   });
 
-  test('a list is measured before its entries are checked', async () => {
+  test('the length of a list is checked before its entries', async () => {
     const { json } = await call(app, { ...put, body: { name: 'ab', tags: Array(15_000).fill(0) } });
     expect(json.message).toBe('The field "tags" must be a list of at most 10 entries.');
     expect(json.details.errors.length).toBeLessThanOrEqual(20);
   });
 
-  test('a right body passes, whatever the case and parameters of its type', async () => {
+  test('a valid body passes, whatever the case and parameters of its content type', async () => {
     const answer = await call(app, {
       ...put,
       body: '{"name":"ab","count":2}',
@@ -184,7 +184,7 @@ describe('bad input has a clear answer', () => {
     expect([answer.status, answer.json.data]).toEqual([200, { name: 'ab', count: 2 }]);
   });
 
-  test('a body where none is taken is left unread', async () => {
+  test('a body on a route without one is left unread', async () => {
     const answer = await call(app, { method: 'POST', path: '/api/guess', body: '{broken', headers: JSON_TYPE });
     expect(answer.status).toBe(200);
   });
@@ -217,13 +217,13 @@ describe('large bodies over a real connection', () => {
     expect([response.status, answer.code ?? answer.error?.code]).toEqual([status, code]);
   });
 
-  test('an address or a header of more than 16 KiB comes no further than the listener', async () => {
+  test('the listener refuses an address or a header of more than 16 KiB', async () => {
     const long = 'x'.repeat(20_000);
     const requests = [fetch(`${server.url}/api/open?a=${long}`), fetch(server.url, { headers: { cookie: long } })];
     for (const { status } of await Promise.all(requests)) expect(status).toBe(431);
   });
 
-  test('what fits passes, in chunks too', async () => {
+  test('a body within the limit passes, even in chunks', async () => {
     for (const body of [new Uint8Array(V1_CAP), chunked(V1_CAP)]) {
       const response = await fetch(`${server.url}/v1/things`, {
         method: 'POST',
@@ -234,7 +234,7 @@ describe('large bodies over a real connection', () => {
     }
   });
 
-  test('a JSON of 60 KiB by a signed-in user is read and checked', async () => {
+  test('60 KiB of JSON from a signed-in user are read and checked', async () => {
     const response = await fetch(`${server.url}/api/thing`, {
       method: 'PUT',
       headers: { ...JSON_TYPE, authorization: 'Bearer user' },
@@ -247,7 +247,7 @@ describe('large bodies over a real connection', () => {
 
 describe('slow loris', () => {
   const RATE = { windowMs: 100, minBytes: 1000, totalMs: 1000 };
-  /** Of which a busy machine alone breaks nothing. */
+  /** A rate that even a busy machine keeps. */
   const CALM_RATE = { windowMs: 3000, minBytes: 1000, totalMs: 60_000 };
   let server: Listening;
   beforeAll(() => {
@@ -281,7 +281,7 @@ describe('slow loris', () => {
       isClosed = true;
     });
     socket.write('POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 1000000\r\n\r\n');
-    // What they count, and no clock, tells how long it took: on a busy machine both sides wait.
+    // The byte counts show how long it took, not a clock: on a busy machine both sides wait.
     const drip = setInterval(() => {
       drips += 1;
       socket.write('x'.repeat(bytes));
@@ -293,10 +293,10 @@ describe('slow loris', () => {
     expect(drips).toBeLessThan(mostDrips);
   });
 
-  test('a slow line, and a body that is read slowly, pass', async () => {
+  test('a slow line, and a body that the gateway reads slowly, pass', async () => {
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {
-        // Enough for the first window, and no more before the second.
+        // Enough bytes for the first window, and none in the second.
         controller.enqueue(new Uint8Array(2000));
         await Bun.sleep(CALM_RATE.windowMs + 100);
         controller.enqueue(new Uint8Array(2000));

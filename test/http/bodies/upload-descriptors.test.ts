@@ -15,7 +15,7 @@ async function upload(byte: number) {
   return { file: await writer.end(), remove: writer.remove };
 }
 
-/** The bytes that came, each once, until the reading ended or broke. */
+/** The distinct bytes read until the stream ended or failed. */
 async function restOf(reading: AsyncIterator<Uint8Array>): Promise<Set<number>> {
   const seen = new Set<number>();
   try {
@@ -23,17 +23,17 @@ async function restOf(reading: AsyncIterator<Uint8Array>): Promise<Set<number>> 
       for (const byte of step.value) seen.add(byte);
     }
   } catch {
-    // Where it breaks is not what matters.
+    // Where reading fails does not matter.
   }
   return seen;
 }
 
-test('descriptor reuse: who still reads a removed file never gets the next client’s', async () => {
+test('descriptor reuse: a reader of a removed file never gets the next client’s file', async () => {
   const mine = await upload(1);
   const reading = mine.file.stream()[Symbol.asyncIterator]();
   await reading.next();
   await mine.remove();
-  // The system gives the number of the closed file to one of these.
+  // The system reuses the closed descriptor for one of these.
   const others = await Promise.all([upload(2), upload(2), upload(2)]);
   expect(await restOf(reading)).toEqual(new Set());
   expect(await restOf(others[0].file.stream()[Symbol.asyncIterator]())).toEqual(new Set([2]));

@@ -1,6 +1,6 @@
 /**
- * Multipart bodies over a real connection: what is read of them, what is refused, and that no file
- * outlives its request.
+ * Multipart bodies over a real connection: what is read, what is refused, and that no file outlives
+ * its request.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -23,16 +23,17 @@ const folder = join(temporaryFolder(), 'uploads');
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /**
- * Room for one file of the largest size and a little more for each user, for two of them at once.
+ * A budget of one file of the largest size and a little more per user, and of two such files per
+ * node.
  */
 const USER_BYTES = CAP + MIB;
 const budget = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
 
 let server: Listening;
 let uploads: UploadFolder;
-/** Whose files they are, by a header. */
+/** A header names the user whose files they are. */
 const userOf = ({ headers }: Request) => Number(headers.get('x-user') ?? 1);
-/** What the route does with a request that it has read. */
+/** What the route does with the request after reading it. */
 let work: (client: ClientRequest) => Promise<unknown> = async () => ({});
 
 beforeAll(() => {
@@ -85,8 +86,7 @@ const send = (body: BodyInit, type = 'multipart/form-data; boundary=b') =>
   });
 
 /**
- * Files of this process below the folder, as their descriptors name them; `/proc` says what is
- * deleted.
+ * Open files of this process below the folder, by their descriptors; `/proc` marks deleted ones.
  */
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap((descriptor) => {
@@ -180,7 +180,7 @@ describe('what is read', () => {
     if (trap) expect(Object.getOwnPropertyDescriptor(answer.fields, '__proto__')?.value).toEqual(trap.value);
   });
 
-  test('the hash of JSON, of a form and of nothing', async () => {
+  test('the hash of JSON, of a form and of an empty body', async () => {
     for (const [type, body] of [
       ['application/json', '{ "model": "ü" }'],
       ['application/x-www-form-urlencoded', '?a=%C3%BC&b=1+2&a='],
@@ -193,7 +193,7 @@ describe('what is read', () => {
     });
   });
 
-  test('beginnings of delimiters in files, cut at every place', async () => {
+  test('partial delimiters inside files, split at every position', async () => {
     const contents = ['\r', '\r\n', '\r\n-', '\r\n--', '\r\r\n--', '\r\n--a', '-b--', '\r\n\r\n--\r\nb', '\n--b', ''];
     const text = contents.map((content, i) => named(`name="f${i}"; filename="f"`, content)).join('') + END;
     const bytes = Buffer.from(text);
@@ -213,7 +213,7 @@ describe('what is read', () => {
     }
   });
 
-  test('files at the edge of what stays in memory, and the largest that is taken, read twice', async () => {
+  test('files around the memory limit, and the largest one, can be read twice', async () => {
     for (const size of [64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 128 * 1024, CAP]) {
       const content = Buffer.alloc(size, 'content-');
       work = async (client) => [await describeRequest(client), await describeRequest(client)];
@@ -314,19 +314,19 @@ describe('what is refused', () => {
     expect([response.status, error.code]).toEqual([400, 'bad_body']);
   });
 
-  test('nothing is left of what was refused', expectNothingLeft);
+  test('refused requests leave no file', expectNothingLeft);
 });
 
 describe('temporary files', () => {
   const large = (end = END) => `${named('name="f"; filename="x"', 'x'.repeat(300_000))}${end}`;
 
-  test('have no name, belong to the gateway alone, and go with the request', async () => {
+  test('have no name, are readable by the gateway only, and go with the request', async () => {
     work = async () => ({ names: readdirSync(folder), modes: openFiles().map((path) => statSync(path).mode & 0o777) });
     expect(await (await send(large())).json()).toEqual({ names: [], modes: [0o600] });
     await expectNothingLeft();
   });
 
-  test('go with a request that failed', async () => {
+  test('go with a failed request', async () => {
     work = async () => {
       throw new Error('the submission failed');
     };
@@ -334,7 +334,7 @@ describe('temporary files', () => {
     await expectNothingLeft();
   });
 
-  test('go when the client leaves in the middle', async () => {
+  test('go when the client leaves in the middle of the body', async () => {
     const clients = Array.from({ length: 5 }, () => {
       const socket = connect(server.port, '127.0.0.1');
       socket.on('error', () => {});
@@ -348,7 +348,7 @@ describe('temporary files', () => {
     await expectNothingLeft();
   });
 
-  test('that cannot be written are 503, and the next request is none the worse', async () => {
+  test('that cannot be written are 503, and the next request works', async () => {
     const blocked = join(temporaryFolder(), 'blocked');
     const lines: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void lines.push(message) };
@@ -371,7 +371,7 @@ describe('temporary files', () => {
     expect(small.body).toMatchObject({ kind: 'multipart', files: [{ size: 5 }] });
   });
 
-  test('denial of service: nobody’s files fill the disk, neither one user’s nor those of all', async () => {
+  test('denial of service: neither one user’s files nor those of all users fill the disk', async () => {
     const held: (() => void)[] = [];
     work = async () => {
       await new Promise<void>((resolve) => held.push(resolve));
@@ -396,21 +396,21 @@ describe('temporary files', () => {
     expect(await refusal(await begin(1, CAP))).toEqual([429, 'uploads_limited', '5']);
     const second = begin(2, MIB);
     await until('another user’s is read', () => held.length === 2);
-    // His own share would be enough.
+    // The user’s own budget would be enough.
     expect(await refusal(await begin(3, MIB + MIB / 2))).toEqual([503, 'upload_storage', '60']);
-    // What fits into memory needs no disk.
+    // A file that fits into memory needs no disk.
     const small = begin(1, 1000);
     await until('a small one is read', () => held.length === 3);
     for (const go of held.splice(0)) go();
     expect((await Promise.all([first, second, small])).map(({ status }) => status)).toEqual([200, 200, 200]);
-    // What was refused and what has ended have given their room back.
+    // Refused and finished requests have released their budget.
     work = async () => ({});
     for (let round = 0; round < 3; round += 1) expect((await begin(1, CAP)).status).toBe(200);
     expect((await begin(3, CAP)).status).toBe(200);
     await expectNothingLeft();
   });
 
-  test('a start removes what an earlier process left, and nothing else', () => {
+  test('a start removes only files that an earlier process left', () => {
     const used = join(temporaryFolder(), 'uploads');
     mkdirSync(used);
     for (const name of ['abc.part', 'notes.txt']) writeFileSync(join(used, name), 'x');
@@ -419,7 +419,7 @@ describe('temporary files', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  test('a folder that was tidied away is made again', async () => {
+  test('a removed folder is created again', async () => {
     const tidied = join(temporaryFolder(), 'a', 'uploads');
     const tidiedUploads = openUploadFolder({ folder: tidied, budget, logger: silentLogger });
     rmSync(tidied, { recursive: true });

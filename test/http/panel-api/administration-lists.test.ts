@@ -1,6 +1,6 @@
 /**
- * What administrators choose from and look up: what a channel can be made of, and the audit trail
- * by actor, action and time.
+ * The lists of administrators: plugins and groups for a channel, and the audit log by actor, action
+ * and time.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => panel.gateway.stop());
 
-test('an administrator learns what a channel can be made of, and nothing of sources and options', async () => {
+test('an administrator gets the choices for a channel, and nothing of plugin sources and options', async () => {
   panel.addUser('ada', 10);
   panel.addUser('ulf', 1);
   const groups = { key: 'groups', value: '{"default":1,"vip":0.8}' };
@@ -41,7 +41,7 @@ test('an administrator learns what a channel can be made of, and nothing of sour
   expect([user.status, user.json.code]).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
 });
 
-test('the audit trail is filtered by actor, action, target and time', async () => {
+test('the audit log is filtered by actor, action, target and time', async () => {
   const body = { name: 'demo', type: 61, key: 'vendor-key', models: ['demo-video'], task_plugin_key: 'demo' };
   const made = await panel.send('/api/channel', { token: root, body });
   const { id } = made.json.data;

@@ -1,5 +1,5 @@
 /**
- * What administrators are told of the gateway's state: trouble, health of channels, the system
+ * What administrators see of the gateway's state: attention items, health of channels, the system
  * page.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
@@ -63,7 +63,7 @@ describe('what needs attention', () => {
       return status === 'SUCCESS';
     });
     const old = await submit('demo-video', 'x [duration=3600]');
-    // With a claim of its own, so that a poll that is under way changes nothing any more.
+    // With a lease of its own, so that a poll in progress cannot change it.
     panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = 9999999999999,
       lease_until = 9999999999999, lease_seq = lease_seq + 1 where task_id = '${old.json.data.id}'`);
     panel.run(`update users set quota = quota + 1 where username = 'user'`);
@@ -92,7 +92,7 @@ describe('what needs attention', () => {
     for (const item of items) expect(JSON.stringify(item)).not.toContain(VENDOR_KEY);
   });
 
-  test('links that would lead people astray are not made, and what to set is told', async () => {
+  test('wrong links are not created, and the item says what to set', async () => {
     const { id } = (await submit('demo-video')).json.data;
     await until('the task has ended', async () => {
       const { status } = await must(`/api/task/${id}`, { token: tokens.root });
@@ -117,7 +117,7 @@ describe('what needs attention', () => {
 });
 
 describe('channels', () => {
-  test('tell their health, and whether their key can be read', async () => {
+  test('show their health, and whether their key can be decrypted', async () => {
     const list = (await must('/api/channel', { token: tokens.admin })).items as Record<string, unknown>[];
     const [good, bad] = [ids.good, ids.bad].map((id) => list.find((row) => row.id === id));
     expect(good).toMatchObject({
@@ -154,7 +154,7 @@ describe('a trial of a channel', () => {
     return { ok, status, outcomes, last: steps.at(-1) };
   };
 
-  test('whose vendor takes the key', async () => {
+  test('whose vendor accepts the key', async () => {
     const trial = await attempt(ids.good);
     expect(trial).toMatchObject({ ok: true, status: 404 });
     expect(trial.outcomes).toEqual([
@@ -171,7 +171,7 @@ describe('a trial of a channel', () => {
     });
   });
 
-  test('whose key is refused, whose address is nobody, has no name, or whose key is lost', async () => {
+  test('whose key is refused or lost, or whose address does not answer or resolve', async () => {
     await change(ids.bad, { key: 'invalid-vendor-key' });
     expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: 401, last: { name: 'credential', ok: false } });
     await change(ids.bad, { base_url: 'http://127.0.0.1:1' });
@@ -182,7 +182,7 @@ describe('a trial of a channel', () => {
     expect((await attempt(ids.bad)).outcomes).toEqual(['key false']);
   });
 
-  test('of a relay asks for the models, over TLS says what is wrong with the certificate', async () => {
+  test('of a relay asks for the models; over TLS it names the fault of the certificate', async () => {
     const seen: string[] = [];
     const relay = Bun.serve({
       port: 0,
@@ -201,7 +201,7 @@ describe('a trial of a channel', () => {
     await relay.stop(true);
   });
 
-  test('is for administrators, of channels that are there', async () => {
+  test('is for administrators, and only of existing channels', async () => {
     for (const [token, id, status] of [
       [tokens.user, ids.good, 403],
       [tokens.admin, 999, 404],

@@ -42,7 +42,7 @@ async function makeVideo(): Promise<void> {
   expect([video.status, video.headers.get('content-type')]).toEqual([200, 'video/mp4']);
 }
 
-test('root alone makes it, once; it survives a restart, also where its port is taken, and ends with its deletion', async () => {
+test('only root creates it, once; it survives a restart, even if its port is taken, and ends with its deletion', async () => {
   expect((await send('/api/setup/demo-channel', 'POST', undefined, admin)).status).toBe(403);
 
   const both = await Promise.all([send('/api/setup/demo-channel', 'POST'), send('/api/setup/demo-channel', 'POST')]);
@@ -53,7 +53,7 @@ test('root alone makes it, once; it survives a restart, also where its port is t
   expect((await send('/api/channel')).data.total).toBe(1);
   await makeVideo();
 
-  // The vendor takes the channel's key and no other, and listens on loopback.
+  // The vendor accepts only the channel's key, and listens on loopback.
   const { base_url: address } = (await send(`/api/channel/${channel.id}`)).data;
   expect(address).toStartWith('http://127.0.0.1:');
   expect((await fetch(`${address}/v1/jobs?ids=a`, { headers: { authorization: 'Bearer guessed' } })).status).toBe(401);
@@ -86,7 +86,7 @@ test('root alone makes it, once; it survives a restart, also where its port is t
   await makeVideo();
 }, 60_000);
 
-test('whoever changes it has the last word: another key is taken, another address is left alone, a mark by itself does nothing', async () => {
+test('changes of administrators stay: a new key is used, a new address is kept, the demo mark alone has no effect', async () => {
   const { id } = (await send('/api/setup/demo-channel', 'POST')).data.channel;
   const { base_url: address } = (await send(`/api/channel/${id}`)).data;
 
@@ -100,7 +100,7 @@ test('whoever changes it has the last word: another key is taken, another addres
   );
   await makeVideo();
 
-  // A demo vendor of one's own, on the same machine.
+  // The operator's own demo vendor on the same machine.
   const own = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
   const elsewhere = `http://127.0.0.1:${own.port}`;
   expect((await send(`/api/channel/${id}`, 'PUT', { base_url: elsewhere, key: 'the-key-of-that-one' })).status).toBe(
@@ -117,8 +117,8 @@ test('whoever changes it has the last word: another key is taken, another addres
   for (const mark of [true, elsewhere, copied]) {
     const body = { name: 'marked', type: 61, key: 'k', base_url: elsewhere, models: ['demo-video'] };
     const settings = { built_in_demo_vendor: mark };
-    const made = await send('/api/channel', 'POST', { ...body, task_plugin_key: 'demo', settings }, admin);
-    marked.push(made.data.id);
+    const created = await send('/api/channel', 'POST', { ...body, task_plugin_key: 'demo', settings }, admin);
+    marked.push(created.data.id);
   }
   expect(await gateway.stop()).toBe(0);
   gateway = await startTaskgate({ TASK_POLL_INTERVAL_SECONDS: '1' }, panel.gateway.dataDir);

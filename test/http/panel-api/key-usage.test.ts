@@ -67,7 +67,7 @@ for (const dialect of RULE_DATABASES) {
       expect(headers.get('cache-control')).toBe('no-store');
     });
 
-    test('what was used and what is left make up what was granted; an unlimited key that never ends says so', async () => {
+    test('used plus available is granted; an unlimited key without expiry says so', async () => {
       const { key, id } = await create({ name: 'spent', quota: 600 });
       await store.ledger.addUsage({ userId: user.id, apiKeyId: id, channelId: 1, quota: 400 });
       const spent = await call(app, { path: '/api/usage/token/', as: key });
@@ -83,7 +83,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    test('the log holds the rows of this key alone, the newest first, and nothing of the channel', async () => {
+    test('the log has only rows of this key, newest first, and nothing of the channel', async () => {
       const [mine, other] = [await create({ name: 'mine', quota: 5 }), await create({ name: 'other', quota: 5 })];
       await log(mine.id, { taskId: 'task_1', quota: 100, createdAt: 1000 });
       await log(other.id, { taskId: 'task_2', quota: 200, createdAt: 1001 });
@@ -102,7 +102,7 @@ for (const dialect of RULE_DATABASES) {
       );
     });
 
-    test('a long log ends after the newest thousand rows', async () => {
+    test('a long log is cut after the newest thousand rows', async () => {
       const { key, id } = await create({ name: 'busy', unlimited_quota: true });
       await store.transaction(async (tx) => {
         for (let i = 0; i < 1003; i += 1) {
@@ -133,7 +133,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('a disabled, expired or deleted key, one used from elsewhere, and the key of a disabled user are refused', async () => {
+    test('a disabled, expired or deleted key, one from a wrong address, and the key of a disabled user are refused', async () => {
       const disabled = await create({ name: 'off', quota: 1 });
       await auth.apiKeys.update(asSession(user), disabled.id, { status: 2 });
       const expired = await create({ name: 'late', quota: 1, expires_at: systemClock.unix() - 1 });
@@ -171,7 +171,7 @@ for (const dialect of RULE_DATABASES) {
   });
 }
 
-test('key stuffing: tries at these addresses are counted with every other critical request, before a key is looked at', async () => {
+test('key stuffing: requests to these routes count as critical before the key is checked', async () => {
   const counted: string[] = [];
   const app = openKit({
     limits: { critical: async (ip) => void counted.push(ip) },
@@ -181,7 +181,7 @@ test('key stuffing: tries at these addresses are counted with every other critic
   expect(counted).toHaveLength(PATHS.length);
 });
 
-test('other sites’ pages may ask with a key', async () => {
+test('pages of other sites may read it with a key', async () => {
   const app = openKit({
     routes: (kit) => keyUsageRoutes(kit, { records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
   });

@@ -48,11 +48,11 @@ describe('options of the limit of model requests', () => {
     return authSettings(readOptions(rows, createSecretBox(['a secret'])), node).modelRequests;
   };
 
-  test('nothing stored: off, a thousand successes a minute', () => {
+  test('nothing stored: off, a thousand successes per minute', () => {
     expect(settingsOf({})).toEqual({ enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() });
   });
 
-  test('what is stored holds', () => {
+  test('stored values apply', () => {
     expect(
       settingsOf({
         [`${PREFIX}Enabled`]: 'true',
@@ -73,7 +73,7 @@ describe('options of the limit of model requests', () => {
     });
   });
 
-  test('a stored value that is not allowed (an older database) counts as none', () => {
+  test('a stored value that is not allowed (from an older database) is ignored', () => {
     expect(
       settingsOf({
         [`${PREFIX}Enabled`]: 'perhaps',

@@ -1,6 +1,6 @@
 /**
- * The settings over HTTP: who may, what is refused and how, what is left in the trail, and that no
- * secret comes back.
+ * The options over HTTP: who may change them, refusals, the audit log, and that no secret is
+ * returned.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ describe('who may read and set options', () => {
   });
 });
 
-test('the list says what a form needs', async () => {
+test('the list has the data for a form', async () => {
   expect(await option('ModelRequestRateLimitDurationMinutes')).toMatchObject({ type: 'integer', min: 1, max: 1440 });
   expect(await option('SMTPServer')).toMatchObject({ group: 'mail', trial: 'smtp', max_length: 200, live: true });
   expect(await option('legal.user_agreement')).toMatchObject({ multiline: true, max_length: expect.any(Number) });
@@ -58,7 +58,7 @@ test('the list says what a form needs', async () => {
 });
 
 describe('a change', () => {
-  test('takes two Chinese legal texts as long as their rule allows, and no body above 1 MiB', async () => {
+  test('accepts two Chinese legal texts of maximal length, and no body above 1 MiB', async () => {
     const legal = ['legal.user_agreement', 'legal.privacy_policy'];
     const set = (value: string) => put({ options: legal.map((key) => ({ key, value })) });
     expect((await set('法'.repeat(100_000))).status).toBe(200);
@@ -67,7 +67,7 @@ describe('a change', () => {
     expect((await set('')).status).toBe(200);
   });
 
-  test('answers with what was set, and counts for the next request', async () => {
+  test('returns the new values, and applies to the next request', async () => {
     const one = await put({ key: 'SystemName', value: 'Ours' });
     expect([one.status, one.json.data]).toEqual([
       200,
@@ -153,7 +153,7 @@ describe('a change', () => {
 });
 
 describe('a secret', () => {
-  test('is in no answer, no trail, no log and not in the database’s files', async () => {
+  test('is in no response, audit row or log line, and not in the database’s files', async () => {
     const set = await put({
       options: [
         { key: 'GitHubClientId', value: 'public-id' },
@@ -196,7 +196,7 @@ describe('a secret', () => {
 });
 
 describe('before sign-in', () => {
-  test('the status has these keys and nothing of a secret', async () => {
+  test('the status has exactly these keys and no secret', async () => {
     const answer = await panel.send('/api/status');
     expect(Object.keys(answer.json.data).sort()).toEqual([
       'custom_oauth_providers',
@@ -239,7 +239,7 @@ describe('before sign-in', () => {
     ]);
   });
 
-  test('passkeys show only where a browser would take part', async () => {
+  test('passkeys are offered only where a browser supports them', async () => {
     expect(await status()).toMatchObject({ passkey_login: true, passkey_rp_id: 'localhost' });
     await put({ key: 'ServerAddress', value: 'http://10.0.0.7:3000' });
     expect(await status()).toMatchObject({ passkey_login: false, passkey_rp_id: '', passkey_origins: '' });
@@ -253,7 +253,7 @@ describe('before sign-in', () => {
     await put({ key: 'ServerAddress', value: '' });
   });
 
-  test('the agreements can be read, and the status says that there are some', async () => {
+  test('the agreements can be read, and the status says that they exist', async () => {
     expect(await status()).toMatchObject({ user_agreement_enabled: false, privacy_policy_enabled: false });
     await put({ key: 'legal.user_agreement', value: 'Be kind.\n<script>alert(1)</script>' });
     expect(await status()).toMatchObject({ user_agreement_enabled: true, privacy_policy_enabled: false });
@@ -269,7 +269,7 @@ describe('before sign-in', () => {
 describe('a trial', () => {
   const attempt = (body: unknown, token = root) => panel.send('/api/option/test', { token, headers: proof, body });
 
-  test('is root’s, of what there is, and leaves a row', async () => {
+  test('is for root, for known trials only, and is audited', async () => {
     const { token } = await panel.logIn('admin');
     expect((await attempt({ what: 'smtp' }, token)).status).toBe(403);
     const unknown = await attempt({ what: 'everything' });
@@ -291,7 +291,7 @@ describe('a trial', () => {
     }
   });
 
-  test('of mail: delivers one, and names the step that failed without the password', async () => {
+  test('of mail: delivers one, or names the failed step without the password', async () => {
     const account = { user: 'gate', password: `${CLEAR}-smtp` };
     const mail = await startMailServer({ account });
     try {

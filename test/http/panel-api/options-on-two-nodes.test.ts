@@ -1,6 +1,6 @@
 /**
- * Two gateways on one PostgreSQL: what root sets on one counts on the other at once, and is sealed
- * in between.
+ * Two gateways on one PostgreSQL: an option that root sets on one applies on the other at once, and
+ * secrets are stored encrypted.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../../app/run-taskgate.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
     DATABASE_URL: databaseUrl,
     SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
     CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-    // Long enough that nothing is followed by reading again.
+    // Long enough that the periodic reload does not interfere.
     SYNC_FREQUENCY: '600',
   };
   const argv = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', temporaryFolder()];
@@ -48,7 +48,7 @@ async function ask(node: number, path: string, method = 'GET', body?: unknown) {
   return (await response.json()) as { success: boolean; data: any };
 }
 
-test('the status of both follows one change of several options', async () => {
+test('one change of several options appears in the status of both nodes', async () => {
   const options = [
     { key: 'SystemName', value: 'Ours' },
     { key: 'TelegramBotName', value: 'gate_bot' },

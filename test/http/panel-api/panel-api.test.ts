@@ -1,6 +1,5 @@
 /**
- * The panel's API of a running gateway: who may do what, what is answered, and what is left in the
- * audit trail.
+ * The panel's API of a running gateway: who may do what, the responses, and the audit log.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
@@ -61,7 +60,7 @@ const logIn = (who: { username: string; password: string }) =>
   send({ method: 'POST', path: '/api/user/login', body: who });
 
 describe('set-up', () => {
-  test('is asked for, by one-time link, and makes root once', async () => {
+  test('is required, works by one-time link, and creates root once', async () => {
     expect((await send({ path: '/api/setup' })).json).toEqual({ success: true, message: '', data: { status: false } });
     expect((await send({ path: '/api/status' })).json.data).toMatchObject({ setup: false, system_name: 'Taskgate' });
 
@@ -86,7 +85,7 @@ describe('set-up', () => {
 });
 
 describe('sign-in', () => {
-  test('gives the unified result and both cookies', async () => {
+  test('returns the unified result and both cookies', async () => {
     const answer = await logIn(ROOT);
     expect(answer.status).toBe(200);
     const { access_token, access_expires_at, token_type, user, session } = answer.json.data;
@@ -216,8 +215,8 @@ describe('sign-in', () => {
   });
 });
 
-describe('every route states who may call it', () => {
-  test('and the list is this one', async () => {
+describe('every route declares who may call it', () => {
+  test('the access of all routes', async () => {
     const { json } = await send({ path: '/api/openapi.json' });
     const access: Record<string, string[]> = {};
     for (const [path, operations] of Object.entries(
@@ -404,7 +403,7 @@ describe('every route states who may call it', () => {
     });
   });
 
-  test('and by which limits it is counted besides those of its address', async () => {
+  test('the limits of all routes besides those per address', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     const limited: Record<string, string[]> = {};
     for (const [path, operations] of Object.entries(
@@ -478,7 +477,7 @@ describe('every route states who may call it', () => {
     });
   });
 
-  test('and which of them take a security proof in a header, for what', async () => {
+  test('the routes that need a Security Proof, and its scope', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     type Parameter = { in: string; name: string; required: boolean; description?: string };
     const declared: Record<string, string> = {};
@@ -512,7 +511,7 @@ describe('every route states who may call it', () => {
     });
   });
 
-  test('and every body is described', async () => {
+  test('every body is described', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     const { schema } = paths['/api/channel'].post.requestBody.content['application/json'];
     expect(schema).toMatchObject({
@@ -542,7 +541,7 @@ describe('every route states who may call it', () => {
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });
 
-  test('and every code is documented', async () => {
+  test('every code is documented', async () => {
     const { json } = await send({ path: '/api/openapi.json' });
     const codes = new Map(json['x-codes'].map((code: { panel: string; status: number }) => [code.panel, code.status]));
     for (const [code, status] of [
@@ -561,7 +560,7 @@ describe('every route states who may call it', () => {
     expect([...codes.keys()].every((code) => /^[A-Z][A-Z0-9_]+$/.test(String(code)))).toBe(true);
   });
 
-  test('the interface’s page loads nothing', async () => {
+  test('the API reference page loads nothing', async () => {
     const { status, text, headers } = await send({ path: '/api/docs' });
     expect(status).toBe(200);
     for (const row of ['/api/channel', '/v1/videos', 'administrator', 'API key']) expect(text).toContain(row);
@@ -572,7 +571,7 @@ describe('every route states who may call it', () => {
 });
 
 describe('API keys', () => {
-  test('are shown once, changed, and deleted', async () => {
+  test('are shown once, changed and deleted', async () => {
     const token = await root();
     const made = await send({
       method: 'POST',
@@ -642,7 +641,7 @@ describe('lists', () => {
 describe('channels', () => {
   const wanted = { name: 'demo', type: 61, key: VENDOR_KEY, models: ['demo-video'], task_plugin_key: 'demo' };
 
-  test('are made, changed and deleted, and the key never comes back', async () => {
+  test('are created, changed and deleted, and the key is never returned', async () => {
     const token = await root();
     const made = await send({ method: 'POST', path: '/api/channel', token, body: wanted });
     expect([made.status, made.json.data.key_hint, made.json.data.groups]).toEqual([200, '6789', ['default']]);
@@ -688,7 +687,7 @@ describe('channels', () => {
     expect(answer.text).not.toContain(VENDOR_KEY);
   });
 
-  test.each(['0', '-1', 'x', '1.5', '99999', '1%2F2'])('the id %s names nothing', async (id) => {
+  test.each(['0', '-1', 'x', '1.5', '99999', '1%2F2'])('the id %s is not found', async (id) => {
     expect((await send({ path: `/api/channel/${id}`, token: await root() })).status).toBe(404);
   });
 });
@@ -730,7 +729,7 @@ describe('prices and options', () => {
     expect((await send({ method: 'DELETE', path, token })).status).toBe(404);
   });
 
-  test('the set-up is the first row of the trail', async () => {
+  test('the set-up is the first row of the audit log', async () => {
     const { json } = await send({ path: '/api/audit?page_size=100', token: await root() });
     expect(json.data.items.at(-1)).toMatchObject({ action: 'setup.complete', auth_method: 'setup', username: 'root' });
   });
@@ -784,7 +783,7 @@ describe('plugins', () => {
     export function parseTaskResult() { return { status: 'SUCCESS' }; }`;
   const upload = async (body: object) => send({ method: 'POST', path: '/api/plugin/task', token: await root(), body });
 
-  test('are uploaded, activated, tried, switched and deleted', async () => {
+  test('are uploaded, activated, tested, enabled, disabled and deleted', async () => {
     const token = await root();
     const first = await upload({ source: source('1.0.0'), remark: 'first' });
     expect(first.status).toBe(200);
@@ -860,7 +859,7 @@ describe('plugins', () => {
     ]);
   });
 
-  test('a key without plugin is 404 everywhere', async () => {
+  test('an unknown plugin key is 404 everywhere', async () => {
     const token = await root();
     for (const [method, path, body] of [
       ['GET', '/api/plugin/task/none', undefined],
@@ -886,7 +885,7 @@ describe('tasks in the panel', () => {
   });
   afterAll(() => vendor.stop());
 
-  test('show their story, and nothing of the vendor’s', async () => {
+  test('show their timeline, and nothing of the vendor’s answer', async () => {
     const token = await root();
     const channel = await send({
       method: 'POST',
@@ -966,7 +965,7 @@ describe('operation', () => {
     expect(JSON.stringify(json)).not.toContain('fingerprint');
   });
 
-  test('ready, and nothing secret before sign-in', async () => {
+  test('ready, and no secret before sign-in', async () => {
     const ready = await send({ path: '/readyz' });
     expect([ready.status, ready.json.status]).toEqual([200, 'ready']);
     const status = await send({ path: '/api/status' });

@@ -1,6 +1,6 @@
 /**
- * A running gateway with its administrator, and people whom the API cannot make: their password is
- * the administrator's.
+ * A running gateway with its administrator, and users that the API cannot create: they have the
+ * administrator's password.
  */
 import { Database } from 'bun:sqlite';
 import { setDefaultTimeout } from 'bun:test';
@@ -9,7 +9,7 @@ import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from
 import { cheapHash } from '../../support/cheap-hash.ts';
 import { proofHeader } from '../../support/security-proof.ts';
 
-// The gateway is a process of its own, on a busy machine.
+// The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
 
 const PASSWORD = 'correct horse battery';
@@ -20,28 +20,28 @@ export type Send = { method?: string; token?: string; body?: unknown; headers?: 
 
 export type PanelCaller = {
   gateway: RunningGateway;
-  /** Everybody's. */
+  /** The password of all users. */
   password: string;
   send(path: string, request?: Send): Promise<Answer>;
-  /** Signs in; gives the access token, the session's id and the refresh cookie. */
+  /** Signs in; returns the access token, the session's id and the refresh cookie. */
   logIn(username: string): Promise<{ token: string; sid: string; cookie: string }>;
-  /** The header that confirms a change of security settings, made in the session of `token`. */
+  /** A Security Proof header for security settings, created in the session of `token`. */
   prove(token: string, scope?: string): Promise<{ 'x-security-proof': string }>;
-  /** Rows of the audit trail with this action, the latest first. */
+  /** Rows of the audit log with this action, the newest first. */
   audit(action: string): Promise<Record<string, unknown>[]>;
-  /** Writes a user of this role below the gateway; gives the id. */
+  /** Writes a user of this role directly into the database; returns the id. */
   addUser(username: string, role: number): number;
-  /** One statement below the gateway. */
+  /** Runs one statement directly on the database. */
   run(statement: string): void;
 };
 
 export async function openPanel(environment: Record<string, string> = {}): Promise<PanelCaller> {
   const dataDir = temporaryFolder();
-  const made = await runTaskgate(
+  const result = await runTaskgate(
     ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir],
     { stdin: PASSWORD },
   );
-  if (made.code !== 0) throw new Error(made.err);
+  if (result.code !== 0) throw new Error(result.err);
   const gateway = await startTaskgate(environment, dataDir);
 
   async function send(path: string, { method, token, body, headers }: Send = {}): Promise<Answer> {

@@ -1,4 +1,4 @@
-/** Guessing at a running gateway whose TRUSTED_PROXIES is not set. */
+/** Password guessing at a running gateway without TRUSTED_PROXIES. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => panel.gateway.stop());
 
-test('60 guesses with 60 forged addresses in front of one are held like those of one', async () => {
+test('60 guesses with 60 forged addresses are limited like those of one address', async () => {
   const guess = (chain: string) =>
     panel.send('/api/user/login', {
       body: { username: 'root', password: 'not the password' },
@@ -17,11 +17,11 @@ test('60 guesses with 60 forged addresses in front of one are held like those of
   const statuses: number[] = [];
   for (let i = 1; i <= 60; i += 1) statuses.push((await guess(`203.0.113.${i}, 192.168.1.5`)).status);
   expect(statuses).toEqual([...Array(5).fill(401), ...Array(55).fill(429)]);
-  // Nobody else is held for it.
+  // Other users are not slowed down.
   expect((await guess('203.0.113.1, 192.168.1.6')).status).toBe(401);
 });
 
-test('a browser that is signed in signs in again from an address that is held', async () => {
+test('a signed-in browser can sign in again from a limited address', async () => {
   const { cookie } = await panel.logIn('root');
   const logIn = (password: string, headers: Record<string, string> = {}) =>
     panel.send('/api/user/auth/login', {
@@ -33,7 +33,7 @@ test('a browser that is signed in signs in again from an address that is held', 
   expect((await logIn(panel.password, { cookie })).status).toBe(200);
 });
 
-test('an API key that one address may use is not opened by a forged one', async () => {
+test('an API key for one address does not work with a forged address', async () => {
   const { token } = await panel.logIn('root');
   const body = { name: 'for one address', unlimited_quota: true, allow_ips: ['8.8.8.8'] };
   const { key } = (await panel.send('/api/token', { token, body })).json.data;
@@ -43,7 +43,7 @@ test('an API key that one address may use is not opened by a forged one', async 
   expect(await list('192.168.1.5, 8.8.8.8')).toBe(200);
 });
 
-test('attention names the proxy that is not listed only where its requests come from elsewhere', async () => {
+test('attention names an unlisted proxy only if it forwards requests of other machines', async () => {
   const { token } = await panel.logIn('root');
   const { json } = await panel.send('/api/attention', { token });
   expect(json.data.map(({ code }: { code: string }) => code)).not.toContain('proxy_not_listed');

@@ -1,11 +1,11 @@
 /**
- * Personal access tokens over HTTP: what they open, what they never open, and where they leave a
- * trace.
+ * Personal access tokens over HTTP: what they may do, what they may never do, and where they are
+ * recorded.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
-// The gateway is a process of its own, on a busy machine.
+// The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
@@ -30,7 +30,7 @@ const codeOf = async (path: string, request: Parameters<PanelCaller['send']>[1])
 };
 
 describe('its owner', () => {
-  test('sees it once, then its first characters; a new one replaces it; it can be taken away', async () => {
+  test('sees it once, then its first characters; a new one replaces it; it can be revoked', async () => {
     panel.addUser('ada', 1);
     const { token } = await panel.logIn('ada');
     expect((await panel.send('/api/user/token', { token })).json).toEqual({ success: true, message: '', data: null });
@@ -53,7 +53,7 @@ describe('its owner', () => {
     expect((await panel.send('/api/user/token', { token })).json.data).toBeNull();
   });
 
-  test('does not choose it', async () => {
+  test('cannot choose its text', async () => {
     panel.addUser('fay', 1);
     const { token } = await panel.logIn('fay');
     const own = `tgp_${'A'.repeat(32)}`;
@@ -63,8 +63,8 @@ describe('its owner', () => {
   });
 });
 
-describe('it opens what the role opens', () => {
-  test('behind Bearer in any case, and bare', async () => {
+describe('it has the rights of its owner’s role', () => {
+  test('with Bearer in any case, and without', async () => {
     for (const authorization of [`Bearer ${pat}`, `bearer ${pat}`, `BEARER ${pat}`, pat]) {
       const answer = await panel.send('/api/user/self', { headers: { authorization } });
       expect([answer.status, answer.json.data?.username]).toEqual([200, 'root']);
@@ -74,7 +74,7 @@ describe('it opens what the role opens', () => {
     }
   });
 
-  test('root’s administers, a user’s does not', async () => {
+  test('root’s token may administer, a user’s may not', async () => {
     panel.addUser('bea', 1);
     const users = await create((await panel.logIn('bea')).token);
     for (const path of ['/api/channel', '/api/option', '/api/audit']) {
@@ -84,7 +84,7 @@ describe('it opens what the role opens', () => {
     expect((await panel.send('/api/token', { token: users })).status).toBe(200);
   });
 
-  test('its writes are told apart in the audit trail', async () => {
+  test('the audit log marks changes made with it', async () => {
     const made = await panel.send('/api/token', { token: pat, body: { name: 'by script', unlimited_quota: true } });
     expect(made.status).toBe(200);
     const [row] = await panel.audit('api_key.create');
@@ -92,8 +92,8 @@ describe('it opens what the role opens', () => {
   });
 });
 
-describe('it never opens', () => {
-  test('what asks for a session: every such route refuses it', async () => {
+describe('it is never accepted', () => {
+  test('on routes that need a session', async () => {
     const { paths } = (await panel.send('/api/openapi.json')).json;
     const routes: [method: string, path: string][] = [
       ['get', '/api/user/{id}/sessions'],
@@ -114,7 +114,7 @@ describe('it never opens', () => {
     expect((await panel.send('/api/user/self', { token: pat })).status).toBe(200);
   });
 
-  test('routes of API keys, nor anything as a refresh cookie or in an address', async () => {
+  test('on routes for API keys, as a refresh cookie or in an address', async () => {
     expect(await codeOf('/v1/tasks/task_1', { token: pat })).toEqual([401, 'api_key_invalid']);
     const headers = { cookie: `svc_refresh=${pat}` };
     expect(await codeOf('/api/user/auth/refresh', { method: 'POST', headers })).toEqual([401, 'AUTH_UNAUTHORIZED']);
@@ -124,7 +124,7 @@ describe('it never opens', () => {
     expect(await codeOf('/api/user/self', { headers: { 'x-api-key': pat } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
   });
 
-  test('another account: a user-id header and the old session cookie change nothing', async () => {
+  test('for another account: a user-id header and the old session cookie change nothing', async () => {
     const other = panel.addUser('cleo', 1);
     const theirs = await create((await panel.logIn('cleo')).token);
     for (const name of ['New-Api-User', 'X-User-Id', 'User-Id', 'Veloera-User', 'rix-api-user']) {
@@ -140,7 +140,7 @@ describe('it never opens', () => {
 });
 
 describe('an earlier database', () => {
-  test('its tokens go on, dots and all', async () => {
+  test('its tokens still work, even with dots', async () => {
     const id = panel.addUser('dora', 1);
     for (const token of ['aBcD1234+/=efgh.ijkl.mnop', 'q83vEjRWeJC/+mNlIQ0Jz3w5dWF4b2s=', 'plain']) {
       const digest = new Bun.CryptoHasher('sha256').update(token).digest('hex');
@@ -157,7 +157,7 @@ describe('an earlier database', () => {
 });
 
 describe('traces', () => {
-  test('making and taking away are audited without the token', async () => {
+  test('creating and revoking are audited without the token', async () => {
     const id = panel.addUser('emil', 1);
     const { token } = await panel.logIn('emil');
     const made = await create(token);
@@ -175,13 +175,13 @@ describe('traces', () => {
       expect(JSON.stringify([created, deleted])).not.toContain(secret);
   });
 
-  test('the log never has it, wherever a caller puts it', async () => {
+  test('the log never contains it, wherever a caller puts it', async () => {
     await panel.send(`/api/user/token/${pat}`, { token: pat });
     await panel.send(`/${pat}?q=${pat}#${pat}`, { headers: { 'user-agent': pat, referer: `http://x/${pat}` } });
     await panel.send('/v1/videos', { token: pat, body: { model: pat } });
     await panel.send('/api/user/login', { body: { username: pat, password: pat } });
     await panel.send('/api/user/self', { headers: { authorization: `Bearer ${pat}x` } });
-    // The last line of a request that bears it, and so all of them.
+    // The last line of a request with the token has been written, so all lines have.
     const asked = crypto.randomUUID();
     await panel.send(`/${pat}/${asked}`);
     await panel.gateway.logged(asked);
@@ -190,8 +190,8 @@ describe('traces', () => {
   });
 });
 
-describe('how often a token may be made', () => {
-  test('is counted for the user, wherever he asks from, and for nobody else', async () => {
+describe('how often a token may be created', () => {
+  test('is counted per user, from every address', async () => {
     const limited = await openPanel({ CRITICAL_RATE_LIMIT: '3', TRUSTED_PROXIES: '127.0.0.1' });
     try {
       limited.addUser('other', 1);

@@ -1,6 +1,5 @@
 /**
- * Tasks by a signed-in user without an API key: what he may ask for, its price, how it goes, and
- * once more.
+ * Tasks of signed-in users without an API key: models, prices, submission, events and retry.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
@@ -12,7 +11,7 @@ const VENDOR_KEY = 'vendor-key-0123456789';
 
 let panel: PanelCaller;
 let vendor: { url: string; stop(): Promise<void> };
-/** How far the vendor's clock, by which its jobs are done, is before ours. */
+/** How far the vendor's clock, which finishes its jobs, is ahead of ours. */
 let vendorAheadMs = 0;
 const tokens = { root: '', user: '', other: '' };
 const ids = { user: 0, other: 0 };
@@ -57,14 +56,14 @@ const finished = (id: string, token = tokens.user) =>
   });
 const order = { model: 'demo-video', prompt: 'a cat', seconds: 5, resolution: '480p' };
 
-describe('the models that one may ask for', () => {
+describe('the models that a user may use', () => {
   const models = async (token: string) => {
     const text = await panel.send('/api/model', { token });
     expect(text.status).toBe(200);
     return JSON.parse(text.text).data as Record<string, unknown>[];
   };
 
-  test('with surfaces, a schema for a form, examples, price and channels', async () => {
+  test('come with API surfaces, a schema for a form, examples, price and channels', async () => {
     const [model, pro, ...rest] = await models(tokens.user);
     expect(rest).toEqual([]);
     expect(model).toMatchObject({
@@ -103,7 +102,7 @@ describe('the models that one may ask for', () => {
     expect(pro).toMatchObject({ model: 'demo-video-pro', price: { expression: null, priced: false }, channels: 1 });
   });
 
-  test('say what is refused for want of a price, which administrators may use', async () => {
+  test('name models blocked for lack of a price, which administrators may use', async () => {
     expect((await models(tokens.user))[1]?.blocked).toBe('no_price');
     expect((await models(tokens.root))[1]?.blocked).toBeNull();
   });
@@ -132,7 +131,7 @@ describe('a submission without an API key', () => {
     expect(row).toMatchObject({ username: 'user', target: `task:${task.id}`, detail: { plugin_key: 'demo' } });
   });
 
-  test('with an Idempotency-Key buys once', async () => {
+  test('with an Idempotency-Key a repeat buys nothing', async () => {
     const headers = { 'idempotency-key': 'playground-1' };
     const first = await submit(order, headers);
     const again = await submit(order, headers);
@@ -156,15 +155,15 @@ describe('a submission without an API key', () => {
     expect([answer.status, answer.json.code]).toEqual([status, code]);
   });
 
-  test('needs the quota, and a caller', async () => {
+  test('needs quota and a signed-in user', async () => {
     const poor = await submit(order, {}, tokens.other);
     expect([poor.status, poor.json.code]).toEqual([403, 'BILLING_INSUFFICIENT_QUOTA']);
     expect((await submit(order, {}, '')).status).toBe(401);
   });
 });
 
-describe('once more', () => {
-  test('an ended task becomes a new one with the same request; nobody else can', async () => {
+describe('a retry', () => {
+  test('an ended task becomes a new one with the same request; only its owner can do it', async () => {
     const first = await finished((await submit(order)).json.data.id);
     const retry = (token: string) => panel.send(`/api/task/${first.id}/retry`, { method: 'POST', token });
     for (const token of [tokens.other, tokens.root]) {
@@ -176,7 +175,7 @@ describe('once more', () => {
     expect(await finished(id)).toMatchObject({ status: 'SUCCESS', request: first.request, quota: first.quota });
   });
 
-  test('not while it runs, and not without its request', async () => {
+  test('is refused while the task runs, and if its request was not kept', async () => {
     const { id } = (await submit({ ...order, prompt: 'a cat [duration=3600]' })).json.data;
     const running = await panel.send(`/api/task/${id}/retry`, { method: 'POST', token: tokens.user });
     expect([running.status, running.json.code]).toEqual([409, 'TASK_RUNNING']);
@@ -190,7 +189,7 @@ describe('once more', () => {
 });
 
 describe('the live view', () => {
-  test('tells its owner and administrators, nobody else', async () => {
+  test('is open to the owner and administrators only', async () => {
     const { id } = (await submit(order)).json.data;
     const texts = await Promise.all(
       [tokens.user, tokens.root].map((token) => panel.send(`/api/task/${id}/events`, { token })),
@@ -206,7 +205,7 @@ describe('the live view', () => {
 });
 
 describe('the figures of the home page', () => {
-  test('are what one has used oneself; of everybody for administrators', async () => {
+  test('are those of the user; of all users for administrators', async () => {
     const own = await until('nothing runs any more', async () => {
       const stats = await must('/api/stats?days=7', { token: tokens.user });
       return stats.totals.running === 0 && stats;
@@ -217,7 +216,7 @@ describe('the figures of the home page', () => {
     expect(spend).toBe(1_000_000 - (await must('/api/user/self', { token: tokens.user })).quota);
     expect(own.by_day).toHaveLength(7);
     const days: { day: number; succeeded: number; spend: number }[] = own.by_day;
-    // Midnight may have passed while these tests ran, or since the figures came.
+    // Midnight may have passed while these tests ran, or since the figures were read.
     const today = Math.floor(Date.now() / 86_400_000) * 86_400;
     expect([today, today - 86_400]).toContain(days.at(-1)?.day ?? 0);
     const latest = days.slice(-2);
@@ -249,7 +248,7 @@ describe('the figures of the home page', () => {
   });
 });
 
-test('model requests are counted by their limit', async () => {
+test('submissions count towards the limit of model requests', async () => {
   const options = [
     { key: 'ModelRequestRateLimitEnabled', value: 'true' },
     { key: 'ModelRequestRateLimitCount', value: '1' },

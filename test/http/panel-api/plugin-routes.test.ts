@@ -1,6 +1,6 @@
 /**
- * Management of plugins over HTTP: every refusal with its status, code and details, and what is
- * left in the audit trail.
+ * Management of plugins over HTTP: every refusal with its status, code and details, and the audit
+ * log.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sha256Hex } from '../../../src/kernel/index.ts';
@@ -174,7 +174,7 @@ describe('uploads', () => {
     expect((await send('/rival')).status).toBe(404);
   });
 
-  test('the same source again, with PUT, changes what is written beside it', async () => {
+  test('PUT with the same source changes only remark, icon and enabled', async () => {
     const source = (await send('/acme')).json.data.source;
     const answer = await send('', { source, remark: 'new', sourceSha256: sha256Hex(source).toUpperCase() }, 'PUT');
     expect(answer.json.data).toMatchObject({
@@ -188,7 +188,7 @@ describe('uploads', () => {
     expect(JSON.stringify(row)).not.toContain('buildSubmitRequest');
   });
 
-  test('nobody but root, and no API client', async () => {
+  test('only root may, and no API client', async () => {
     panel.addUser('boss', 10);
     const boss = (await panel.logIn('boss')).token;
     for (const [path, method, body] of [
@@ -229,8 +229,8 @@ describe('logos', () => {
   });
 });
 
-describe('what serves', () => {
-  test('moves forwards and back, is narrowed, switched off and deleted, each with before and after', async () => {
+describe('the serving version', () => {
+  test('moves forwards and back, is narrowed, disabled and deleted; the audit log has before and after', async () => {
     const claim = { protocols: ['proto_video'] };
     await send('', { source: acme('2.0.0', { ...claim, models: ['acme-2', 'acme-3'] }, VIDEO_HOOKS) });
     expect((await send('/acme/activate', { version: '2.0.0' })).json.data).toBeNull();
@@ -364,7 +364,7 @@ describe('what serves', () => {
     expect((await send('/priced')).json.data.plugin.version).toBe('1.0.0');
   });
 
-  test('is tried before it serves', async () => {
+  test('can be dry-run before it serves', async () => {
     const failing = acme(
       '5.0.0',
       { key: 'tried' },

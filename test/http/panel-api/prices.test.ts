@@ -1,6 +1,6 @@
 /**
- * Prices over HTTP: quotes for everybody, what is wrong with prices, which models have none, and
- * bills that only their owner reads.
+ * Prices over HTTP: quotes, problems of prices, models without a price, and bills that only their
+ * owner may read.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
@@ -48,7 +48,7 @@ const quote = (token: string, body: unknown) => panel.send('/api/price/quote', {
 const demo = { plugin_key: 'demo', model: 'demo-video' };
 
 describe('a quote', () => {
-  test('tells the price by facts, with its steps', async () => {
+  test('computes the price from facts, with its steps', async () => {
     const { status, json } = await quote(tokens.user, { ...demo, facts: { seconds: 5 } });
     expect([status, json.data]).toEqual([
       200,
@@ -70,7 +70,7 @@ describe('a quote', () => {
     expect((await quote(tokens.user, { ...body, group: 'default' })).status).toBe(200);
   });
 
-  test('of an expression that is not set is for root, and sets nothing', async () => {
+  test('of an unsaved expression is for root, and saves nothing', async () => {
     const body = { ...demo, facts: { seconds: 5 }, expression: '1 + u("seconds")' };
     expect((await quote(tokens.user, body)).json.code).toBe('AUTH_INSUFFICIENT_PRIVILEGE');
     expect((await quote(tokens.root, body)).json.data).toMatchObject({ usd: 6, expression: '1 + u("seconds")' });
@@ -86,7 +86,7 @@ describe('a quote', () => {
     expect((await quote(tokens.root, { ...demo, facts: { seconds: 5 } })).json.data.usd).toBe(0.1);
   });
 
-  test('tells the price by a request as the plugin reads it, an alias included, and touches neither vendor nor money', async () => {
+  test('computes the price from a request as the plugin reads it, aliases included, without vendor or charge', async () => {
     const before = (await panel.send('/api/user/self', { token: tokens.user })).json.data.quota;
     for (const model of ['demo-video', 'cheap']) {
       const request = { prompt: 'a cat', seconds: 7 };
@@ -146,7 +146,7 @@ describe('prices', () => {
     );
   };
 
-  test('say when their plugin, their model or their facts are gone, and an alias of a channel is a model', async () => {
+  test('report a missing plugin, model or fact; a channel’s alias counts as a model', async () => {
     await put('/api/price', { plugin_key: 'gone', model: 'm', expression: '1' });
     await put('/api/price', { plugin_key: 'demo', model: 'old-video', expression: '1' });
     await put('/api/price', { model: 'nobody-has-it', expression: '1' });
@@ -167,10 +167,10 @@ describe('prices', () => {
       await panel.send(`/api/price?plugin_key=${key}&model=${model}`, { method: 'DELETE', token: tokens.root });
   });
 
-  test('are missing for models, by plugin, and it is said which of them clients can ask for', async () => {
+  test('models without a price are listed by plugin, and whether clients can request them', async () => {
     const { data } = (await panel.send('/api/price/missing', { token: tokens.root })).json;
     const mine = data.find((row: { plugin_key: string }) => row.plugin_key === 'demo');
-    // `cheap` is priced by the vendor's name of it.
+    // `cheap` is priced by the vendor's name of the model.
     expect(mine.models).toContainEqual({ model: 'dear', offered: true });
     expect(mine.models).toContainEqual({ model: 'demo-video-pro', offered: false });
     expect(mine.models.map(({ model }: { model: string }) => model)).not.toContain('cheap');
@@ -180,7 +180,7 @@ describe('prices', () => {
   });
 });
 
-test('reading others’ bills: a bill is in the log and with the task of its owner, and nobody else sees it', async () => {
+test('reading others’ bills: a bill is in its owner’s usage log and task only', async () => {
   panel.run("update users set quota = 1000000 where username in ('user', 'other')");
   const submitted = await fetch(`http://127.0.0.1:${panel.gateway.port}/v1/tasks/demo`, {
     method: 'POST',
@@ -206,7 +206,7 @@ test('reading others’ bills: a bill is in the log and with the task of its own
   expect(own.json.data.bill).toMatchObject(bill);
   const log = await panel.send('/api/log', { token: tokens.user });
   expect(log.json.data.items).toMatchObject([{ task_id: id, kind: 'settle', quota: 30_000, bill }]);
-  // Which price it was tells the vendor's name of the model.
+  // The price contains the vendor's name of the model.
   for (const text of [own.text, log.text]) expect(text).not.toContain('demo::demo-video');
   const all = await panel.send('/api/log', { token: tokens.root });
   expect(all.json.data.items).toMatchObject([{ task_id: id, price: 'demo::demo-video' }]);
@@ -217,7 +217,7 @@ test('reading others’ bills: a bill is in the log and with the task of its own
   expect((await panel.send('/api/log/token', { token: keys.user })).json.data).toMatchObject([{ task_id: id, bill }]);
 });
 
-test('flooding: quotes are counted for each user apart', async () => {
+test('flooding: quotes are counted per user', async () => {
   const { paths } = (await panel.send('/api/openapi.json', { token: tokens.root })).json;
   expect(paths['/api/price/quote'].post['x-limit-per-user']).toBe('quote');
 });

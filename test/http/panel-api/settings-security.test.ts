@@ -1,12 +1,12 @@
 /**
- * Settings that decide who gets in, or where secrets and links go: what a stolen token or session
- * does not change.
+ * Settings that decide who may sign in, or where secrets and links go: a stolen token or session
+ * cannot change them.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { startMailServer } from '../../support/smtp.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
-// The gateway is a process of its own, on a busy machine.
+// The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
 
 type Option = { key: string; value: string; proof: string };
@@ -18,7 +18,7 @@ let root: string;
 let pat: string;
 let proof: Headers;
 let options: Option[];
-/** Who may not, and what they are told. */
+/** Callers who may not change them, and the refusals they get. */
 let refused: Caller[];
 
 beforeAll(async () => {
@@ -65,7 +65,7 @@ describe('an option', () => {
     }
   });
 
-  test('is not carried in by others that take no proof', async () => {
+  test('cannot be changed together with options that need no proof', async () => {
     const answer = await put({ SystemName: 'Theirs', RegisterEnabled: 'true' }, pat, {});
     expect([answer.status, answer.json.code]).toEqual([403, 'AUTH_SESSION_REQUIRED']);
     expect((await panel.send('/api/status')).json.data).toMatchObject({
@@ -117,7 +117,7 @@ describe('beside the options', () => {
     user_info_endpoint: 'https://acme.example/me',
   };
 
-  test('who may not change security settings adds, changes and deletes no provider, tries nothing and adds no marketplace', async () => {
+  test('a caller without a proof cannot change providers, run trials or change marketplace sources', async () => {
     const added = await panel.send('/api/custom-oauth-provider', {
       ...{ token: root, headers: proof },
       body: { slug: 'acme', ...provider },
@@ -148,12 +148,15 @@ describe('beside the options', () => {
 });
 
 describe('an option of a former version', () => {
-  test.each(['SelfUseModeEnabled', 'DemoSiteEnabled'])('%s is gone: a stored row is not shown', async (key) => {
-    panel.run(`insert into options (key, value) values ('${key}', 'true')`);
-    const listed: Option[] = (await panel.send('/api/option', { token: root })).json.data;
-    expect(listed.map((option) => option.key)).not.toContain(key);
-    const answer = await put({ [key]: 'true' });
-    expect([answer.status, answer.json.code]).toEqual([400, 'VALIDATION_FAILED']);
-    expect(answer.json.message).toStartWith(`The option ${key} was removed.`);
-  });
+  test.each(['SelfUseModeEnabled', 'DemoSiteEnabled'])(
+    '%s no longer exists: a stored row is not shown',
+    async (key) => {
+      panel.run(`insert into options (key, value) values ('${key}', 'true')`);
+      const listed: Option[] = (await panel.send('/api/option', { token: root })).json.data;
+      expect(listed.map((option) => option.key)).not.toContain(key);
+      const answer = await put({ [key]: 'true' });
+      expect([answer.status, answer.json.code]).toEqual([400, 'VALIDATION_FAILED']);
+      expect(answer.json.message).toStartWith(`The option ${key} was removed.`);
+    },
+  );
 });

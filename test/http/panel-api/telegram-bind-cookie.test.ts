@@ -1,4 +1,4 @@
-/** The cookie that ties a Telegram binding to its browser, where cookies are secure. */
+/** The cookie that ties a Telegram binding to its browser, with secure cookies. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { BOT, signWidget } from '../../support/telegram-widget.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => panel?.gateway.stop());
 
-test('bind CSRF: only the secure cookie of the browser that began the binding lets it end', async () => {
+test('bind CSRF: only the browser that began a binding, by its secure cookie, can finish it', async () => {
   const { token } = await panel.logIn('root');
   const options = { TelegramBotName: BOT.name, TelegramBotToken: BOT.token, TelegramOAuthEnabled: 'true' };
   const body = { options: Object.entries(options).map(([key, value]) => ({ key, value })) };
@@ -39,7 +39,7 @@ test('bind CSRF: only the secure cookie of the browser that began the binding le
   };
   const refused = [302, 'TELEGRAM_BIND_SESSION_INVALID', []];
   expect(await comeBack({})).toEqual(refused);
-  // A page without HTTPS on the same host can set the name without the prefix.
+  // A page without HTTPS on the same host can set a cookie without the `__Secure-` prefix.
   expect(await comeBack({ cookie: `svc_telegram_bind=${digest}` })).toEqual(refused);
   expect(await comeBack({ cookie: `__Secure-svc_telegram_bind=${digest.slice(1)}` })).toEqual(refused);
   const cleared =

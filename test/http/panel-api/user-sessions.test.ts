@@ -1,8 +1,8 @@
-/** Root's view of anybody's sessions over HTTP. */
+/** Root reads and ends the sessions of other users, over HTTP. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
-// The gateway is a process of its own, on a busy machine.
+// The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
@@ -17,7 +17,7 @@ const codeOf = async (path: string, request: Parameters<PanelCaller['send']>[1])
 };
 const root = async () => (await panel.logIn('root')).token;
 
-test('root lists a user’s sessions and ends one: access and refresh are over at once', async () => {
+test('root lists a user’s sessions and ends one: its access and refresh end at once', async () => {
   const id = panel.addUser('ada', 1);
   const [first, second] = [await panel.logIn('ada'), await panel.logIn('ada')];
   const token = await root();
@@ -55,7 +55,7 @@ test('root ends all of a user’s sessions', async () => {
   expect(row).toMatchObject({ target: `user:${id}`, detail: { revoked_count: 2 } });
 });
 
-test('root may end the session he is in', async () => {
+test('root may end the session in use', async () => {
   const { token, sid } = await panel.logIn('root');
   const ended = await panel.send(`/api/user/1/sessions/${sid}`, { method: 'DELETE', token });
   expect(ended.json.data).toEqual({ revoked_sid: sid, current: true });
@@ -63,7 +63,7 @@ test('root may end the session he is in', async () => {
   expect(await codeOf('/api/user/self', { token })).toEqual([401, 'AUTH_SESSION_REVOKED']);
 });
 
-test('an administrator, a user, a personal access token and nobody may not', async () => {
+test('administrators, users, personal access tokens and anonymous callers may not', async () => {
   const id = panel.addUser('cleo', 1);
   panel.addUser('dora', 10);
   const theirs = await panel.logIn('cleo');
@@ -83,7 +83,7 @@ test('an administrator, a user, a personal access token and nobody may not', asy
   expect((await panel.send('/api/user/self', { token: theirs.token })).status).toBe(200);
 });
 
-test('what is no user or no session of his is not found', async () => {
+test('an unknown user, or a session of another user, is not found', async () => {
   const id = panel.addUser('emil', 1);
   const { token, sid } = await panel.logIn('root');
   for (const path of ['/api/user/999999/sessions', `/api/user/999999/sessions/${sid}`]) {

@@ -1,8 +1,8 @@
-/** Administration of accounts, one's own profile and the end of one's own account, over HTTP. */
+/** Administration of accounts, the own profile and deleting the own account, over HTTP. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Answer, openPanel, type PanelCaller, type Send } from './panel-caller.ts';
 
-// The gateway is a process of its own, on a busy machine.
+// The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
 
 const PASSWORD = 'correct horse battery';
@@ -30,7 +30,7 @@ const send = (method: string, path: string, token: string, body?: unknown): Prom
 const outcome = ({ status, json }: Answer) => [status, json?.code];
 const manage = (token: string, id: number, action: string, more: object = {}) =>
   send('POST', '/api/user/manage', token, { id, action, ...more });
-/** The administrator makes somebody. */
+/** The administrator creates a user. */
 async function make(fields: object = {}): Promise<{ id: number; username: string; token: string; cookie: string }> {
   const username = newName();
   const made = await send('POST', '/api/user', admin, { username, password: PASSWORD, ...fields });
@@ -42,7 +42,7 @@ const auditOf = async (action: string, id: number) =>
   (await panel.audit(action)).filter(({ target }) => target === `user:${id}`);
 
 describe('accounts', () => {
-  test('are made, seen, changed and deleted, and every write is in the audit trail without secrets', async () => {
+  test('are created, read, changed and deleted; every change is audited without secrets', async () => {
     const username = newName();
     const body = { username, password: PASSWORD, email: `${username}@Example.org`, quota: 700, remark: 'a friend' };
     const made = await send('POST', '/api/user', admin, body);
@@ -90,7 +90,7 @@ describe('accounts', () => {
     for (const secret of [PASSWORD, NEW_PASSWORD, 'argon2']) expect(everything.text).not.toContain(secret);
   });
 
-  test('are disabled, enabled, promoted and demoted; what changes nothing leaves no row', async () => {
+  test('are disabled, enabled, promoted and demoted; a change without effect leaves no row', async () => {
     const { id, token } = await make();
     expect((await manage(admin, id, 'disable')).json.data).toMatchObject({ id, status: 2, role: 1 });
     expect(outcome(await send('GET', '/api/user/self', token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
@@ -106,7 +106,7 @@ describe('accounts', () => {
     }
   });
 
-  test('have their quota changed by lines that are paid once a key', async () => {
+  test('get quota changes once per idempotency key', async () => {
     const { id } = await make();
     const change = (more: object) => manage(admin, id, 'add_quota', more);
     expect((await change({ value: 500 })).json.data).toMatchObject({ quota: 500, repeated: false });
@@ -127,7 +127,7 @@ describe('accounts', () => {
     });
   });
 
-  test('lose factors, tokens, identities and the address', async () => {
+  test('can lose factors, tokens, identities and the mail address', async () => {
     const { id, username, token } = await make({ email: 'bound@example.org' });
     const pat = (await send('POST', '/api/user/token', token)).json.data.token;
     const session = await panel.logIn(username);
@@ -204,7 +204,7 @@ describe('accounts', () => {
     }
   });
 
-  test('are no business of users, nor of anybody unknown; a personal access token of an administrator will do', async () => {
+  test('are closed to users and anonymous callers; a personal token of an administrator is enough', async () => {
     const { id, token } = await make();
     const pat = (await send('POST', '/api/user/token', admin)).json.data.token;
     const requests: [string, string, unknown?][] = [
@@ -232,7 +232,7 @@ describe('accounts', () => {
     expect(await auditOf('user.update', id)).toMatchObject([{ auth_method: 'access_token' }]);
   });
 
-  test('of peers, of root and one’s own are out of reach', async () => {
+  test('of equal or higher role, and the own one, cannot be changed', async () => {
     const peer = panel.addUser(newName(), 10);
     for (const id of [1, peer, adminId]) {
       expect(outcome(await send('PUT', '/api/user', admin, { id, remark: 'x' }))).toEqual([
@@ -255,7 +255,7 @@ describe('accounts', () => {
     }
   });
 
-  test('mass assignment: what a body must not set is refused by name', async () => {
+  test('mass assignment: fields that a body must not set are refused by name', async () => {
     const { id } = await make();
     const fields = [
       { role: 100 },
@@ -280,7 +280,7 @@ describe('accounts', () => {
     expect(outcome(await manage(root, id, 'make_root'))).toEqual([400, 'VALIDATION_FAILED']);
   });
 
-  test('that are not there or whose name is taken say so', async () => {
+  test('that do not exist, or whose name is taken, are refused', async () => {
     const { username } = await make();
     expect(outcome(await send('POST', '/api/user', admin, { username, password: PASSWORD }))).toEqual([
       409,
@@ -303,10 +303,10 @@ describe('accounts', () => {
   });
 });
 
-describe('one’s own account', () => {
+describe('the own account', () => {
   const self = (token: string, body: unknown) => send('PUT', '/api/user/self', token, body);
 
-  test('takes a display name and a language without a password, a user name with a session', async () => {
+  test('accepts display name and language without a password, and a user name in a session', async () => {
     const { id, token } = await make();
     const name = newName();
     const changed = await self(token, { display_name: 'Ada', language: 'zh', username: name });
@@ -324,7 +324,7 @@ describe('one’s own account', () => {
     expect(row).toMatchObject({ detail: { before: { language: 'zh' }, after: { language: 'en' } } });
   });
 
-  test('takes a new password as before, by itself and with the old one', async () => {
+  test('accepts a new password only alone and with the old one', async () => {
     const { id, token } = await make();
     const change = { original_password: PASSWORD, password: NEW_PASSWORD };
     for (const body of [{ password: NEW_PASSWORD }, { original_password: PASSWORD }, { ...change, language: 'en' }]) {
@@ -344,7 +344,7 @@ describe('one’s own account', () => {
     expect(await auditOf('user.password', id)).toHaveLength(1);
   });
 
-  test('mass assignment: nobody gives himself a role, quota, group or address', async () => {
+  test('mass assignment: users cannot set their own role, quota, group or address', async () => {
     const { id, token } = await make();
     const fields = [{ role: 100 }, { quota: 5 }, { group: 'vip' }, { email: 'a@b.example' }, { status: 1 }, { id: 1 }];
     for (const field of fields) expect(outcome(await self(token, field))).toEqual([400, 'VALIDATION_FAILED']);
@@ -366,7 +366,7 @@ describe('one’s own account', () => {
     return panel.send('/api/user/self', request);
   };
 
-  test('ends with a proof made for that, in this session', async () => {
+  test('is deleted with a proof of that scope, created in this session', async () => {
     const mine = await make({ email: 'mine@example.org' });
     const key = (await send('POST', '/api/token', mine.token, { name: 'key' })).json.data.key;
     const pat = (await send('POST', '/api/user/token', mine.token)).json.data.token;
@@ -396,7 +396,7 @@ describe('one’s own account', () => {
     expect((await send('POST', '/api/user', admin, again)).status).toBe(200);
   });
 
-  test('downgrade: where there is a second factor, the password does not end it', async () => {
+  test('downgrade: with a second factor, the password is not enough to delete it', async () => {
     const { id, token } = await make();
     const before = await proofFor(token, 'account.delete');
     panel.run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${id}, 's', 1, 1)`);
@@ -410,7 +410,7 @@ describe('one’s own account', () => {
     expect((await accountOf(id)).deleted_at).toBe(0);
   });
 
-  test('of root does not end', async () => {
+  test('of root cannot be deleted', async () => {
     const { token } = await panel.logIn('root');
     expect(outcome(await end(token, await proofFor(token, 'account.delete')))).toEqual([403, 'AUTH_ROOT_PROTECTED']);
     expect((await accountOf(1)).deleted_at).toBe(0);
@@ -418,7 +418,7 @@ describe('one’s own account', () => {
 });
 
 describe('the addresses', () => {
-  test('of one’s own things stay what they were beside those of people', async () => {
+  test('of the own account keep their meaning next to those of users', async () => {
     const { id, token } = await make();
     for (const path of ['self', 'token', 'sessions', 'passkey', '2fa/status']) {
       expect([path, (await send('GET', `/api/user/${path}`, token)).status]).toEqual([path, 200]);
@@ -426,13 +426,13 @@ describe('the addresses', () => {
     expect((await send('DELETE', '/api/user/token', token)).status).toBe(200);
     expect(outcome(await send('DELETE', '/api/user/sessions/2fa', token))).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
     expect(outcome(await send('DELETE', '/api/user/passkey', token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
-    // A user reaches his own passkeys there, never the administration: that would be 403.
+    // A user reaches their own passkeys there, never the administration: that would be 403.
     expect(outcome(await send('DELETE', '/api/user/passkey/token', token))).toEqual([404, 'NOT_FOUND']);
     expect(outcome(await send('DELETE', '/api/user/passkey/2fa', root))).toEqual([404, 'NOT_FOUND']);
     expect((await send('GET', `/api/user/${id}`, token)).status).toBe(403);
   });
 
-  test('have no two readings: a word stands where an id could never stand', async () => {
+  test('are unambiguous: a word never stands where an id could', async () => {
     const { json } = await panel.send('/api/openapi.json');
     const paths = Object.keys(json.paths).filter((path) => path.startsWith('/api/'));
     const shapes = paths.map((path) => path.replaceAll(/\{[^}]+\}/g, '{}'));

@@ -71,7 +71,7 @@ afterAll(async () => {
 });
 
 describe('a key', () => {
-  test('without a secret: submissions with an address are refused, and say what to do', async () => {
+  test('without a secret: submissions with an address are refused with advice', async () => {
     const refused = await submit('/v1/tasks/demo', task('a cat'), { 'x-callback-url': receiver.url });
     expect([refused.status, refused.json.error.code, refused.json.error.param]).toEqual([
       400,
@@ -83,10 +83,10 @@ describe('a key', () => {
     expect([default_.status, default_.json.code]).toEqual([400, 'AUTH_API_KEY_WEBHOOK_SECRET_MISSING']);
   });
 
-  test('gets its secret from its owner alone, shown once', async () => {
+  test('gets its secret from its owner only, shown once', async () => {
     const path = `/api/token/${key.id}/webhook-secret`;
     expect((await panel.send(path, { method: 'POST' })).status).toBe(401);
-    // Not even an administrator makes it for him.
+    // Not even an administrator can create it for them.
     for (const who of ['carl', 'root'] as const) {
       expect((await as(who, path, { method: 'POST' })).json.code).toBe('AUTH_API_KEY_NOT_FOUND');
     }
@@ -100,7 +100,7 @@ describe('a key', () => {
     expect(row).toMatchObject({ username: 'anna', target: `api_key:${key.id}`, detail: { former_until: 0 } });
   });
 
-  test('has a default address, whose query the audit trail leaves out', async () => {
+  test('has a default address, whose query the audit log leaves out', async () => {
     const put = (webhook_url: unknown) => as('anna', `/api/token/${key.id}`, { method: 'PUT', body: { webhook_url } });
     const wrong = await put('https://10.0.0.1/');
     expect([wrong.status, wrong.json.code, wrong.json.details.field]).toEqual([
@@ -116,7 +116,7 @@ describe('a key', () => {
     expect((await put(null)).json.data.webhook_url).toBeNull();
   });
 
-  test('made with an address, shows the secret in the same answer', async () => {
+  test('created with an address, returns the secret in the same response', async () => {
     const made = await as('anna', '/api/token', { body: { name: 'k2', webhook_url: receiver.url } });
     expect(made.json.data).toMatchObject({
       key: expect.stringMatching(/^sk-/),
@@ -150,7 +150,7 @@ describe('a submission', () => {
     ['OpenAI’s videos as a form', '/v1/videos', form],
     ['OpenAI’s responses', '/v1/responses', () => JSON.stringify(response)],
     ["the vendor's own address", '/demo/v1/videos', () => JSON.stringify(video)],
-  ])('to %s is told to the end, with the object of GET /v1/tasks/:id', async (_name, path, body) => {
+  ])('to %s sends webhooks to the end, with the object of GET /v1/tasks/:id', async (_name, path, body) => {
     const sent = body();
     const submitted = await fetch(`http://127.0.0.1:${panel.gateway.port}${path}`, {
       method: 'POST',
@@ -163,12 +163,12 @@ describe('a submission', () => {
     expect(submitted.status).toBe(200);
     const answer = (await submitted.json()) as { id: string; metadata?: { task_id?: string } };
     const taskId = answer.metadata?.task_id ?? answer.id;
-    const told = await finished(taskId);
-    expect(verified(told, secret)).toBe(1);
-    expect(told.payload.data).toEqual((await panel.send(`/v1/tasks/${taskId}`, { token: key.key })).json);
+    const delivered = await finished(taskId);
+    expect(verified(delivered, secret)).toBe(1);
+    expect(delivered.payload.data).toEqual((await panel.send(`/v1/tasks/${taskId}`, { token: key.key })).json);
   });
 
-  test('is told as the description of the API says', async () => {
+  test('sends webhooks as the API description says', async () => {
     const { webhooks, paths } = (await panel.send('/api/openapi.json')).json;
     expect(Object.keys(webhooks)).toEqual(['task.updated', 'task.finished']);
     for (const received of receiver.received) {
@@ -183,7 +183,7 @@ describe('a submission', () => {
     }
   });
 
-  test('is verified by the receivers of docs/api.md, in Node and in Python, and no forgery is', async () => {
+  test('is verified by the receivers of docs/api.md, in Node and in Python; forgeries are refused', async () => {
     const one = receiver.received.at(-1)!;
     const lines: { what: string; headers: object; body: string; genuine: boolean }[] = [
       { what: 'what came', headers: one.headers, body: one.body, genuine: true },
@@ -223,23 +223,23 @@ describe('a submission', () => {
       cwd: folder,
       stdout: 'pipe',
     });
-    const judged = (await new Response(python.stdout).text()).trim().split('\n');
-    expect(judged).toEqual(lines.map(({ genuine }) => (genuine ? 'True' : 'False')));
+    const verdicts = (await new Response(python.stdout).text()).trim().split('\n');
+    expect(verdicts).toEqual(lines.map(({ genuine }) => (genuine ? 'True' : 'False')));
   });
 
-  test('after a rotation carries the signature of each secret that was replaced within a day', async () => {
+  test('after a rotation, webhooks carry a signature of each secret replaced within a day', async () => {
     const rotated = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
     expect(rotated.former_until).toBeGreaterThan(Date.now() / 1000 + 86_000);
     const submitted = await submit('/v1/tasks/demo', task('a cat [duration=0]'), { 'x-callback-url': receiver.url });
-    const told = await finished(submitted.json.id);
-    expect(signaturesOf(told.headers)).toHaveLength(2);
-    expect([verified(told, secret), verified(told, rotated.secret)]).toEqual([1, 1]);
-    // And once more: the first receiver has a day as well.
+    const delivered = await finished(submitted.json.id);
+    expect(signaturesOf(delivered.headers)).toHaveLength(2);
+    expect([verified(delivered, secret), verified(delivered, rotated.secret)]).toEqual([1, 1]);
+    // Rotate again: the first secret stays valid for its day too.
     const last = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
     const next = await submit('/v1/tasks/demo', task('a dog [duration=0]'), { 'x-callback-url': receiver.url });
-    const heard = await finished(next.json.id);
-    expect(signaturesOf(heard.headers)).toHaveLength(3);
-    expect([secret, rotated.secret, last.secret].map((one) => verified(heard, one))).toEqual([1, 1, 1]);
+    const latest = await finished(next.json.id);
+    expect(signaturesOf(latest.headers)).toHaveLength(3);
+    expect([secret, rotated.secret, last.secret].map((one) => verified(latest, one))).toEqual([1, 1, 1]);
   });
 });
 
@@ -275,7 +275,7 @@ describe('the log of deliveries', () => {
     expect((await panel.send(path(), { token: key.key })).status).toBe(401);
   });
 
-  test('a notice is sent again by its owner or an administrator, under its id, and that is audited', async () => {
+  test('the owner or an administrator can send a webhook again, with its id, and that is audited', async () => {
     receiver.answer((_, response) => void response.writeHead(204).end());
     const [notice] = (await as('anna', path())).json.data.items;
     const again = `${path()}/${notice.id}/redeliver`;
@@ -288,7 +288,7 @@ describe('the log of deliveries', () => {
     expect(row).toMatchObject({ username: 'root', target: `task:${taskId}`, detail: { webhook: notice.id } });
   });
 
-  test('metrics tell pending, age and attempts', async () => {
+  test('metrics show pending webhooks, their age and attempts', async () => {
     const { text } = await panel.send('/metrics');
     expect(text).toMatch(/^taskgate_webhooks_pending \d+$/m);
     expect(text).toMatch(/^taskgate_webhooks_oldest_seconds \d+$/m);
@@ -296,7 +296,7 @@ describe('the log of deliveries', () => {
     expect(text).toMatch(/^taskgate_webhook_attempts\{state="failed"\} [1-9]\d*$/m);
   });
 
-  test('nothing of a secret, a signature or the address’s query is in the gateway’s own log', () => {
+  test('no secret, signature or query of the address appears in the gateway’s log', () => {
     for (const text of ['whsec_', 'of-the-receiver', 'webhook-signature', secret.slice(6)]) {
       expect(panel.gateway.log()).not.toContain(text);
     }

@@ -1,6 +1,6 @@
 /**
- * Request lines and hosts that only a hand-made client sends, over a real connection: the door and
- * the router must read one address alike.
+ * Request lines and hosts that only a hand-made client sends, over a real connection: the pipeline
+ * and the framework's router must read an address alike.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => listening.stop(0));
 
-/** The whole answer to what is written on the wire. */
+/** Writes raw bytes to the socket and returns the whole response. */
 function send(line: string, headers: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -36,7 +36,7 @@ function send(line: string, headers: string): Promise<string> {
   });
 }
 
-test('a fragment in the request line: let in as a user, no root route is served', async () => {
+test('a fragment in the request line: a user who is admitted to one route does not reach a root route', async () => {
   const answer = await send('GET /api/self#/secret', 'host: gateway.local\r\nauthorization: Bearer user\r\n');
   expect(answer).not.toContain('secret of');
   expect(answer).toStartWith('HTTP/1.1 404');

@@ -84,7 +84,7 @@ describe('the client’s address', () => {
     expect(await answer.json()).toMatchObject({ data: { ip: '10.0.0.3' } });
   });
 
-  test('other forwarding headers say nothing', async () => {
+  test('other forwarding headers are ignored', async () => {
     const app = openKit({ config: { trustedProxies: ['10.0.0.0/8'] } });
     const answer = await call(app, {
       path: '/api/open',
@@ -102,7 +102,7 @@ describe('the client’s address', () => {
   });
 });
 
-describe('the address that decides, while TRUSTED_PROXIES is unset', () => {
+describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
   const addresses = (now = () => 0) =>
     createClientAddresses({
       trustedProxies: DEFAULT,
@@ -122,7 +122,7 @@ describe('the address that decides, while TRUSTED_PROXIES is unset', () => {
     expect(addresses().read(peer, chain)).toEqual({ ip, decidingIp: at(decidingIp) });
   });
 
-  test('a proxy that is believed for what is shown alone is told of for an hour', () => {
+  test('a proxy trusted only for the displayed address is reported for an hour', () => {
     let now = 0;
     const read = addresses(() => now);
     read.read('192.168.1.5', null);
@@ -135,7 +135,7 @@ describe('the address that decides, while TRUSTED_PROXIES is unset', () => {
     expect(read.unlistedProxy()).toBeUndefined();
   });
 
-  test('limits and API keys get the address that decides, handlers both', async () => {
+  test('limits and API keys get the deciding address, handlers get both', async () => {
     const asked: string[] = [];
     const note = (what: string) => async (ip: string) => void asked.push(`${what} ${ip}`);
     const app = openKit({

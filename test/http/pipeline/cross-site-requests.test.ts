@@ -89,7 +89,7 @@ describe('origin guard of refresh and logout', () => {
     expect((await send('http://gateway.local')).status).toBe(200);
   });
 
-  test('without trusted URLs the own exact origin alone passes', async () => {
+  test('without trusted URLs only the exact own origin passes', async () => {
     const app = openKit({ config: { secureCookies: true } });
     const send = (host: string, origin: string) =>
       call(app, { method: 'POST', path: '/api/refresh', headers: { host, origin } });
@@ -102,7 +102,7 @@ describe('origin guard of refresh and logout', () => {
     expect((await send('', 'http://')).status).toBe(403);
   });
 
-  test('takes the own https origin when the listener itself speaks TLS', async () => {
+  test('accepts the own https origin when the listener itself speaks TLS', async () => {
     const app = openKit({ config: { secureCookies: true, tls: true } });
     const send = (origin: string) => call(app, { method: 'POST', path: '/api/refresh', headers: { origin } });
     expect((await send('https://gateway.local')).status).toBe(200);
@@ -115,7 +115,7 @@ describe('session cookies', () => {
     const app = openKit({ config: { secureCookies: secure } });
     return (await call(app, { method: 'POST', path })).headers.getSetCookie();
   };
-  /** Attributes in any order, so that the test is about what they are. */
+  /** Sorts the attributes, because their order does not matter. */
   const parse = (cookie: string) => {
     const [pair = '', ...attributes] = cookie.split('; ');
     return { pair, attributes: attributes.sort() };
@@ -160,7 +160,7 @@ describe('session cookies', () => {
     ]);
   });
 
-  test('are cleared by a refusal, although the request carried none, on their own paths', async () => {
+  test('are cleared by a refusal on their own paths, even if the request carried none', async () => {
     const cookies = (await write(false, '/api/cookies/refuse')).map(parse);
     expect(cookies.map(({ pair }) => pair)).toEqual(['svc_refresh=', 'svc_has_session=']);
     expect(cookies.map(({ attributes }) => attributes.includes('Max-Age=0'))).toEqual([true, true]);
@@ -184,7 +184,7 @@ describe('session cookies', () => {
   });
 });
 
-describe('other sites’ pages', () => {
+describe('pages of other sites', () => {
   const app = openKit();
   const rows: [path: string, as: string, open: boolean][] = [
     ['/v1/things/7', 'sk-good', true],
@@ -220,7 +220,7 @@ describe('other sites’ pages', () => {
     expect(answer.headers.get('access-control-allow-headers')).toBe('authorization,content-type,x-stainless-os');
   });
 
-  test('a preflight grants no header list that is none', async () => {
+  test('a preflight does not allow a malformed header list', async () => {
     const answer = await call(app, {
       method: 'OPTIONS',
       path: '/v1/things',
@@ -235,7 +235,7 @@ describe('other sites’ pages', () => {
   });
 });
 
-describe('headers of every answer', () => {
+describe('headers of every response', () => {
   const app = openKit();
   test.each(['/api/open', '/api/none', '/api/crash', '/v1/none', '/livez', '/metrics', '/nowhere'])(
     '%s',
@@ -250,7 +250,7 @@ describe('headers of every answer', () => {
     },
   );
 
-  test('a listener with TLS asks for it from then on', async () => {
+  test('a listener with TLS sends Strict-Transport-Security', async () => {
     const { headers } = await call(openKit({ config: { tls: true } }), { path: '/api/open' });
     expect(headers.get('strict-transport-security')).toBe('max-age=31536000');
   });

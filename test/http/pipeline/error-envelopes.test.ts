@@ -58,7 +58,7 @@ describe('published codes', () => {
   });
 });
 
-describe('answers to what goes wrong', () => {
+describe('error responses', () => {
   const app = openKit();
 
   test.each([
@@ -75,7 +75,7 @@ describe('answers to what goes wrong', () => {
     expect(line?.fields.request_id).toBe(answer.headers.get('x-request-id'));
   });
 
-  test('a limit says when to come back, and a bought job says not to', async () => {
+  test('a limit sends Retry-After; an accepted job sends x-should-retry: false', async () => {
     const answer = await call(app, { path: '/api/busy' });
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toBe('7');
@@ -98,7 +98,7 @@ describe('answers to what goes wrong', () => {
     expect(answer.json.request_id).toBe(answer.headers.get('x-request-id'));
   });
 
-  test('an unknown path of API clients answers in their shape', async () => {
+  test('an unknown path for API clients answers in the OpenAI envelope', async () => {
     const answer = await call(app, { path: '/v1/none' });
     expect([answer.status, answer.json]).toEqual([
       404,
@@ -113,14 +113,14 @@ describe('answers to what goes wrong', () => {
     ]);
   });
 
-  test('a trailing slash is taken without a redirect', async () => {
+  test('a trailing slash works without a redirect', async () => {
     for (const path of ['/api/self/', '/api/self/name/', '/v1/things/7/']) {
       const { status } = await call(app, { path, as: path.startsWith('/v1') ? 'sk-good' : 'user' });
       expect([path, status]).toEqual([path, 200]);
     }
   });
 
-  test('HEAD answers like GET without a body, and is guarded like it', async () => {
+  test('HEAD answers like GET without a body, with the same access checks', async () => {
     const answer = await call(app, { method: 'HEAD', path: '/api/self', as: 'user' });
     expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
       200,
@@ -140,7 +140,7 @@ describe('answers to what goes wrong', () => {
 
 describe('request ids', () => {
   const app = openKit();
-  test('a harmless id of the caller is kept, everywhere', async () => {
+  test('a harmless request id of the caller is kept everywhere', async () => {
     const answer = await call(app, { path: '/api/self', as: 'user', headers: { 'x-request-id': 'trace-1.2:3_4' } });
     expect(answer.headers.get('x-request-id')).toBe('trace-1.2:3_4');
     expect(answer.json.data.requestId).toBe('trace-1.2:3_4');
@@ -152,7 +152,7 @@ describe('request ids', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('every answer has its own', async () => {
+  test('every response has its own id', async () => {
     const ids = await Promise.all(
       ['/api/open', '/api/none', '/v1/none', '/livez', '/nowhere'].map(async (path) =>
         (await call(app, { path })).headers.get('x-request-id'),
@@ -163,7 +163,7 @@ describe('request ids', () => {
 });
 
 describe('the log', () => {
-  test('never holds a query: capabilities and one-time codes travel there', async () => {
+  test('never contains a query: it may carry capabilities and one-time codes', async () => {
     const app = openKit();
     await call(app, { path: '/v1/things/7?access=c4pability-s3cret&turnstile=t0ken', as: 'sk-good' });
     await call(app, { path: '/api/none?access=c4pability-s3cret', headers: { authorization: 'Bearer n0t-logged' } });

@@ -4,10 +4,10 @@ import { call, openKit } from '../kit-harness.ts';
 const open = () =>
   openKit({ config: { hostGuard: { names: () => ['gate.example.com', 'gate.lan'], port: () => 3000 } } });
 const REFUSED = 403;
-/** As a browser that is reached by TLS says it, which no script can. */
+/** Sent by browsers over TLS; no script can set it. */
 const BY_TLS = { 'sec-fetch-site': 'same-origin' };
 
-describe('DNS rebinding: a page whose name was given the address of this machine', () => {
+describe('DNS rebinding: a page whose name points to this machine', () => {
   const rows: [host: string, headers: Record<string, string>, refused: boolean][] = [
     ['evil.example:3000', {}, true],
     ['evil.example', {}, true],
@@ -26,7 +26,7 @@ describe('DNS rebinding: a page whose name was given the address of this machine
     ['gate.example.com', {}, false],
     ['Gate.Example.com:8443', {}, false],
     ['gate.lan.', {}, false],
-    // Behind a proxy that ends TLS and whose name nobody has set.
+    // Behind a proxy that terminates TLS, with a name that is not configured.
     ['unset.example.com', BY_TLS, false],
     ['unset.example.com', { ...BY_TLS, origin: 'https://unset.example.com' }, false],
   ];
@@ -42,7 +42,7 @@ describe('DNS rebinding: a page whose name was given the address of this machine
     expect(api.json).toMatchObject({ success: false, code: 'HOST_FORBIDDEN' });
   });
 
-  test('is refused before a limit counts it, and told of in the log by ten names at most', async () => {
+  test('is refused before a limit counts it; the log names at most ten hosts', async () => {
     const app = open();
     for (let i = 0; i < 30; i += 1) await call(app, { path: '/api/open', headers: { host: `e${i % 15}.example` } });
     expect(
@@ -55,6 +55,6 @@ describe('DNS rebinding: a page whose name was given the address of this machine
   });
 });
 
-test('a listener that others reach answers under every name', async () => {
+test('a listener that other machines reach answers under every name', async () => {
   expect((await call(openKit(), { path: '/api/open', headers: { host: 'any.example' } })).status).toBe(200);
 });

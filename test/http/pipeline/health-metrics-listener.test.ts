@@ -6,7 +6,7 @@ import { listen } from '../../../src/http/pipeline/listen.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 describe('health', () => {
-  test('/livez answers whatever the parts do', async () => {
+  test('/livez answers even if parts fail', async () => {
     const app = openKit({ checks: { database: () => Promise.reject(new Error('gone')) } });
     const answer = await call(app, { path: '/livez' });
     expect([answer.status, answer.json]).toEqual([200, { status: 'ok' }]);
@@ -21,7 +21,7 @@ describe('health', () => {
     ]);
   });
 
-  test('/readyz is 503 while one fails, and tells no cause', async () => {
+  test('/readyz is 503 while a part fails, and shows no cause', async () => {
     const app = openKit({
       checks: { database: () => Promise.reject(new Error('password=hunter2')), sandbox: async () => {} },
     });
@@ -34,7 +34,7 @@ describe('health', () => {
     expect(app.lines.some((line) => line.level === 'warn' && line.fields.check === 'database')).toBe(true);
   });
 
-  test('/readyz gives up on a part that hangs, and many callers make one check', async () => {
+  test('/readyz has a deadline for a part that hangs, and concurrent callers share one check', async () => {
     let asked = 0;
     const app = openKit({
       checks: {
@@ -87,7 +87,7 @@ describe('metrics', () => {
     expect(answer.text.includes('taskgate_http_requests_total')).toBe(status === 200);
   });
 
-  test('count by declared route, so that no caller can make a series', async () => {
+  test('count by declared route, so that no caller can create a series', async () => {
     const app = openKit();
     await call(app, { path: '/api/self/one', as: 'user' });
     await call(app, { path: '/api/self/two', as: 'user' });
@@ -103,7 +103,7 @@ describe('metrics', () => {
 });
 
 describe('the listener', () => {
-  test('stops by finishing what it has begun', async () => {
+  test('finishes requests in flight before it stops', async () => {
     let begun = () => {};
     const started = new Promise<void>((resolve) => {
       begun = resolve;
@@ -129,7 +129,7 @@ describe('the listener', () => {
     await stopped;
   });
 
-  test('cuts what does not end within the drain time', async () => {
+  test('closes requests that do not end within the drain time', async () => {
     let begun = () => {};
     const started = new Promise<void>((resolve) => {
       begun = resolve;
@@ -157,7 +157,7 @@ describe('the listener', () => {
     await server.stop(0);
   });
 
-  test('says which port it got and refuses one in use', () => {
+  test('reports its port and fails on a port in use', () => {
     const server = listen(async () => new Response(''), { host: '127.0.0.1', port: 0 });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
     expect(() => listen(async () => new Response(''), { host: '127.0.0.1', port: server.port })).toThrow(

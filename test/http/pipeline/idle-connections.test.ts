@@ -1,11 +1,11 @@
-/** Connections that clients keep after an answer for which the limit of idle time was off. */
+/** Connections that clients keep after an answer during which the idle timeout was removed. */
 import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
 import { type ServerEvent, sendEvents } from '../../../src/http/v1/send-events.ts';
 import { until } from '../../support/until.ts';
 
-/** The shortest that the listener can tell apart: it looks every four seconds. */
+/** The shortest useful timeout: the listener checks every four seconds. */
 const IDLE_SECONDS = 4;
 const quiet = Promise.withResolvers<void>();
 
@@ -50,14 +50,14 @@ function ask(path: string) {
   return client;
 }
 
-test('connection exhaustion: kept after a whole answer or a stream, they end with their idle time; a silent stream does not', async () => {
+test('connection exhaustion: connections idle after an answer or a stream are closed; a silent stream is not', async () => {
   const [whole, ended, silent] = [ask('/whole'), ask('/events'), ask('/silent')];
   await until(() => whole.closed && ended.closed);
   expect([whole.text, ended.text]).toEqual([
     expect.stringContaining('"whole"'),
     expect.stringContaining('event: task.finished'),
   ]);
-  // Another one, whose time begins now, so that the silent stream has outlasted all of it.
+  // A second connection, whose timeout begins now: the silent stream must outlast all of it.
   const later = ask('/whole');
   await until(() => later.closed);
   expect(silent.closed).toBe(false);

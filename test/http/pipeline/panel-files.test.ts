@@ -70,7 +70,7 @@ describe('files', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('bytes are those of the file', async () => {
+  test('the bytes are those of the file', async () => {
     expect((await call(app, { path: '/assets/main-abc.js' })).text).toBe(SCRIPT);
   });
 
@@ -82,7 +82,7 @@ describe('files', () => {
     expect((await send('"abc"')).status).toBe(200);
   });
 
-  test('names without a hash are asked for again', async () => {
+  test('files without a hash in the name are revalidated', async () => {
     expect((await call(app, { path: '/icon.svg' })).headers.get('cache-control')).toBe('no-cache');
   });
 
@@ -145,7 +145,7 @@ describe('the page', () => {
     },
   );
 
-  test('every answer has another nonce', async () => {
+  test('every response has a new nonce', async () => {
     const [one, two] = await Promise.all([
       call(app, { path: '/', headers: HTML }),
       call(app, { path: '/', headers: HTML }),
@@ -162,7 +162,7 @@ describe('the page', () => {
     ['an SDK’s wrong base address', '/chat/completions', { accept: 'application/json' }],
     ['curl', '/setup', { accept: '*/*' }],
   ];
-  test.each(never)('is not the answer to %s', async (_name, path, headers) => {
+  test.each(never)('is not sent for %s', async (_name, path, headers) => {
     const answer = await call(app, { path, headers });
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/json;charset=utf-8']);
   });

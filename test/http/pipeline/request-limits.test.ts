@@ -10,7 +10,7 @@ const tooMany = (retryAfterSeconds: number) =>
   new AppError('auth.rate_limited', 'rate_limited', { message: 'Too many.', retryAfterSeconds });
 
 describe('the Critical limit per address', () => {
-  test('counts before anything else is looked at', async () => {
+  test('counts before anything else is checked', async () => {
     const app = openKit({
       limits: {
         critical: async () => {
@@ -66,7 +66,7 @@ describe('the Critical limit per user', () => {
 
   const nobody = 'counts per user, but it knows no user or the scope is unknown.';
 
-  test('a route that declares it where no user is known, or in an unknown scope, stops the start', () => {
+  test('a route that declares it without a user, or with an unknown scope, fails at start', () => {
     const routes: [string, (kit: Kit) => unknown][] = [
       [
         'POST /api/public',
@@ -91,49 +91,49 @@ describe('the Critical limit per user', () => {
 });
 
 describe('the limit of model requests', () => {
-  /** Lets `free` requests pass and notes what it was asked and told. */
+  /** Lets `free` requests pass; records each call and each success. */
   const recording = (free: number) => {
-    const asked: [number, string][] = [];
-    const told = { successes: 0 };
+    const calls: [number, string][] = [];
+    const recorded = { successes: 0 };
     const modelRequests = async (userId: number, group: string) => {
-      asked.push([userId, group]);
-      if (asked.length > free) throw tooMany(12.4);
+      calls.push([userId, group]);
+      if (calls.length > free) throw tooMany(12.4);
       return async () => {
-        told.successes += 1;
+        recorded.successes += 1;
       };
     };
-    return { asked, told, app: openKit({ limits: { modelRequests } }) };
+    return { calls, recorded, app: openKit({ limits: { modelRequests } }) };
   };
   const submit = (answer: number, as = 'sk-good') => ({ method: 'POST', path: `/v1/jobs?answer=${answer}`, as });
 
-  test('is asked with user and group of the key, and told of answers below 400 alone', async () => {
-    const { app, asked, told } = recording(100);
+  test('gets user and group of the key, and records only answers below 400 as success', async () => {
+    const { app, calls, recorded } = recording(100);
     for (const answer of [200, 201, 302, 400, 404, 429, 500, 503]) {
       expect((await call(app, submit(answer))).status).toBe(answer);
     }
-    expect(told.successes).toBe(3);
-    expect(asked).toEqual(Array.from({ length: 8 }, () => [4, 'default']));
+    expect(recorded.successes).toBe(3);
+    expect(calls).toEqual(Array.from({ length: 8 }, () => [4, 'default']));
   });
 
-  test('refuses in the shape of these routes, before the handler', async () => {
-    const { app, told } = recording(0);
+  test('refuses in the envelope of these routes, before the handler', async () => {
+    const { app, recorded } = recording(0);
     const answer = await call(app, submit(200));
     expect([answer.status, answer.json, answer.headers.get('retry-after')]).toEqual([
       429,
       { error: { message: 'Too many.', type: 'rate_limit_error', code: 'rate_limited', param: null } },
       '13',
     ]);
-    expect(told.successes).toBe(0);
+    expect(recorded.successes).toBe(0);
   });
 
-  test('counts nobody without a valid key, and no other route', async () => {
-    const { app, asked } = recording(100);
+  test('does not count requests without a valid key, nor other routes', async () => {
+    const { app, calls } = recording(100);
     expect((await call(app, submit(200, 'sk-wrong'))).status).toBe(401);
     expect((await call(app, { path: '/v1/things/7', as: 'sk-good' })).status).toBe(200);
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
-  test('a route that declares it and knows no user stops the start', () => {
+  test('a route that declares it without a user fails at start', () => {
     const build = (kit: Kit): unknown =>
       new Elysia().use(kit).post('/api/odd', () => ok(1), { public: true, modelRequest: true });
     expect(() => openKit({ routes: (kit) => build(kit) as Elysia })).toThrow(
@@ -177,7 +177,7 @@ describe('429 with the limits of the auth room', () => {
     expect(headers.getSetCookie()).toEqual([]);
   });
 
-  test('critical routes share one count an address, and other addresses have their own', async () => {
+  test('critical routes share one count per address; other addresses have their own', async () => {
     const app = open({ critical: 3 });
     const from = (peer: string, path: string, as?: string) =>
       call(app, { method: 'POST', path, peer, ...(as ? { as } : {}) });
@@ -190,7 +190,7 @@ describe('429 with the limits of the auth room', () => {
     expect((await call(app, { path: '/api/open', peer: '203.0.113.1' })).status).toBe(200);
   });
 
-  test('a user who changes his address keeps his own count', async () => {
+  test('a user who changes the address keeps the same count', async () => {
     const app = open({ critical: 3 });
     const ask = (i: number, as: string) =>
       call(app, { method: 'POST', path: '/api/scoped', as, peer: `203.0.113.${i}` });
@@ -200,7 +200,7 @@ describe('429 with the limits of the auth room', () => {
     expect((await ask(9, 'admin')).status).toBe(200);
   });
 
-  test('all of /api has a limit, whatever is there; /v1 and the panel have none of it', async () => {
+  test('every path below /api is limited, even unknown ones; /v1 and the panel are not', async () => {
     const app = open({ api: 3 });
     const statuses: number[] = [];
     for (const path of ['/api/open', '/api/none', '/api/self', '/api/open']) {

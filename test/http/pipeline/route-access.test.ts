@@ -91,14 +91,14 @@ describe('a route without access is refused at the start', () => {
     expect(() => openKit(options)).toThrow(message);
   });
 
-  test('every route of the sample states one', () => {
+  test('every route of the sample declares its access', () => {
     const { routes } = openKit();
     expect(routes.routes.length).toBeGreaterThan(15);
     expect(routes.routes.every((route) => route.access.length > 0)).toBe(true);
   });
 });
 
-describe('who may pass', () => {
+describe('who may call a route', () => {
   const app = openKit();
   const rows: [path: string, as: string, status: number, code: string][] = [
     ['/api/open', '', 200, ''],
@@ -129,13 +129,13 @@ describe('who may pass', () => {
     expect([answer.status, said ?? '']).toEqual([status, code]);
   });
 
-  test('an anonymous caller learns nothing of a body’s rules', async () => {
+  test('an anonymous caller learns nothing of the rules of a body', async () => {
     const answer = await call(app, { method: 'PUT', path: '/api/thing', body: { nonsense: true } });
     expect(answer.status).toBe(401);
     expect(answer.text).not.toContain('nonsense');
   });
 
-  test('a length above the limit is refused before anybody is asked who it is', async () => {
+  test('a length above the limit is refused before credentials are checked', async () => {
     let asked = 0;
     const auth = {
       authenticatePanel: async () => {
@@ -165,7 +165,7 @@ describe('who may pass', () => {
       expect([path, status]).toEqual([path, 413]);
       expect(json.message ?? json.error.message).toContain(limit > 1e6 ? '16 MiB' : '64 KiB');
     }
-    // Files of forms: four of the largest, and a mebibyte for the rest.
+    // A form may hold four files of the largest size, and 1 MiB for the rest.
     expect((await declared('/v1/things', 257 * 1024 * 1024 + 1, 'multipart/form-data; boundary=b')).status).toBe(413);
     expect(asked).toBe(0);
     expect((await declared('/v1/things', 257 * 1024 * 1024, 'multipart/form-data; boundary=b')).status).toBe(500);

@@ -1,6 +1,6 @@
 /**
- * A gateway with a plugin whose artifact hooks do as the stored answer says, before a vendor with a
- * file and some bad habits.
+ * A gateway with a plugin whose artifact hooks follow the stored answer, and a vendor with a file
+ * and several kinds of misbehaviour.
  */
 import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
 import { pluginSource } from '../../plugins/support.ts';
@@ -8,7 +8,7 @@ import { type Administrator, setUp } from '../../support/gateway.ts';
 
 export const VENDOR_KEY = 'vendor-key-0123456789';
 export const FILE = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
-/** Larger than what is answered whole. */
+/** Larger than a body that is sent with Content-Length. */
 export const LARGE = 3 * 1024 * 1024;
 
 const HOOKS = `
@@ -48,7 +48,7 @@ export async function startArtifactGateway(environment: Record<string, string> =
   }
   const key = await admin.createKey();
 
-  /** One request with its body read; `address` is the client's. */
+  /** Sends one request and reads the body; `address` is the client's. */
   async function get(path: string, init: { address?: string; token?: string; method?: string; headers?: object } = {}) {
     const response = await fetch(path.startsWith('http') ? path : `${url}${path}`, {
       method: init.method ?? 'GET',
@@ -67,7 +67,7 @@ export async function startArtifactGateway(environment: Record<string, string> =
 
   return {
     gateway,
-    /** A new version of a plugin, which serves from now on. */
+    /** Activates a new version of a plugin. */
     async serve(plugin: string, version: string, change: (source: string) => string) {
       await admin.call('POST', '/api/plugin/task', { source: change(artifactPlugin(plugin, { version })) });
       await admin.call('POST', `/api/plugin/task/${plugin}/activate`, { version });
@@ -77,15 +77,15 @@ export async function startArtifactGateway(environment: Record<string, string> =
     key,
     vendor,
     get,
-    /** A task that succeeded with this answer of the vendor; gives its id. */
+    /** Stores a task that succeeded with this answer of the vendor; returns its id. */
     async finished(answer: object = {}, plugin = 'acme', token = key): Promise<string> {
-      const made = await fetch(`${url}/v1/tasks/${plugin}`, {
+      const submitted = await fetch(`${url}/v1/tasks/${plugin}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model: `${plugin}-1`, ...answer }),
       });
-      const body = (await made.json()) as { id: string };
-      if (made.status !== 200) throw new Error(JSON.stringify(body));
+      const body = (await submitted.json()) as { id: string };
+      if (submitted.status !== 200) throw new Error(JSON.stringify(body));
       return body.id;
     },
     async links(id: string, token = key): Promise<Record<string, string>> {
@@ -105,7 +105,7 @@ export async function startArtifactGateway(environment: Record<string, string> =
   };
 }
 
-/** What a path of the vendor answers besides the file. */
+/** What the vendor answers on paths other than the file. */
 const STATUSES = /^\/status\/(\d+)$/;
 
 function startVendor() {
@@ -114,8 +114,8 @@ function startVendor() {
   const serve = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/jobs') {
-      const { model: _, ...told } = (await request.json()) as Record<string, unknown>;
-      return Response.json({ id: `job-${crypto.randomUUID()}`, ...told });
+      const { model: _, ...directive } = (await request.json()) as Record<string, unknown>;
+      return Response.json({ id: `job-${crypto.randomUUID()}`, ...directive });
     }
     seen.push({ method: request.method, path: pathname, headers: Object.fromEntries(request.headers) });
     const status = STATUSES.exec(pathname)?.[1];
@@ -149,7 +149,7 @@ function startVendor() {
     /** The same vendor at another origin. */
     other: other.url.origin,
     seen,
-    /** Downloads that hang here. */
+    /** Downloads that the vendor keeps waiting. */
     open,
     async stop() {
       await Promise.all([one.stop(true), other.stop(true)]);

@@ -1,6 +1,6 @@
 /**
- * Artifacts of finished tasks over HTTP: what is listed, who may fetch, what passes between client
- * and vendor, and what never does.
+ * Artifacts of finished tasks over HTTP: the list, who may download, and which headers pass between
+ * client and vendor.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { artifactCapability } from '../../../src/tasks/artifacts/artifact-links.ts';
@@ -28,7 +28,7 @@ const content = (id: string, key = 'video') => `/v1/tasks/${id}/artifacts/${key}
 const list = (id: string) => world.get(`/v1/tasks/${id}/artifacts`, { token: world.key });
 
 describe('the list', () => {
-  test('is projected from the stored answer, with a link for each artifact, and is not kept by caches', async () => {
+  test('is built from the stored answer, with a link for each artifact, and is not cached', async () => {
     const artifacts = [
       { key: 'video', type: 'video', mimeType: 'video/mp4' },
       { key: 'a.b_c~d-1', type: 'file' },
@@ -56,19 +56,19 @@ describe('the list', () => {
     ['65 artifacts', { list: many(65) }, 500, 'artifact_plugin_error'],
     ['a field that no artifact has', { list: [{ key: 'a', type: 'file', url: 'x' }] }, 500, 'artifact_plugin_error'],
     ['a hook that throws', { list_throws: 'no list today' }, 400, 'plugin_request_invalid'],
-    ['a task that failed', { end: 'FAILURE', list_throws: 'never asked' }, 200, ''],
+    ['a task that failed', { end: 'FAILURE', list_throws: 'never called' }, 200, ''],
   ])('%s', async (_name, answer, status, code) => {
     const answered = await list(await world.finished(answer));
     expect([answered.status, answered.code]).toEqual([status, code]);
   });
 
-  test('is for the owner: others and strangers have no such task', async () => {
+  test('is for the owner: for others the task does not exist', async () => {
     const id = await world.finished();
     expect((await world.get(`/v1/tasks/${id}/artifacts`)).status).toBe(401);
     expect((await list('task_of_nobody')).code).toBe('task_not_found');
   });
 
-  test('the plugin that serves now decides; without one it is 503, and a link leads nowhere', async () => {
+  test('the plugin that serves now decides; without one the list is 503 and links are dead', async () => {
     const id = await world.finished({}, 'gone');
     const { video } = await world.links(id);
     expect((await world.get(video ?? '')).status).toBe(200);
@@ -86,8 +86,8 @@ describe('the list', () => {
   });
 });
 
-describe('a link has an end', () => {
-  test('a revoke-all ends the links of one user, and new ones open at once', async () => {
+describe('the end of a link', () => {
+  test('revoking all ends the links of one user, and new ones work at once', async () => {
     const id = await world.finished();
     const { video: before = '' } = await world.links(id);
     expect((await world.get(before)).status).toBe(200);
@@ -102,7 +102,7 @@ describe('a link has an end', () => {
     expect((await world.get(last)).status).toBe(200);
   });
 
-  test('an administrator ends the links of a user and of nobody else; a user, and a token of an own, may not', async () => {
+  test('an administrator revokes the links of one user only; users and personal tokens may not', async () => {
     const own = (await world.links(await world.finished())).video ?? '';
     const account = { username: 'linked', password: 'a long password for this' };
     const { id } = await world.admin.call<{ id: number }>('POST', '/api/user', { ...account, quota: 1000 });
@@ -122,7 +122,7 @@ describe('a link has an end', () => {
     expect((await world.get(own)).status).toBe(200);
   });
 
-  test('TASK_ARTIFACT_LINK_DAYS: the list says until when a link holds', async () => {
+  test('TASK_ARTIFACT_LINK_DAYS: the list says when a link expires', async () => {
     const secret = 'a secret of links, long enough for this';
     const limited = await startArtifactGateway({
       UPSTREAM_ALLOW_PRIVATE: 'true',
@@ -142,7 +142,7 @@ describe('a link has an end', () => {
       const artifact = { taskId, artifactKey: 'video' };
       const open = async (access: string) => (await limited.get(`${content(taskId)}?access=${access}`)).status;
       expect(await open(artifactCapability(secret, artifact, { expiresAt: 1_700_000_000, version: 0 }))).toBe(404);
-      // Made before links had an end: it lasts two days from the end of its task.
+      // Created before links expired: valid for two days after the end of its task.
       expect(await open(artifactCapability(secret, artifact))).toBe(200);
     } finally {
       await limited.stop();
@@ -151,7 +151,7 @@ describe('a link has an end', () => {
 });
 
 describe('content', () => {
-  test('comes with the vendor’s own headers of it and ours, and nothing else of his', async () => {
+  test('has the vendor’s content headers and the gateway’s own, and no other header of the vendor', async () => {
     const answer = await world.get(content(await world.finished()), { token: world.key });
     expect(answer.status).toBe(200);
     expect(Buffer.compare(answer.bytes, FILE)).toBe(0);
@@ -192,20 +192,20 @@ describe('content', () => {
     }
   });
 
-  test('HEAD has the headers of GET and no body; cookies and the key of the client stay here', async () => {
+  test('HEAD has the headers of GET and no body; the vendor never gets the client’s cookies and key', async () => {
     const id = await world.finished({ content: { key: true } });
     const headers = { cookie: 'a=b', 'x-other': '1', accept: 'video/webm' };
     const answer = await world.get(content(id), { token: world.key, method: 'HEAD', headers });
     expect([answer.status, answer.headers.get('content-length'), answer.bytes.length]).toEqual([200, '100000', 0]);
-    const asked = world.vendor.seen.at(-1);
-    expect(asked).toMatchObject({ method: 'HEAD', headers: { authorization: `Bearer ${VENDOR_KEY}` } });
-    expect(Object.keys(asked?.headers ?? {}).sort()).toEqual(
+    const forwarded = world.vendor.seen.at(-1);
+    expect(forwarded).toMatchObject({ method: 'HEAD', headers: { authorization: `Bearer ${VENDOR_KEY}` } });
+    expect(Object.keys(forwarded?.headers ?? {}).sort()).toEqual(
       ['accept', 'accept-encoding', 'authorization', 'connection', 'host', 'user-agent'].sort(),
     );
-    expect(asked?.headers.accept).toBe('*/*');
+    expect(forwarded?.headers.accept).toBe('*/*');
   });
 
-  test('a text of the vendor is saved and not shown; a link may stand in pages of other sites', async () => {
+  test('a text of the vendor is downloaded, not shown; pages of other sites may embed a link', async () => {
     const id = await world.finished({ content: { url: '/echo', method: 'POST', body: { a: 1 } } });
     const { video } = await world.links(id);
     for (const method of ['GET', 'HEAD']) {
@@ -220,13 +220,13 @@ describe('content', () => {
     expect(headers.get('cross-origin-resource-policy')).toBe('same-site');
   });
 
-  test('who asks for several ranges gets the whole', async () => {
+  test('a request for several ranges gets the whole', async () => {
     const headers = { range: 'bytes=0-1,4-5' };
     const answer = await world.get(content(await world.finished()), { token: world.key, headers });
     expect([answer.status, answer.bytes.length]).toEqual([200, FILE.length]);
   });
 
-  test('a large body passes as it comes', async () => {
+  test('a large body is streamed', async () => {
     const answer = await world.get(content(await world.finished({ content: { url: '/large' } })), { token: world.key });
     expect([answer.status, answer.bytes.length]).toEqual([200, LARGE]);
   });
@@ -254,7 +254,7 @@ describe('content', () => {
     }
   });
 
-  test('a body of the plugin goes along as it is', async () => {
+  test('a body built by the plugin is sent unchanged', async () => {
     const id = await world.finished({ content: { url: '/echo', method: 'post', body: { a: 1 } } });
     expect((await world.get(content(id), { token: world.key })).json).toEqual({ method: 'POST', body: '{"a":1}' });
   });
@@ -327,7 +327,7 @@ describe('content', () => {
     expect([await at(1_048_576), await at(1_048_577)]).toEqual([200, 502]);
   });
 
-  test('of a task that has not succeeded is 409; of no artifact 404', async () => {
+  test('of an unsuccessful task is 409; of an unknown artifact 404', async () => {
     const failed = await world.get(content(await world.finished({ end: 'FAILURE' })), { token: world.key });
     expect([failed.status, failed.code]).toEqual([409, 'artifact_not_ready']);
     const missing = await world.get(content(await world.finished(), 'other'), { token: world.key });
@@ -365,25 +365,25 @@ describe('downloads with API keys', () => {
       const { error } = (await response.json()) as { error: { code: string; message: string } };
       return [response.status, error.code, response.headers.get('retry-after'), error.message];
     };
-    const refused = (whose: string, most: number) => [
+    const refused = (scope: string, limit: number) => [
       429,
       'artifact_access_limited',
       '5',
-      `Too many downloads and streams ${whose} at once: at most ${most}. Try again when one has ended.`,
+      `Too many downloads and streams ${scope} at once: at most ${limit}. Try again when one has ended.`,
     ];
-    // One artifact as often as another.
+    // The limit is the same for one artifact and for several.
     for (let i = 0; i < 3; i += 1) expect(await begin(own, world.key)).toBe(200);
     expect(await begin(own, world.key)).toEqual(refused('of your account', 3));
     expect(await begin(others, other)).toBe(200);
     expect(await begin(others, other)).toEqual(refused('from this gateway', 4));
-    // Links have places of their own.
+    // Links have slots of their own.
     const { video = '' } = await world.links(await world.finished());
     expect((await world.get(video)).status).toBe(200);
     clients[0]?.abort();
-    await until('the place is free', async () => (await begin(others, other)) === 200);
+    await until('the slot is free', async () => (await begin(others, other)) === 200);
     for (const client of clients) client.abort();
     await until('the vendor is left', () => world.vendor.open.size === 0);
-    // What ends by itself, and what fails, frees its place too.
+    // A finished and a failed download free their slots too.
     const large = await world.finished({ content: { url: '/large' } });
     const missing = await world.finished({ content: { url: '/status/404' } });
     for (let i = 0; i < 4; i += 1) {
@@ -394,7 +394,7 @@ describe('downloads with API keys', () => {
 });
 
 describe('links', () => {
-  test('open their artifact and no other; a wrong one is not helped by a key', async () => {
+  test('open their artifact and no other; a key does not help an invalid link', async () => {
     const id = await world.finished({
       list: [
         { key: 'video', type: 'video' },
@@ -430,7 +430,7 @@ describe('links', () => {
     }
   });
 
-  test('say the same of every trouble', async () => {
+  test('give the same error for every fault', async () => {
     const troubles = [
       { content: { url: '/status/500' } },
       { content: { url: '/status/404' } },
@@ -442,13 +442,13 @@ describe('links', () => {
       const refused = await world.get(video, { address: '203.0.113.20' });
       expect([refused.status, refused.code]).toEqual([404, 'artifact_not_found']);
     }
-    // The operator is told.
+    // The log tells the operator.
     for (const code of ['upstream_error', 'gone', 'plugin_error', 'request_rejected']) {
       await world.gateway.logged(`tasks.artifact_${code}`);
     }
   });
 
-  test('of a disabled owner lead nowhere until he is enabled again', async () => {
+  test('of a disabled owner do not work until the owner is enabled again', async () => {
     const user = { username: 'owner', password: 'a good long password' };
     const { id } = await world.admin.call<{ id: number }>('POST', '/api/user', { ...user, quota: 1000 });
     await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
@@ -457,7 +457,7 @@ describe('links', () => {
     const token = await owner.createKey();
     const task = await world.finished({}, 'acme', token);
     const { video = '' } = await world.links(task, token);
-    // Administrators see it in the panel, others by no key of theirs.
+    // Administrators see it in the panel; keys of other users do not open it.
     const path = `/api/task/${task}/artifacts`;
     expect((await world.admin.call<{ artifacts: unknown[] }>('GET', path)).artifacts).toHaveLength(1);
     expect((await world.get(content(task), { token: world.key })).code).toBe('task_not_found');
@@ -474,7 +474,7 @@ describe('links', () => {
     expect(await opened()).toBe(200);
   });
 
-  test('outlive a new secret where the former one is known, and end with it', async () => {
+  test('outlive a new secret while the former one is configured, and end with it', async () => {
     const [former, next] = ['crypto-secret-of-the-tests-0123456789', 'another-secret-of-the-tests-0123456789'];
     const old = await startArtifactGateway({ CRYPTO_SECRET: former });
     const { video = '' } = await old.links(await old.finished());
@@ -491,7 +491,7 @@ describe('links', () => {
     expect(statuses).toEqual([200, 404]);
   }, 60_000);
 
-  test('guessed links are counted per address and minute; genuine ones still open', async () => {
+  test('guessed links are counted per address and minute; genuine links still work', async () => {
     const { video = '' } = await world.links(await world.finished());
     const guess = (address: string) => world.get(`${video}x`, { address });
     for (let i = 0; i < INVALID_A_MINUTE; i += 1) expect((await guess('2001:db8::1')).status).toBe(404);
@@ -506,7 +506,7 @@ describe('links', () => {
     expect((await world.get(video, { address: '2001:db8::1' })).status).toBe(200);
   });
 
-  test('downloads at once are limited by artifact, address and node, and a client that leaves frees its place', async () => {
+  test('concurrent downloads are limited per artifact, address and node; a client that leaves frees its slot', async () => {
     const hanging = async (name: string) =>
       (await world.links(await world.finished({ content: { url: `/hang/${name}` } }))).video ?? '';
     const clients: AbortController[] = [];
@@ -519,28 +519,28 @@ describe('links', () => {
     };
     const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(hanging));
     expect([await begin(a ?? '', '192.0.2.1'), await begin(a ?? '', '192.0.2.1')]).toEqual([200, 200]);
-    // The artifact is full for everybody, the address is not.
+    // The artifact is at its limit for all clients, the address is not.
     expect(await begin(a ?? '', '192.0.2.2')).toBe(429);
     expect(await begin(b ?? '', '192.0.2.1')).toBe(200);
     expect(await begin(c ?? '', '192.0.2.1')).toBe(429);
     expect(await begin(c ?? '', '192.0.2.2')).toBe(200);
     expect(await begin(c ?? '', '192.0.2.3')).toBe(429);
-    // An API key is no stranger.
+    // A client with an API key is not limited like one without.
     expect((await world.get(content(await world.finished()), { token: world.key })).status).toBe(200);
     clients[0]?.abort();
-    await until('the place is free', async () => (await begin(c ?? '', '192.0.2.3')) === 200);
+    await until('the slot is free', async () => (await begin(c ?? '', '192.0.2.3')) === 200);
     for (const client of clients) client.abort();
     await until('the vendor is left', () => world.vendor.open.size === 0);
   });
 
-  test('a body that has ended frees its place', async () => {
+  test('a finished body frees its slot', async () => {
     const { video = '' } = await world.links(await world.finished({ content: { url: '/large' } }));
     for (let i = 0; i < 6; i += 1) {
       expect((await world.get(video, { address: '192.0.2.9' })).bytes.length).toBe(LARGE);
     }
   });
 
-  test('their secret is in no line of the log and no metric', async () => {
+  test('their secret appears in no log line and no metric', async () => {
     const { video = '' } = await world.links(await world.finished());
     const access = new URL(video).searchParams.get('access') ?? '';
     await world.get(video);

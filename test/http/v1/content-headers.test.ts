@@ -37,7 +37,7 @@ describe('an artifact of a vendor runs nothing on our origin', () => {
     'application/xhtml+xml',
     'application/javascript',
     'multipart/x-mixed-replace; boundary=x',
-    // Readers differ in which part of these counts.
+    // Readers disagree on which part of these is the media type.
     'video/mp4, text/html',
     'video/mp4; charset=utf-8, text/html',
     'video/mp4;x=", text/html;"',
@@ -54,20 +54,20 @@ describe('an artifact of a vendor runs nothing on our origin', () => {
     for (const use of ['link', 'key'] as const) expect(shown(type, use)).toEqual(SAVED);
   });
 
-  test('a file that is saved keeps a plain name, and is not made inline by the vendor', () => {
+  test('a downloaded file keeps a plain name, and the vendor cannot make it inline', () => {
     expect(shown('text/html', 'link', 'inline; filename="a b.html"')[1]).toBe('attachment; filename="a b.html"');
     expect(shown('text/html', 'link', 'inline; filename=../../x')[1]).toBe('attachment');
     expect(shown('text/html', 'link', 'inline')[1]).toBe('attachment');
   });
 
-  test('the answer of a relayed call is JSON, events or text, or is saved', () => {
+  test('the response of a relayed call is JSON, events or text; anything else is downloaded', () => {
     expect(shown('application/json; charset=utf-8', 'api')).toEqual(['application/json; charset=utf-8', null]);
     expect(shown('text/event-stream', 'api')).toEqual(['text/event-stream', null]);
     expect(shown('text/html', 'api')).toEqual(SAVED);
     expect(shown('application/json, text/html', 'api')).toEqual(SAVED);
   });
 
-  test('every one has the headers that take its rights; a link may stand in pages of other sites', () => {
+  test('every response has the sandbox headers; pages of other sites may embed a link', () => {
     for (const [use, policy] of [
       ['link', 'cross-origin'],
       ['key', 'same-site'],

@@ -1,6 +1,6 @@
 /**
- * A vendor's stream ends with its client's access, and holds no chunk longer than its client takes
- * for it.
+ * A vendor's stream ends when its client's access ends, and keeps no chunk after the client has
+ * accepted it.
  */
 import { expect, test } from 'bun:test';
 import { endStreamWithAccess } from '../../../src/http/v1/end-stream-with-access.ts';
@@ -30,7 +30,7 @@ function usedMemory(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test('200,000 chunks of 1 KB leave nothing behind while the stream goes on', async () => {
+test('200,000 chunks of 1 KB leave nothing in memory while the stream goes on', async () => {
   const { access } = watchedAccess();
   const body = new ReadableStream<Uint8Array>(
     { pull: (controller) => controller.enqueue(new Uint8Array(1000)) },
@@ -43,7 +43,7 @@ test('200,000 chunks of 1 KB leave nothing behind while the stream goes on', asy
   await reader.cancel();
 }, 60_000);
 
-test('a stream that nobody reads ends at once, and so does the vendor’s', async () => {
+test('a stream that the client does not read ends at once, and so does the vendor’s', async () => {
   const { access, end, stops } = watchedAccess();
   let cancelled = false;
   const body = new ReadableStream<Uint8Array>({
@@ -57,7 +57,7 @@ test('a stream that nobody reads ends at once, and so does the vendor’s', asyn
   expect(await new Response(stream).text()).toContain('"code":"access_ended"');
 });
 
-test('what came before the end stands before the last event', async () => {
+test('chunks sent before the end come before the last event', async () => {
   const { access, end } = watchedAccess();
   let vendor: ReadableStreamDefaultController<Uint8Array> | undefined;
   const body = new ReadableStream<Uint8Array>({

@@ -1,4 +1,4 @@
-/** What a hook says when it refuses, at every hook and on every surface. */
+/** The message of a refusing hook, at every hook and on every API surface. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
 import { pluginSource } from '../../plugins/support.ts';
@@ -15,17 +15,17 @@ const META = {
   ],
 };
 /**
- * `fail` in the request names the hook that throws; `miss` the one that returns what it must not.
+ * In the request, `fail` names the hook that throws, `miss` the one that returns an invalid value.
  */
 const HOOKS = `
-const refuse = (hook, told, key) => {
-  if (told && told.fail === hook) throw new Error('No cats:\\n' + key + ' ' + 'x'.repeat(600));
+const refuse = (hook, directive, key) => {
+  if (directive && directive.fail === hook) throw new Error('No cats:\\n' + key + ' ' + 'x'.repeat(600));
 };
 const decode = (ctx) => {
-  const told = ctx.body.value;
-  refuse('decode', told, '');
-  if (told.miss === 'decode') return { kind: 'picture' };
-  return { kind: 'submit', model: told.model, requestBody: told };
+  const directive = ctx.body.value;
+  refuse('decode', directive, '');
+  if (directive.miss === 'decode') return { kind: 'picture' };
+  return { kind: 'submit', model: directive.model, requestBody: directive };
 };
 const render = (_ctx, task) => { refuse('render', task.data, ''); return {}; };
 export const protocols = {
@@ -58,7 +58,7 @@ const SOURCE = pluginSource(META, HOOKS)
      return { taskId: response.body.id, taskData: response.body, immediate: { status: 'SUCCESS' } };`,
   );
 
-/** The vendor answers 200 to everything, refusals too: only the plugin can tell. */
+/** The vendor answers 200 even to refusals: only the plugin can tell them apart. */
 const vendor = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
@@ -91,11 +91,11 @@ const SURFACES: Record<Surface, string> = {
 };
 const send = (path: string, body?: object) =>
   ask(`${url}${path}`, { token: key, ...(body === undefined ? {} : { body }) });
-const submit = (surface: Surface, told: object) =>
-  send(SURFACES[surface], { model: 'walk-1', ...(surface === 'responses' ? { background: true } : {}), ...told });
+const submit = (surface: Surface, directive: object) =>
+  send(SURFACES[surface], { model: 'walk-1', ...(surface === 'responses' ? { background: true } : {}), ...directive });
 const taskOf = ({ body }: { body: Record<string, unknown> }) => String(body.id).replace('resp_', 'task_');
 
-/** The one place where each surface tells its failures. */
+/** Where each API surface shows its failures. */
 const faultOf = (surface: Surface, body: Record<string, unknown>) =>
   (surface === 'native' ? body.vendor : body.error) as { code: string; message: string };
 type Answer = Awaited<ReturnType<typeof send>>;
@@ -118,11 +118,11 @@ const submissions = [
   ...surfaces.map((surface) => [surface, 'parse'] as const),
 ];
 
-describe('a hook that throws is told to the client in its own words, cut and cleaned', () => {
+describe('the message of a throwing hook reaches the client, truncated and cleaned', () => {
   test.each(submissions)('%s: %s', async (surface, fail) => {
     const answer = await submit(surface, { fail });
     expectRefusal(surface, answer);
-    // The vendor may hold a job: only its plugin says that it does not.
+    // The vendor may have accepted the job: only the plugin can rule that out.
     expect(answer.headers.get('x-should-retry')).toBe(fail === 'parse' ? 'false' : null);
   });
 
@@ -148,7 +148,7 @@ describe('a hook that throws is told to the client in its own words, cut and cle
     expectRefusal('native', await send(`/walk/jobs/${id}`));
   });
 
-  test('video and responses: render, where the host always has an answer', async () => {
+  test('video and responses: render, where the gateway always has a default answer', async () => {
     const video = await submit('video', { fail: 'render' });
     const read = await send(`/v1/videos/${video.body.id}`);
     expect([read.status, read.body]).toMatchObject([200, { id: video.body.id, status: 'completed' }]);
@@ -158,11 +158,11 @@ describe('a hook that throws is told to the client in its own words, cut and cle
   });
 });
 
-describe('a hook that breaks a rule is told by the rule, without the hook’s name', () => {
+describe('a hook that breaks a rule: the client sees the rule, not the name of the hook', () => {
   const broken = (stage: string, surface: Surface): [status: number, message: string] => {
     if (stage === 'decode') return [400, 'plugin returned an invalid route result'];
     if (stage === 'build') return [400, 'url is required'];
-    // From 500 on, what went wrong inside is nothing for a vendor's own clients.
+    // From 500 on, details are not shown to the vendor's clients.
     return [502, surface === 'native' ? 'Task request failed' : 'clientResponse is not allowed'];
   };
   test.each(submissions)('%s: %s', async (surface, miss) => {
@@ -177,8 +177,8 @@ describe('a hook that breaks a rule is told by the rule, without the hook’s na
       '/artifacts/video/content',
       [502, 'The artifact request was rejected by the rules of this gateway.'],
     ],
-  ])('%s', async (miss, path, told) => {
+  ])('%s', async (miss, path, directive) => {
     const { status, body } = await send(`/v1/tasks/${taskOf(await submit('generic', { miss }))}${path}`);
-    expect([status, faultOf('generic', body).message]).toEqual(told as [number, string]);
+    expect([status, faultOf('generic', body).message]).toEqual(directive as [number, string]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A gateway with plugins whose decoders do as their requests say, before a vendor that keeps what
- * it is sent.
+ * A gateway with plugins whose decoders follow instructions in the request, and a vendor that
+ * records what it receives.
  */
 
 import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
@@ -27,15 +27,15 @@ const ROUTES: Route[] = [
 ];
 
 /**
- * What a request tells the decoder to return stands in `result`; `throw` is what it throws.
- * Presenters show all that they were given.
+ * In the request, `result` is what the decoder returns and `throw` is what it throws. Presenters
+ * show everything they get.
  */
 const NATIVE = `
-const told = ({ body }) =>
-  body.kind === 'json' ? body.value : body.kind === 'none' ? {} : JSON.parse((body.fields.told || ['{}'])[0]);
+const directive = ({ body }) =>
+  body.kind === 'json' ? body.value : body.kind === 'none' ? {} : JSON.parse((body.fields.directive || ['{}'])[0]);
 export const native = {
   decode(ctx) {
-    const { result, throw: message } = told(ctx);
+    const { result, throw: message } = directive(ctx);
     if (message) throw new Error(message);
     if (result !== undefined) return result;
     return { kind: 'submit', model: 'acme-1', requestBody: { seen: ctx.body } };
@@ -75,7 +75,7 @@ export type NativeGateway = Awaited<ReturnType<typeof startNativeGateway>>;
 
 export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
   const jobs: Job[] = [];
-  let gate: Promise<void> | undefined;
+  let answersHeld: Promise<void> | undefined;
   const vendor = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -84,7 +84,7 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
       const body = (await request.json()) as Omit<Job, 'id'>;
       const id = `job-${jobs.length + 1}`;
       jobs.push({ ...body, id } as Job);
-      await gate;
+      await answersHeld;
       const { answer = 200 } = body as { answer?: number };
       if (answer !== 200) return Response.json({ message: 'the vendor says no' }, { status: answer });
       if (body.garbage) return Response.json({ nothing: true });
@@ -123,19 +123,19 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
     addChannel,
     jobs,
     log: () => gateway.log(),
-    /** The vendor answers no submission until the promise does. */
+    /** The vendor holds its answers to submissions until the promise settles. */
     hold: (until: Promise<void> | undefined) => {
-      gate = until;
+      answersHeld = until;
     },
     send: (
       path: string,
       body?: unknown,
       init: { method?: string; token?: string; headers?: Record<string, string> } = {},
     ) => ask(`${url}${path}`, { token: key, ...(body === undefined ? {} : { body }), ...init }),
-    /** Submits with this decoder result; gives the public id and what the vendor got. */
+    /** Submits with this decoder result; returns the public id and the request the vendor got. */
     async submit(result?: object, plugin = 'acme'): Promise<{ id: string; job: Job }> {
-      const told = result ?? { kind: 'submit', model: plugin === 'acme' ? 'acme-1' : 'beta-1' };
-      const { status, body } = await ask(`${url}/${plugin}/submit`, { token: key, body: { result: told } });
+      const directive = result ?? { kind: 'submit', model: plugin === 'acme' ? 'acme-1' : 'beta-1' };
+      const { status, body } = await ask(`${url}/${plugin}/submit`, { token: key, body: { result: directive } });
       if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
       const id = (body.given as { task_id: string }).task_id;
       return { id, job: jobs.find(({ ctx }) => ctx.publicTaskId === id) as Job };

@@ -1,6 +1,6 @@
 /**
- * The front door before plugins' routes: what comes first, what is let go, and who may keep plugins
- * busy.
+ * The request pipeline with plugins' routes: the gateway's paths win, opened routes are released,
+ * and callers without a key cannot keep plugins busy.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ let answer: NativeRoute['answer'] = async () => ({ body: 'answered', replayed: f
 let presentError: NativeRoute['presentError'] = async (_request, error) => ({ vendor: error.code });
 let counted: string[] = [];
 
-/** A plugin that claims every path, as no plugin may. */
+/** A plugin that claims every path, which no real plugin may. */
 const greedy: Pick<Tasks, 'openNativeRoute'> = {
   openNativeRoute(_method, path) {
     opened += 1;
@@ -71,7 +71,7 @@ afterEach(() => {
 });
 const post = (path: string, as = 'sk-good') => call(app, { method: 'POST', path, as });
 
-test("shadowing: a path of the gateway's own is never a plugin's, whatever the method", async () => {
+test('shadowing: a path of the gateway never goes to a plugin, whatever the method', async () => {
   for (const { pattern } of app.routes.routes) {
     const path = pattern.replaceAll(/:\w+/g, 'x');
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']) {
@@ -93,7 +93,7 @@ test("shadowing: no plugin may declare the panel's pages and files", () => {
   }
 });
 
-describe('what was opened is let go', () => {
+describe('an opened route is released', () => {
   const refusals: [name: string, request: Parameters<typeof call>[1], fails?: () => void][] = [
     ['answered', { method: 'POST', path: '/acme/x', as: 'sk-good' }],
     ['without a key', { method: 'POST', path: '/acme/x' }],
@@ -118,7 +118,7 @@ describe('what was opened is let go', () => {
   });
 });
 
-test('a crash is told as a failure of the gateway, in the words of the vendor', async () => {
+test('a crash is a failure of the gateway, in the format of the vendor', async () => {
   answer = async () => {
     throw new Error('SELECT secret');
   };
@@ -126,7 +126,7 @@ test('a crash is told as a failure of the gateway, in the words of the vendor', 
   expect([status, text]).toEqual([500, '{"vendor":"server_error"}']);
 });
 
-test('flood without a key: two refusals at once go to plugins, the others are answered without them', async () => {
+test('flood without a key: plugins format two refusals at once, the gateway answers the others itself', async () => {
   const gate = Promise.withResolvers<void>();
   let asked = 0;
   presentError = async () => {
@@ -152,7 +152,7 @@ test('flood without a key: two refusals at once go to plugins, the others are an
   expect((await post('/acme/x', 'sk-bad')).json).toBe('in other words');
 });
 
-test('slow upload: a connection may idle only once the whole body is there', async () => {
+test('slow upload: the idle timeout is removed only after the whole body has arrived', async () => {
   let kept = 0;
   let asked = false;
   let finish = () => {};
@@ -183,12 +183,12 @@ test('slow upload: a connection may idle only once the whole body is there', asy
 });
 
 describe('the limit of model requests', () => {
-  test('a submission counts, and as a success once', async () => {
+  test('a submission counts, and as one success', async () => {
     await post('/acme/x');
     expect(counted).toEqual(['begun', 'succeeded']);
   });
 
-  test('a replay is no new success, and a refusal none at all', async () => {
+  test('a replay is no new success, and a refusal is no success', async () => {
     answer = async () => ({ body: null, replayed: true });
     expect((await post('/acme/x')).headers.get('idempotent-replayed')).toBe('true');
     answer = async () => {
@@ -203,7 +203,7 @@ describe('the limit of model requests', () => {
     expect(counted).toEqual([]);
   });
 
-  test('what a dynamic route submits needs a key with a budget before it counts', async () => {
+  test('a submission by a dynamic route needs a key with a budget before it counts', async () => {
     type = 'dynamic';
     answer = async ({ admit }) => {
       await admit('model');
@@ -214,7 +214,7 @@ describe('the limit of model requests', () => {
   });
 });
 
-test('a fault while the way is looked for is answered like every other: with a body, an id and a log line', async () => {
+test('a failure of route resolution is answered like any other: with a body, an id and a log line', async () => {
   const broken = openKit({
     findNativeRoute: () => {
       throw new Error(SECRET_CAUSE);
@@ -226,7 +226,7 @@ test('a fault while the way is looked for is answered like every other: with a b
     expect(headers.get('x-request-id')).toBeTruthy();
     expect(text).not.toContain(SECRET_CAUSE);
   }
-  const told = broken.lines.filter(({ message }) => message === 'request');
-  expect(told.map(({ fields }) => fields.status)).toEqual([500, 500, 500]);
+  const requestLines = broken.lines.filter(({ message }) => message === 'request');
+  expect(requestLines.map(({ fields }) => fields.status)).toEqual([500, 500, 500]);
   expect((await call(broken, { path: '/api/open' })).status).toBe(200);
 });

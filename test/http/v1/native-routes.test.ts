@@ -25,7 +25,7 @@ for (const dialect of RULE_DATABASES) {
     const vendorError = (body: unknown) => (body as { vendor: Record<string, unknown> }).vendor;
     const submitBody = (result: unknown) => ({ result });
 
-    describe('what a submission may say', () => {
+    describe('what the decoder of a submission may return', () => {
       const intent = { kind: 'submit', model: 'acme-1' };
       type Row = [name: string, body: object, status: number, message: string];
       test.each<Row>([
@@ -73,7 +73,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await at.admin.call('GET', `/api/task/${id}`)).action).toBe(action);
       });
 
-      test("without a requestBody the client's body is not passed on in its place", async () => {
+      test("without a requestBody the client's body is not used in its place", async () => {
         const { job } = await at.submit(intent);
         expect(job.ctx.requestBody).toBeNull();
         expect(job.ctx.body).toEqual({ kind: 'json', value: { result: intent } });
@@ -81,21 +81,25 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('bodies', () => {
-      const told = JSON.stringify({});
+      const directive = JSON.stringify({});
       const form = new FormData();
-      form.append('told', told);
+      form.append('directive', directive);
       form.append('pic', new File(['bytes'], 'a.png', { type: 'image/png' }));
       form.append('pic', new File(['more'], 'b.png', { type: 'image/png' }));
       type Row = [kind: string, init: RequestInit, seen: object];
       test.each<Row>([
-        ['json', { headers: { 'content-type': 'application/problem+json' }, body: told }, { kind: 'json', value: {} }],
-        ['form', { body: new URLSearchParams({ told }) }, { kind: 'form', fields: { told: [told] } }],
+        [
+          'json',
+          { headers: { 'content-type': 'application/problem+json' }, body: directive },
+          { kind: 'json', value: {} },
+        ],
+        ['form', { body: new URLSearchParams({ directive }) }, { kind: 'form', fields: { directive: [directive] } }],
         [
           'multipart',
           { body: form },
           {
             kind: 'multipart',
-            fields: { told: [told] },
+            fields: { directive: [directive] },
             files: [
               { ref: 'request_file:pic', field: 'pic', filename: 'a.png', mimeType: 'image/png', size: 5 },
               { ref: 'request_file:pic#1', field: 'pic', filename: 'b.png', mimeType: 'image/png', size: 4 },
@@ -125,9 +129,9 @@ for (const dialect of RULE_DATABASES) {
         expect(answer.body).toMatchObject({ at: '/acme/submit', body: 'none' });
       });
 
-      test('a query takes none', async () => {
-        const asked = await at.send(`/acme/tasks/${task.id}`, {});
-        expect([asked.status, vendorError(asked.body).message]).toEqual([415, 'This address takes no body.']);
+      test('a query route accepts no body', async () => {
+        const response = await at.send(`/acme/tasks/${task.id}`, {});
+        expect([response.status, vendorError(response.body).message]).toEqual([415, 'This address accepts no body.']);
         expect((await at.send(`/acme/tasks/${task.id}`, undefined, { method: 'POST' })).status).toBe(200);
         const get = await at.send(`/acme/tasks/${task.id}`, undefined, {
           headers: { 'content-type': 'application/json' },
@@ -154,18 +158,18 @@ for (const dialect of RULE_DATABASES) {
         expect([response.status, vendorError(await response.json()).message]).toEqual([400, message]);
       });
 
-      test('a listed one passes, and the decoder may not turn it into another', async () => {
-        const told = JSON.stringify({ result: { kind: 'submit', model: 'acme-2' } });
+      test('a listed model passes, and the decoder may not change it', async () => {
+        const directive = JSON.stringify({ result: { kind: 'submit', model: 'acme-2' } });
         const form = { authorization: `Bearer ${at.key}` };
-        const body = new URLSearchParams({ model: 'acme-1', told });
+        const body = new URLSearchParams({ model: 'acme-1', directive });
         const response = await fetch(`${at.url}/acme/narrow`, { method: 'POST', headers: form, body });
         expect(vendorError(await response.json()).message).toBe('The model "acme-2" is not served by this plugin.');
         expect((await at.send('/acme/narrow', { model: 'acme-1' })).status).toBe(200);
       });
     });
 
-    describe('what presenters are given', () => {
-      test('the view of the task, with the public id in place of the private one in ids of its data', async () => {
+    describe('what presenters get', () => {
+      test('the view of the task, with the public id in place of the vendor id in its data', async () => {
         const { id, job } = await at.submit();
         const { status, body } = await at.send(`/acme/tasks/${id}`);
         expect(status).toBe(200);
@@ -195,7 +199,7 @@ for (const dialect of RULE_DATABASES) {
         });
       });
 
-      test('a path parameter of another name, percent-encoded', async () => {
+      test('a percent-encoded path parameter of another name', async () => {
         const answer = await at.send(`/acme/named/${task.id.replace('_', '%5F')}?q=%20`);
         expect(answer.body.ctx).toMatchObject({ params: { id: task.id }, query: { q: [' '] } });
         const file = await at.send('/acme/files/a%2Fb%20c/d/%C3%A4', {}, { method: 'PUT' });
@@ -205,7 +209,7 @@ for (const dialect of RULE_DATABASES) {
         });
       });
 
-      test('a list for a dynamic query, in the order of the ids, as often as they are named', async () => {
+      test('a list for a dynamic query, in the order of the requested ids, repeats included', async () => {
         const second = (await at.submit()).id;
         const ids = async (taskIds: unknown) => {
           const { status, body } = await at.send('/acme/any', submitBody({ kind: 'query', taskIds }));
@@ -223,7 +227,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await ids(Array(100).fill(task.id))).toHaveLength(100);
       });
 
-      test('tasks that are together more than a hook takes are refused, and fewer are shown', async () => {
+      test('tasks that together exceed the limit of a hook are refused; fewer are shown', async () => {
         const large = (await at.submit({ kind: 'submit', model: 'acme-1', requestBody: { large: true } })).id;
         const ids = (count: number) => submitBody({ kind: 'query', taskIds: Array(count).fill(large) });
         const { status, body } = await at.send('/acme/any', ids(20));
@@ -231,14 +235,14 @@ for (const dialect of RULE_DATABASES) {
         expect((await at.send('/acme/any', ids(2))).status).toBe(200);
       });
 
-      test('a dynamic route submits too', async () => {
+      test('a dynamic route can submit', async () => {
         const { status, body } = await at.send('/acme/any', submitBody({ kind: 'submit', model: 'acme-2' }));
         expect([status, body.given]).toEqual([200, expect.objectContaining({ model: 'acme-2' })]);
       });
     });
 
-    describe('presenters that fail', () => {
-      test('after a submission: the task stays, is billed, and the gateway answers', async () => {
+    describe('failing presenters', () => {
+      test('after a submission: the task stays and is billed, and the gateway answers in its own format', async () => {
         await at.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-2', expression: '0.01' });
         const result = { kind: 'submit', model: 'acme-2' };
         const { status, body } = await at.send('/acme/unpresentable', submitBody(result));
@@ -256,7 +260,7 @@ for (const dialect of RULE_DATABASES) {
         expect(detail.ledger.map(({ amount }) => amount)).toEqual([-5000]);
       });
 
-      test('of a query: 400 in its own words', async () => {
+      test('of a query: 400 with the message of the hook', async () => {
         const { status, body } = await at.send(`/acme/unpresentable/${task.id}`);
         expect(status).toBe(400);
         expect(vendorError(body)).toEqual({
@@ -268,7 +272,7 @@ for (const dialect of RULE_DATABASES) {
         });
       });
 
-      test.each(['silent', 'clumsy'])('of errors (%s): the usual shape, the same status', async (how) => {
+      test.each(['silent', 'clumsy'])('of errors (%s): the default format, the same status', async (how) => {
         const { status, body } = await at.send(`/acme/submit?${how}=1`, { throw: 'No.' });
         expect([status, body]).toEqual([
           400,
@@ -276,13 +280,13 @@ for (const dialect of RULE_DATABASES) {
         ]);
       });
 
-      test('none at all: the usual shape', async () => {
+      test('no presenter at all: the default format', async () => {
         const { status, body } = await at.send('/beta/tasks/task_unknown');
         expect([status, body]).toMatchObject([404, { error: { code: 'task_not_found' } }]);
       });
     });
 
-    describe('failures in the words of the vendor', () => {
+    describe('failures in the format of the vendor', () => {
       const vendorSays = (requestBody: object) => submitBody({ kind: 'submit', model: 'acme-1', requestBody });
       type Row = [
         name: string,
@@ -344,7 +348,7 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('tasks of others', () => {
+    describe('tasks of other users', () => {
       test.each([
         ['a task of nobody', () => at.send('/acme/tasks/task_unknown')],
         ["IDOR: somebody else's task", () => at.send(`/acme/tasks/${task.id}`, undefined, { token: stranger })],
@@ -364,14 +368,14 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
-    describe('tasks that build on earlier ones', () => {
+    describe('tasks that refer to earlier ones', () => {
       const continues = (...originTaskIds: unknown[]) => ({ kind: 'submit', model: 'acme-1', originTaskIds });
       const refusal = async (result: object, token?: string) => {
         const { status, body } = await at.send('/acme/submit?silent=1', submitBody(result), token ? { token } : {});
         return [status, (body.error as { code?: string } | undefined)?.code];
       };
 
-      test('driver hooks see them with their private ids, presenters and decoders do not', async () => {
+      test('driver hooks get the vendor ids, presenters and decoders do not', async () => {
         const first = await at.submit();
         const second = await at.submit();
         const { status, body } = await at.send(
@@ -399,7 +403,7 @@ for (const dialect of RULE_DATABASES) {
         expect(first.job.ctx).not.toHaveProperty('originTaskId');
       });
 
-      test('IDOR: not found are those of nobody and of somebody else, in the same words', async () => {
+      test('IDOR: unknown tasks and tasks of other users are not found, with the same message', async () => {
         expect(await refusal(continues('task_unknown'))).toEqual([400, 'origin_task_not_found']);
         expect(await refusal(continues(task.id), stranger)).toEqual([400, 'origin_task_not_found']);
         expect(await refusal(continues('a\0b'))).toEqual([400, 'origin_task_not_found']);
@@ -407,14 +411,14 @@ for (const dialect of RULE_DATABASES) {
         expect(await refusal(continues(other.id))).toEqual([400, 'origin_task_platform_mismatch']);
       });
 
-      test('videos build on them by the same rules, and their renderer does not see them', async () => {
+      test('videos refer to them by the same rules, and their renderer does not see them', async () => {
         const first = await at.submit();
         const create = (origins: unknown) => at.send('/v1/videos', { model: 'acme-1', origins });
-        const made = await create([first.id]);
-        expect(made.status).toBe(200);
-        const seen = at.jobs.find(({ ctx }) => ctx.publicTaskId === made.body.id)?.ctx;
+        const created = await create([first.id]);
+        expect(created.status).toBe(200);
+        const seen = at.jobs.find(({ ctx }) => ctx.publicTaskId === created.body.id)?.ctx;
         expect(seen?.originTasks).toMatchObject([{ taskId: first.id, upstreamTaskId: first.job.id }]);
-        const { metadata } = (await at.send(`/v1/videos/${made.body.id}`)).body;
+        const { metadata } = (await at.send(`/v1/videos/${created.body.id}`)).body;
         expect(JSON.stringify(metadata)).not.toContain(first.job.id);
         expect(await create([other.id])).toMatchObject({
           status: 400,
@@ -422,7 +426,7 @@ for (const dialect of RULE_DATABASES) {
         });
       });
 
-      test('the channel that made them is the only one that is asked, also where it refuses', async () => {
+      test('only the channel of the earlier task is used, even if it refuses', async () => {
         const apart = await at.addChannel({ name: 'apart', priority: 9 });
         const first = await at.submit();
         await at.admin.call('PUT', `/api/channel/${apart}`, { priority: -9 });
@@ -458,7 +462,7 @@ for (const dialect of RULE_DATABASES) {
         expect(at.jobs.length).toBe(sent);
       });
 
-      test('HEAD is GET without its body where a query answers', async () => {
+      test('HEAD on a query route is GET without the body', async () => {
         const init = { headers: { authorization: `Bearer ${at.key}` } };
         const head = await fetch(`${at.url}/acme/named/${task.id}`, { ...init, method: 'HEAD' });
         const get = await (await fetch(`${at.url}/acme/named/${task.id}`, init)).text();
@@ -467,7 +471,7 @@ for (const dialect of RULE_DATABASES) {
         expect(get).toContain('"method":"GET"');
       });
 
-      test("other sites' pages may call them", async () => {
+      test('pages of other sites may call them', async () => {
         const asks = {
           origin: 'https://site.example',
           'access-control-request-headers': 'authorization,x-stainless-os',
@@ -485,17 +489,17 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('API keys', () => {
-      test("a key's models are those that it submits, whatever the body says", async () => {
+      test("a key's model list applies to the submitted model, whatever the body names", async () => {
         const token = await at.admin.createKey({ models: ['acme-2'] });
-        const told = (model: string) => ({ model: 'acme-2', result: { kind: 'submit', model } });
+        const directive = (model: string) => ({ model: 'acme-2', result: { kind: 'submit', model } });
         for (const path of ['/acme/submit', '/acme/any']) {
-          const refused = await at.send(path, told('acme-1'), { token });
+          const refused = await at.send(path, directive('acme-1'), { token });
           expect([refused.status, vendorError(refused.body).code]).toEqual([403, 'permission_denied']);
-          expect((await at.send(path, told('acme-2'), { token })).status).toBe(200);
+          expect((await at.send(path, directive('acme-2'), { token })).status).toBe(200);
         }
       });
 
-      test('a key whose budget is used up reads and submits nothing, also where GET or a dynamic route would', async () => {
+      test('a key without budget cannot submit, not even by GET or a dynamic route', async () => {
         const token = await at.admin.createKey({ unlimited_quota: false, quota: 0 });
         expect((await at.send(`/acme/tasks/${task.id}`, undefined, { token })).status).toBe(200);
         const query = submitBody({ kind: 'query', taskIds: [task.id] });
@@ -507,14 +511,14 @@ for (const dialect of RULE_DATABASES) {
         expect(at.jobs.length).toBe(sent);
       });
 
-      test("a key's addresses hold", async () => {
+      test("a key's address list applies", async () => {
         const token = await at.admin.createKey({ allow_ips: ['203.0.113.0/24'] });
         const { status, body } = await at.send(`/acme/tasks/${task.id}`, undefined, { token });
         expect([status, vendorError(body).code]).toEqual([403, 'permission_denied']);
       });
     });
 
-    test('an Idempotency-Key buys once, and the presenter shows the same task', async () => {
+    test('with an Idempotency-Key a repeat buys nothing, and the presenter shows the same task', async () => {
       const headers = { 'idempotency-key': 'native-once' };
       const sent = at.jobs.length;
       const first = await at.send('/acme/submit', {}, { headers });
@@ -540,7 +544,7 @@ for (const dialect of RULE_DATABASES) {
       expect(metrics).not.toContain(task.id);
     });
 
-    describe('one reading of an address', () => {
+    describe('one interpretation of an address', () => {
       const raw = (line: string, host = 'localhost') =>
         new Promise<string>((resolve, reject) => {
           let answer = '';
@@ -582,28 +586,28 @@ for (const dialect of RULE_DATABASES) {
       );
 
       test.each(['GET /x/../acme/tasks/TASK', 'GET /x/%2e%2e/acme/./tasks/TASK', 'GET /acme\\tasks/TASK'])(
-        '%s is read as what the plugin is told',
+        '%s is read as the path that the plugin gets',
         async (line) => {
           expect(await raw(line.replace('TASK', task.id))).toContain(`"path":"/acme/tasks/${task.id}"`);
         },
       );
 
-      test.each(['%FF', '%', '%E0%A4%A', '%zz'])('a broken escape "%s" is refused in words', async (broken) => {
+      test.each(['%FF', '%', '%E0%A4%A', '%zz'])('a broken escape "%s" is refused with a message', async (broken) => {
         const answer = await raw(`GET /acme/tasks/${broken}`);
         expect(answer).toStartWith('HTTP/1.1 400');
         expect(answer).toContain('bad_address');
       });
     });
 
-    test("shadowing: no plugin may declare an address of the gateway's own", async () => {
+    test('shadowing: no plugin may declare a path of the gateway', async () => {
       const { paths } = (await at.send('/api/openapi.json')).body as { paths: Record<string, unknown> };
       const addresses = Object.keys(paths).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1'));
       expect(addresses).toContain('/v1/videos/:task_id');
       expect(addresses.filter((address) => !reservedBy(address))).toEqual([]);
     });
 
-    describe('plugins change meanwhile', () => {
-      test('a plugin that is narrowed submits the models that are left', async () => {
+    describe('plugins that change during a request', () => {
+      test('a narrowed plugin submits only its remaining models', async () => {
         const ask = async () => (await at.send('/acme/submit', submitBody({ kind: 'submit', model: 'acme-2' }))).status;
         await at.admin.call('PUT', '/api/plugin/task/acme/models', { models: ['acme-1'] });
         expect(await ask()).toBe(400);
@@ -611,12 +615,12 @@ for (const dialect of RULE_DATABASES) {
         expect(await ask()).toBe(200);
       });
 
-      test('a plugin that is disabled in the middle of a request finishes it, and has no routes from then on', async () => {
+      test('a plugin that is disabled during a request finishes it, and has no routes afterwards', async () => {
         const held = Promise.withResolvers<void>();
         at.hold(held.promise);
         const sent = at.jobs.length;
         const submitting = at.send('/acme/submit', {});
-        await until('the vendor is asked', () => at.jobs.length > sent);
+        await until('the vendor got the request', () => at.jobs.length > sent);
         await at.admin.call('POST', '/api/plugin/task/acme/status?force=true&cascade=true', { enabled: false });
         held.resolve();
         const { status, body } = await submitting;
@@ -637,6 +641,6 @@ async function newUserKey(at: NativeGateway): Promise<string> {
   await at.admin.call('POST', '/api/user', { username: 'someone', password, role: 10 });
   const { body } = await ask(`${at.url}/api/user/login`, { body: { username: 'someone', password } });
   const { access_token: token } = body.data as { access_token: string };
-  const made = await ask(`${at.url}/api/token`, { token, body: { name: 'k', unlimited_quota: true } });
-  return (made.body.data as { key: string }).key;
+  const created = await ask(`${at.url}/api/token`, { token, body: { name: 'k', unlimited_quota: true } });
+  return (created.body.data as { key: string }).key;
 }

@@ -1,6 +1,6 @@
 /**
- * Large answers that pass through while the memory of their chunks is given back: not a byte of
- * them may change, whoever reads and however.
+ * Large responses are streamed while the memory of their chunks is freed: no byte may change,
+ * however fast the client reads.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -30,11 +30,11 @@ const bytes = Buffer.alloc(SIZE);
 for (let at = 0; at < SIZE; at += 32) createHash('sha256').update(`${at}`).digest().copy(bytes, at);
 const zipped = gzipSync(bytes, { level: 1 });
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
-/** Until a client that reads nothing is cut off, and until one that is only slow would be. */
+/** Time until a client that reads nothing is disconnected; a slow one must not be. */
 const STALL_MS = 400;
 const PATIENCE_MS = 60_000;
 
-/** What the paths of the vendor send, in how many writes, and how it ends. */
+/** What each path of the vendor sends, in how many writes, and how it ends. */
 function* answerOf(path: string, head: string): Generator<Buffer> {
   const text = (line: string) => Buffer.from(line);
   if (path === '/length') return yield* [text(`HTTP/1.1 200 OK\r\nContent-Length: ${SIZE}\r\n\r\n`), bytes];
@@ -43,7 +43,7 @@ function* answerOf(path: string, head: string): Generator<Buffer> {
     return yield zipped;
   }
   if (path === '/small') {
-    // Headers and body in one piece.
+    // Headers and body in one write.
     return yield Buffer.concat([text(`HTTP/1.1 200 OK\r\nContent-Length: ${SMALL}\r\n\r\n`), bytes.subarray(0, SMALL)]);
   }
   if (path === '/range') {
@@ -67,7 +67,7 @@ function* answerOf(path: string, head: string): Generator<Buffer> {
   yield text('0\r\n\r\n');
 }
 
-/** At the pace of the connection, until it is gone. */
+/** Writes as fast as the connection allows, until it closes. */
 async function answer({ socket, path, head }: Exchange): Promise<void> {
   for (const piece of answerOf(path, head)) {
     for (let at = 0; at < piece.length; at += MIB) {
@@ -139,7 +139,7 @@ for (const secure of [false, true]) {
       return hash.digest('hex');
     }
 
-    /** Sends a request and reads nothing until told to. */
+    /** Sends a request; reads nothing until the caller asks for it. */
     function ask(path: string) {
       const socket = net.connect(server.port, '127.0.0.1');
       const client = { socket, closed: false, received: 0, lastBytes: '' };
@@ -162,7 +162,7 @@ for (const secure of [false, true]) {
       expect(sha256(memory)).toBe(expected['/length'] ?? '');
     });
 
-    test('many at once, and one after another on connections that are kept', async () => {
+    test('many at once, and one after another on kept connections', async () => {
       const paths = Object.keys(expected).flatMap((path) => [path, path, path, path]);
       expect(await Promise.all(paths.map((path) => hashOf(path)))).toEqual(paths.map((path) => expected[path] ?? ''));
       const before = vendor.connections;
@@ -172,24 +172,24 @@ for (const secure of [false, true]) {
       expect(vendor.connections - before).toBeLessThan(4);
     });
 
-    test('clients by https, fast and slow, get the same', async () => {
-      const asked = Object.keys(expected).flatMap((path) => [0, 1, 3].map((pauseMs) => ({ path, pauseMs })));
-      const hashes = await Promise.all(asked.map(({ path, pauseMs }) => hashOf(path, pauseMs, byTls)));
-      expect(hashes).toEqual(asked.map(({ path }) => expected[path] ?? ''));
+    test('fast and slow clients over https get the same bytes', async () => {
+      const downloads = Object.keys(expected).flatMap((path) => [0, 1, 3].map((pauseMs) => ({ path, pauseMs })));
+      const hashes = await Promise.all(downloads.map(({ path, pauseMs }) => hashOf(path, pauseMs, byTls)));
+      expect(hashes).toEqual(downloads.map(({ path }) => expected[path] ?? ''));
     });
 
-    test('what breaks at the vendor breaks for the client, while others go on', async () => {
+    test('a stream that breaks at the vendor breaks for its client only', async () => {
       const others = [hashOf('/length', 1), hashOf('/chunked')];
       await expect(hashOf('/broken')).rejects.toThrow();
       const client = ask('/broken');
       client.socket.resume();
       await until(() => client.closed, 'the client is cut off');
-      // The last chunk of a body that is whole.
+      // The last chunk of a complete body.
       expect(client.lastBytes).not.toBe('0\r\n\r\n');
       expect(await Promise.all(others)).toEqual([expected['/length'] ?? '', expected['/chunked'] ?? '']);
     });
 
-    test('clients that leave in the middle end the vendor’s transfer, and others go on', async () => {
+    test('a client that leaves ends its vendor’s transfer; others go on', async () => {
       await until(() => [...vendor.open].every((socket) => socket.writableLength === 0), 'the vendor is idle');
       const others = hashOf('/length', 1);
       for (let client = 0; client < 10; client += 1) {
@@ -199,14 +199,17 @@ for (const secure of [false, true]) {
         leaving.abort();
       }
       expect(await others).toBe(expected['/length'] ?? '');
-      await until(() => [...vendor.open].every((socket) => socket.writableLength === 0), 'the vendor is told');
+      await until(
+        () => [...vendor.open].every((socket) => socket.writableLength === 0),
+        'the vendor sees the disconnect',
+      );
       expect(await hashOf('/chunked')).toBe(expected['/chunked'] ?? '');
     });
 
-    test('slow reading: a client that takes nothing is cut off, and the vendor with him', async () => {
+    test('slow reading: a client that reads nothing is disconnected, and the vendor’s transfer ends', async () => {
       const client = ask('/endless');
       const isServed = () => vendor.exchanges.some(({ path, socket }) => path === '/endless' && !socket.destroyed);
-      await until(isServed, 'the vendor is asked');
+      await until(isServed, 'the vendor got the request');
       await until(() => !isServed(), 'the vendor is let go');
       client.socket.resume();
       await until(() => client.closed, 'the client is cut off');

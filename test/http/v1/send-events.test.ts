@@ -1,4 +1,4 @@
-/** Over a real listener and real sockets: what a stream of events does on the wire. */
+/** An event stream on the wire, over a real listener and real sockets. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { AccessWatch } from '../../../src/auth/index.ts';
@@ -11,7 +11,7 @@ type Case = {
   failures: unknown[];
   aborted: boolean;
 };
-/** Between two beats of those that are about them; the others hear none, however long they take. */
+/** The heartbeat interval of the tests about heartbeats; the others use one that never fires. */
 const HEARTBEAT_MS = 40;
 
 const withAccess = (signal: AbortSignal): AccessWatch => ({ signal, hasEnded: () => false, stop: () => {} });
@@ -53,7 +53,7 @@ const numbered = (count: number) =>
   };
 
 describe('a stream of events', () => {
-  test('has its headers and one frame an event', async () => {
+  test('has its headers and one frame per event', async () => {
     const { url } = serve(numbered(2));
     const response = await fetch(url);
     expect(response.status).toBe(200);
@@ -68,7 +68,7 @@ describe('a stream of events', () => {
     );
   });
 
-  test('beats while nothing happens, and ends when told', async () => {
+  test('sends heartbeats while nothing happens, and ends when asked', async () => {
     const rest = Promise.withResolvers<void>();
     const { url } = serve(async function* () {
       yield { event: 'first', data: 1 };
@@ -85,7 +85,7 @@ describe('a stream of events', () => {
     expect(text).toMatch(/^event: first\ndata: 1\n\n(: PING\n\n){3,}event: last\ndata: 2\n\n$/);
   });
 
-  test('ends where it is when its source fails', async () => {
+  test('ends without a further event when its source fails', async () => {
     const failing = serve(async function* () {
       yield { event: 'first', data: 1 };
       throw new Error('the source broke');
@@ -94,7 +94,7 @@ describe('a stream of events', () => {
     expect(failing.failures).toEqual([new Error('the source broke')]);
   });
 
-  test('a client that leaves ends the source, also while it waits', async () => {
+  test('a client that leaves ends the source, even while it waits', async () => {
     let ended = 0;
     const waiting = serve(async function* (signal) {
       try {
@@ -115,14 +115,14 @@ describe('a stream of events', () => {
     expect(waiting.failures).toEqual([]);
   });
 
-  test('a client that reads nothing gets no more than the buffers hold, and is cut off', async () => {
-    let made = 0;
+  test('a client that reads nothing gets no more than the buffers hold, and is disconnected', async () => {
+    let produced = 0;
     let ended = false;
     const fill = 'x'.repeat(64 * 1024);
     const flood = serve(async function* () {
       try {
         for (;;) {
-          made += 1;
+          produced += 1;
           yield { event: 'flood', data: fill };
         }
       } finally {
@@ -138,9 +138,9 @@ describe('a stream of events', () => {
     });
     socket.on('error', () => {});
     socket.write(`GET ${pathname} HTTP/1.1\r\nHost: gateway\r\n\r\n`);
-    // After eight heartbeats for which there was no room.
+    // After eight heartbeats that did not fit into the buffer.
     await until(() => ended);
-    expect(made * fill.length).toBeLessThan(32 * 1024 * 1024);
+    expect(produced * fill.length).toBeLessThan(32 * 1024 * 1024);
     socket.resume();
     await until(() => cut);
     expect(flood.failures).toEqual([]);

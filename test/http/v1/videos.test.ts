@@ -1,4 +1,4 @@
-/** OpenAI's video API over a plugin: what is made of its rendering, and what is fetched. */
+/** OpenAI's video API served by a plugin: creation, retrieval and content. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-harness.ts';
 
@@ -45,7 +45,7 @@ describe('creation', () => {
     expect([status, json]).toEqual([200, host(json.id)]);
   });
 
-  test('two plugins serve one address, each its own models', async () => {
+  test('two plugins serve the same path, each its own models', async () => {
     const [one, other] = [await create({}), await create({ model: 'gone-1' })];
     const platform = async (id: unknown) => (await world.get(`/v1/tasks/${id}`, { token: world.key })).json.platform;
     expect([await platform(one.json.id), await platform(other.json.id)]).toEqual(['acme', 'gone']);
@@ -53,7 +53,7 @@ describe('creation', () => {
     expect([nobodys.status, nobodys.json.error]).toMatchObject([404, { code: 'model_not_found' }]);
   });
 
-  test('a channel’s own name for a model is served, and stays the model of the video', async () => {
+  test('a channel’s alias of a model works, and stays the model of the video', async () => {
     await world.admin.createChannel(world.vendor.url, {
       models: ['house-name'],
       model_mapping: { 'house-name': 'acme-1' },
@@ -106,12 +106,12 @@ describe('retrieval', () => {
     expect((await retrieve(json.id)).json).toEqual({ ...host(json.id), ...shown });
   });
 
-  const told = { code: 'task_failed', message: 'the vendor gave up' };
+  const defaultError = { code: 'task_failed', message: 'the vendor gave up' };
   test.each<[string, unknown, object]>([
-    ['nothing', undefined, told],
+    ['nothing', undefined, defaultError],
     ['its own words', { code: 'moderated', message: 'No cats.' }, { code: 'moderated', message: 'No cats.' }],
     ['half of them', { message: 'No cats.' }, { code: 'task_failed', message: 'No cats.' }],
-    ['no error object', 'No cats.', told],
+    ['no error object', 'No cats.', defaultError],
   ])('of a failure about which the plugin says %s', async (_name, error, shown) => {
     const { json } = await create({ end: 'FAILURE', rendered: { error } });
     expect((await retrieve(json.id)).json).toEqual({ ...host(json.id, 'failed'), error: shown });

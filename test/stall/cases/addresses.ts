@@ -13,7 +13,7 @@ import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;
 
-/** Slashes in front of something else: what `/\/+$/` takes minutes for. */
+/** Slashes before another character: `/\/+$/` would take minutes. */
 const urls = (size: number): Record<string, string> => ({
   'slashes that do not end it': fill('/', size, 'http://a', 'b'),
   'trailing slashes': fill('/', size, 'http://a'),

@@ -17,7 +17,7 @@ const uploads = openUploadFolder({
 }).of(1);
 const storage = { uploads, maxFileBytes: 64 * MIB };
 
-/** As bytes come from a socket. */
+/** Splits bytes into chunks as a socket delivers them. */
 async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += CHUNK) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -38,7 +38,8 @@ const requestOf = (bytes: Buffer): Request => {
 };
 
 /**
- * Objects of one member each: as many values as are taken, their names as long as the size allows.
+ * Objects with one member each: the allowed number of values, with names as long as the size
+ * allows.
  */
 function longNames(size: number, values: number, letter: string): string {
   const count = Math.floor(values / 2) - 1;

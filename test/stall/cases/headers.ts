@@ -14,7 +14,7 @@ import { sanitizeMessage } from '../../../src/kernel/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;
-/** All headers of a request together, as the runtime takes them. */
+/** The limit of the runtime for all headers of a request together. */
 const HEADER_BYTES = 16 * KIB;
 const BY_RUNTIME = 'the runtime, which takes 16 KiB of headers';
 

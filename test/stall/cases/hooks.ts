@@ -93,7 +93,7 @@ export const hookCases = [
         for (const each of data) yield { event: 'message', data: each };
       }
       for await (const _ of sendEvents(access, events(), STREAM).body ?? []) {
-        // Read as fast as a client can.
+        // Read as fast as possible.
       }
     },
     limitedBy: 'the size of what a hook renders',

@@ -6,7 +6,7 @@ import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts
 import { MAX_INSPECT_BYTES } from '../../../src/sandbox/create-sandbox.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
-// What takes long is done in another thread: the loop only hands it over and takes the result.
+// The long work runs in another thread: the loop only hands it over and receives the result.
 const worker = createPluginWorker();
 const svg = (body: string) =>
   `data:image/svg+xml;base64,${Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${body}</svg>`).toString('base64')}`;

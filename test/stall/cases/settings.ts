@@ -37,7 +37,7 @@ const asKey = (fields: { models?: string[]; allow_ips?: string[] }) =>
     checkWebhookUrl: (url) => ok(new URL(url)),
   });
 
-/** Service accounts of nobody: only the answer and the key's own JSON are of interest. */
+/** Made-up service accounts: only the response and the JSON of the key matter. */
 const exchange = async (key: string, text: string) => {
   const upstream = {
     request: async () => ok({ status: 400, headers: {}, text: async () => ok(text) }),
@@ -124,7 +124,7 @@ export const settingCases = [
         try {
           check();
         } catch {
-          // The next one all the same.
+          // Continue with the next one.
         }
         await turn();
       }

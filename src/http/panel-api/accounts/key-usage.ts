@@ -37,7 +37,9 @@ export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSou
 
 const envelope = <T>(message: string, data: T) => ({ success: true, code: true, message, data });
 
-/** Quota is an integer; 500,000 are one US dollar. For an unlimited key the budget has no meaning. */
+/**
+ * Quota is an integer; 500,000 are one US dollar. For an unlimited key the budget has no meaning.
+ */
 const describeBudget = (key: ApiPrincipal['key']) => ({
   object: 'token_usage',
   name: key.name,

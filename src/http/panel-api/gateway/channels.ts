@@ -71,8 +71,8 @@ export function channelRoutes(
     auth.proofs.require(panel, proof, 'channel.key.read');
 
   /**
-   * A user who may read the key may also send it to another address. An invalid proof is refused, not
-   * ignored.
+   * A user who may read the key may also send it to another address. An invalid proof is refused,
+   * not ignored.
    */
   async function mayMoveKey(panel: PanelPrincipal, proof: string | undefined): Promise<boolean> {
     if (proof === undefined || !isRoot(panel)) return false;
@@ -242,8 +242,8 @@ function withoutUndefined<T extends object>(fields: T): Defined<T> {
 }
 
 /**
- * Tasks that ended within a day; times are 0 if there was none. A channel created a moment ago has no
- * figures yet.
+ * Tasks that ended within a day; times are 0 if there was none. A channel created a moment ago has
+ * no figures yet.
  */
 const describeHealth = (health?: ChannelHealth) => ({
   state: health?.state ?? ('idle' as const),
@@ -253,7 +253,9 @@ const describeHealth = (health?: ChannelHealth) => ({
   last_success_at: health?.lastSuccessAt ?? 0,
   last_failure_at: health?.lastFailureAt ?? 0,
   last_failed_task: health?.lastFailedTask ?? '',
-  /** The error code of a failed submission, as its client got it; empty if the vendor failed a task. */
+  /**
+   * The error code of a failed submission, as its client got it; empty if the vendor failed a task.
+   */
   last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
   last_failure_reason: health?.lastFailureReason ?? '',
 });

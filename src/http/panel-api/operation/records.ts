@@ -125,7 +125,9 @@ function readUsageFilter(
 /** The bill as billing wrote it, with the reason of a refund. */
 type UsageBill = BillExplanation & { reason?: string };
 
-/** Only administrators see channel and price: the price may contain the vendor's name of the model. */
+/**
+ * Only administrators see channel and price: the price may contain the vendor's name of the model.
+ */
 export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
   id: row.id,
   user_id: row.userId,

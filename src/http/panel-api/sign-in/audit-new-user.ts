@@ -1,7 +1,9 @@
 import type { RequestOrigin } from '../../../auth/index.ts';
 import type { Account, RecordAudit } from '../record-audit.ts';
 
-/** Writes the audit row of an account that a sign-in at a provider created; nothing if it did not. */
+/**
+ * Writes the audit row of an account that a sign-in at a provider created; nothing if it did not.
+ */
 export async function auditNewUser(
   audit: RecordAudit,
   created: Account | undefined,

@@ -11,7 +11,9 @@ const ADDRESS_PROOF: ProofNeed = {
   when: 'if the account has a password, a passkey or two-factor',
 };
 
-/** Mailed codes and links: resetting a password, and binding the mail address of a signed-in user. */
+/**
+ * Mailed codes and links: resetting a password, and binding the mail address of a signed-in user.
+ */
 export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Mail'] })
     .use(kit)

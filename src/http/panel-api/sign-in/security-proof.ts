@@ -11,8 +11,8 @@ export const proofScope = t.Union([
 ]);
 
 /**
- * The scope of the Security Proof that a route needs. `when` says in which cases, if not always; the
- * OpenAPI document shows it.
+ * The scope of the Security Proof that a route needs. `when` says in which cases, if not always;
+ * the OpenAPI document shows it.
  */
 export type ProofNeed = { scope: Static<typeof proofScope>; when?: string };
 

@@ -33,7 +33,8 @@ export function createSessionCookies(config: { secure: boolean }) {
       return typeof value === 'string' ? value : 'malformed';
     },
     /**
-     * Both times are whole Unix seconds. The cookies live as long as the session, at least a second.
+     * Both times are whole Unix seconds. The cookies live as long as the session, at least a
+     * second.
      */
     write(jar: CookieJar, { refreshToken, expiresAt, now }: IssuedRefresh): void {
       const maxAge = Math.max(1, expiresAt - now);

@@ -10,10 +10,14 @@ import type { SessionCookies } from './session-cookies.ts';
 import { createTelegramBindCookie } from './telegram-bind-cookie.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
-/** The panel's page to which the widget's return is redirected; it notifies the page that opened it. */
+/**
+ * The panel's page to which the widget's return is redirected; it notifies the page that opened it.
+ */
 const LANDING_PATH = '/oauth/telegram';
 
-/** The codes that the landing page gets, as in new-api. Any other error becomes an internal error. */
+/**
+ * The codes that the landing page gets, as in new-api. Any other error becomes an internal error.
+ */
 const BIND_CODES: Record<string, string> = {
   'auth.method_disabled': 'TELEGRAM_BIND_DISABLED',
   'auth.invalid_credentials': 'TELEGRAM_BIND_INVALID_REQUEST',

@@ -28,8 +28,8 @@ type PlaygroundDeps = {
 };
 
 /**
- * The playground: signed-in users submit tasks without an API key. Its models, prices, submission and
- * events.
+ * The playground: signed-in users submit tasks without an API key. Its models, prices, submission
+ * and events.
  */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);

@@ -7,8 +7,8 @@ import { paged, pageQuery, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /**
- * The webhooks of a task: what was sent to its owner's receiver, the results, and sending one again.
- * For the owner and administrators.
+ * The webhooks of a task: what was sent to its owner's receiver, the results, and sending one
+ * again. For the owner and administrators.
  */
 export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
   /** The user whose tasks the caller may use; null for all. */
