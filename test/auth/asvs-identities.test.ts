@@ -150,9 +150,9 @@ for (const [database, count] of [
     describe.each([...PROVIDERS])('%s', (provider) => {
       test('signs in, binds to another account, and unbinds', async () => {
         somebody();
-        const newcomer = await logInAt(provider);
-        expect(newcomer.method).toBe(`oauth:${provider}`);
-        expect((await logInAt(provider)).id).toBe(newcomer.id);
+        const newUser = await logInAt(provider);
+        expect(newUser.method).toBe(`oauth:${provider}`);
+        expect((await logInAt(provider)).id).toBe(newUser.id);
 
         const guest = await guestFor(provider);
         const subject = somebody();
@@ -213,11 +213,11 @@ for (const [database, count] of [
         expect(await ownersOf(provider, subject)).toEqual([]);
         const login = await goThere(provider);
         const signedIn = await comeBack(provider, login, victim);
-        // A login that is under way in a browser with a session is a login of whom the provider
-        // names, not a binding of his.
+        // A login that completes in a browser with a session signs in the person whom the provider
+        // names; it binds nothing.
         expect(personOf(signedIn).id).not.toBe(victim.id);
 
-        // A session that has ended meanwhile is no session to bind in.
+        // A session that ended in the meantime cannot complete a binding.
         const token = attacker.token;
         const ended = await ask(`${url()}/api/user/sessions/${attacker.sid}`, { method: 'DELETE', token });
         expect(ended.status).toBe(200);

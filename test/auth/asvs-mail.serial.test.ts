@@ -10,7 +10,7 @@ import { IS_FULL_RUN, RACERS } from '../support/full-run.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { summarizeDifferences } from './judge-times.ts';
+import { summarizeDifferences } from './timing-differences.ts';
 
 setDefaultTimeout(300_000);
 
@@ -66,7 +66,7 @@ for (const database of RULE_DATABASE_NAMES) {
       people += 1;
       return { username: `person${people}`, email: `person${people}@example.net` };
     }
-    /** Somebody with the password of root and an address that is his. */
+    /** Creates a user with root's password and a mail address of their own. */
     async function addPerson(): Promise<Person> {
       const person = newPerson();
       const { username, email } = person;

@@ -153,8 +153,8 @@ for (const dialect of RULE_DATABASES) {
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
       expect(stopped.retryAfterSeconds).toBeGreaterThan(0);
       expect(stopped.retryAfterSeconds).toBeLessThanOrEqual(15 * 60);
-      // The owner signs in from another address; users already signed in behind the attacker's address
-      // keeps refreshing.
+      // The owner can sign in from another address, and users who share the attacker's address can
+      // refresh.
       expect((await logIn(PASSWORD, user.username, '198.51.100.10')).kind).toBe('session');
       for (let i = 0; i < 20; i += 1) await refreshWith(auth, other.refreshToken);
     });

@@ -9,7 +9,7 @@ import { type Answer, ask, type Gateway, ROOT, setUp, startGateway, until } from
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { longestEntry } from './longest-entry.ts';
-import { patiently } from './patiently.ts';
+import { withoutTimeout } from './redis-without-timeout.ts';
 
 setDefaultTimeout(60_000);
 
@@ -35,7 +35,7 @@ for (const [topology, caches] of [
       for (let i = 0; i < caches; i += 1) servers.push(await startOwnRedis());
       const env = (i: number): Record<string, string> => {
         const cache = servers[i % Math.max(1, servers.length)];
-        return { SYNC_FREQUENCY: `${SYNC_FREQUENCY}`, ...(cache ? { REDIS_URL: patiently(cache.url) } : {}) };
+        return { SYNC_FREQUENCY: `${SYNC_FREQUENCY}`, ...(cache ? { REDIS_URL: withoutTimeout(cache.url) } : {}) };
       };
       const first = await startGateway({ databaseUrl, env: env(0) });
       await setUp(first);
@@ -69,8 +69,8 @@ for (const [topology, caches] of [
     }
 
     /**
-     * Whether what ends behind the gateway's back is not noticed for a while: without that the
-     * tests below would show nothing.
+     * Whether the nodes answer from their caches: a session that ends in the database only stays
+     * valid for a while. Without caching the tests below would prove nothing.
      */
     async function showsCache(): Promise<boolean> {
       const session = await signIn(await addPerson());
@@ -89,9 +89,7 @@ for (const [topology, caches] of [
       seen(await ask(`${node.url}/api/user/auth/refresh`, { method: 'POST', headers: { cookie } }));
 
     const REVOKED = [401, 'AUTH_SESSION_REVOKED'] as const;
-    /**
-     * At once; with independent caches, when the other node's entry expires at the latest.
-     */
+    /** At once; with independent caches, when the other node's entry expires at the latest. */
     const expectAccessEnds = async (session: Session) => {
       expect(await access(nodes[0], session)).toEqual([...REVOKED]);
       if (caches < 2) expect(await access(nodes[1], session)).toEqual([...REVOKED]);

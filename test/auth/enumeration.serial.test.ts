@@ -9,8 +9,8 @@ import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { addUser, hashOfGateway, openTestStore } from './harness.ts';
-import { summarizeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
+import { summarizeDifferences } from './timing-differences.ts';
 
 /**
  * Pairs that are measured, alternating, so that what the machine does besides falls on both alike.
@@ -40,7 +40,7 @@ for (const dialect of RULE_DATABASES) {
     });
     afterAll(() => stop());
 
-    /** What a caller sees of an operation, and how long he waits in milliseconds. */
+    /** What callers see of an operation, and how long it takes in milliseconds. */
     async function observe(operation: () => Promise<unknown>): Promise<{ seen: unknown; ms: number }> {
       const started = performance.now();
       const seen = await operation().catch((error: unknown) => {

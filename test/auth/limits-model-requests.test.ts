@@ -16,7 +16,7 @@ import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { testSettings } from './harness.ts';
-import { patiently } from './patiently.ts';
+import { withoutTimeout } from './redis-without-timeout.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
@@ -28,7 +28,7 @@ let redis: Redis;
 let otherNode: Redis;
 beforeAll(async () => {
   server = await startRedis();
-  const url = patiently(server.url);
+  const url = withoutTimeout(server.url);
   [redis, otherNode] = [connectRedis({ url, logger: silentLogger }), connectRedis({ url, logger: silentLogger })];
   await until(() => redis.status === 'ready' && otherNode.status === 'ready');
 });
@@ -218,8 +218,8 @@ describe('the limit of model requests over nodes', () => {
     const key = `rateLimit:MRRLS:${east}`;
     await redis.rpush(key, local(8), local(8));
     await redis.expire(key, 60);
-    // Not eight hours, and further requests do not prolong it: the list expires one window after its last
-    // success.
+    // Not eight hours, and further requests do not prolong it: the list expires one window after
+    // its last success.
     expect((await limit.refused(east)).retryAfterSeconds).toBe(60);
     await limit.refused(east);
     expect(await redis.ttl(key)).toBeWithin(0, 61);

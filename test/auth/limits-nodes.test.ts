@@ -9,14 +9,14 @@ import { at } from '../support/deciding-ip.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
-import { patiently } from './patiently.ts';
+import { withoutTimeout } from './redis-without-timeout.ts';
 import { refusal } from './refusal.ts';
 
 let server: TestRedis;
 const connections: ReturnType<typeof connectRedis>[] = [];
 
 async function openNode(url = server.url): Promise<Counters> {
-  const redis = connectRedis({ url: patiently(url), logger: silentLogger });
+  const redis = connectRedis({ url: withoutTimeout(url), logger: silentLogger });
   connections.push(redis);
   await until(() => redis.status === 'ready');
   return createRedisCounters(redis);

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** The longest remaining time to live, in milliseconds, of the session cache's entries in `redis`. */
+/** The longest remaining lifetime of the session cache's entries in `redis`, in milliseconds. */
 export async function longestEntry(redis: Redis): Promise<number> {
   const keys = await redis.keys('taskgate:session:*');
   const lives = await Promise.all(keys.map((key) => redis.pttl(key)));

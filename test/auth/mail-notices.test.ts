@@ -256,10 +256,10 @@ describe('mails to the owner of an account', () => {
     async (_about, _how, says, act) => {
       await act({ ...(await enter()), origin: HOME });
       await mailThatSays(says);
-      const told = mailbox.mails.filter(({ text }) => text.includes('An administrator did this.'));
-      expect(told.map(({ to }) => to)).toEqual([address()]);
-      expect(told[0]?.text).toContain(says);
-      expect(told[0]?.text).not.toContain('Address:');
+      const notices = mailbox.mails.filter(({ text }) => text.includes('An administrator did this.'));
+      expect(notices.map(({ to }) => to)).toEqual([address()]);
+      expect(notices[0]?.text).toContain(says);
+      expect(notices[0]?.text).not.toContain('Address:');
     },
   );
 

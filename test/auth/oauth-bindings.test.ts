@@ -180,8 +180,8 @@ for (const dialect of RULE_DATABASES) {
       const both = ['github', 'discord'].map((provider) => auth.oauth.bindings.unbind(principal, provider));
       const outcomes = await Promise.allSettled(both);
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      // An identity of a provider that is off lets nobody in; nor does a password where passwords
-      // are off.
+      // An identity of a disabled provider is no sign-in method; nor is a password while password
+      // login is off.
       const [left] = await auth.oauth.bindings.list(await me());
       expect(left).toBeDefined();
       const other = await signedIn(auth, store);

@@ -269,7 +269,7 @@ describe('providers that root adds', () => {
   });
 
   describe('access policy', () => {
-    const judged = async (policy: object, profile: Record<string, unknown>, message = '') => {
+    const outcomeOf = async (policy: object, profile: Record<string, unknown>, message = '') => {
       count += 1;
       const { slug } = await add({ access_policy: JSON.stringify(policy), access_denied_message: message });
       idp.state.profile = profile;
@@ -312,7 +312,7 @@ describe('providers that root adds', () => {
       ['not_exists', undefined, 'x', false],
     ];
     test.each(table)('%s %p, where it is %p: %p', async (op, value, level, admitted) => {
-      expect((await judged(one('org.level', op, value), { org: { level } })) === 'admitted').toBe(admitted);
+      expect((await outcomeOf(one('org.level', op, value), { org: { level } })) === 'admitted').toBe(admitted);
     });
 
     test('groups, and either of two', async () => {
@@ -326,19 +326,19 @@ describe('providers that root adds', () => {
           },
         ],
       };
-      expect(await judged(policy, { admin: true })).toBe('admitted');
-      expect(await judged(policy, { level: 2, active: true })).toBe('admitted');
-      expect(await judged(policy, { level: 2, active: false })).not.toBe('admitted');
+      expect(await outcomeOf(policy, { admin: true })).toBe('admitted');
+      expect(await outcomeOf(policy, { level: 2, active: true })).toBe('admitted');
+      expect(await outcomeOf(policy, { level: 2, active: false })).not.toBe('admitted');
     });
 
     test("the administrator's message, with the expected and the found value", async () => {
       const message =
         '{{provider}}: {{field}} {{op}} {{required}}, not {{current}}; {{current.org.name}}/{{required.level}} {{other}}';
-      expect(await judged(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
+      expect(await outcomeOf(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
         'Acme: level gte 3, not 1; Dev/3 {{other}}',
       );
       const nasty = { level: `${'x'.repeat(5000)}\u0000` };
-      expect((await judged(one('level', 'eq', 3), nasty, '{{current}}{{current}}')).length).toBeLessThan(300);
+      expect((await outcomeOf(one('level', 'eq', 3), nasty, '{{current}}{{current}}')).length).toBeLessThan(300);
     });
   });
 

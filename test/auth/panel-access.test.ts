@@ -143,8 +143,8 @@ for (const dialect of RULE_DATABASES) {
         const attempt = { token: credential, username: 'owner', password: 'a good root password' };
         await refusal(auth.setup.complete(attempt), 'auth.setup_token_invalid');
       }
-      // A logout with something else in the place of the access token falls to the cookie, and
-      // there is none.
+      // A logout with another credential instead of the access token uses the cookie, and there is
+      // none.
       for (const authorization of [refresh, apiKey, proof, setup]) {
         const request = { refreshToken: undefined, authorization, expectedSid: undefined, origin: ORIGIN };
         expect(await auth.sessions.logOut(request)).toEqual({ revokedSid: null, clearCookies: true });

@@ -171,8 +171,8 @@ for (const dialect of RULE_DATABASES) {
           settings: () => ({ ...testSettings(), serverAddress: 'https://gateway.example' }),
         });
         await refusal(moved.passkeys.confirmation.begin(me, 'passkey.delete'), 'auth.passkey_not_found');
-        const newcomer = await (await createPerson(auth, store)).principal();
-        await refusal(auth.passkeys.confirmation.begin(newcomer, 'channel.key.read'), 'auth.passkey_not_found');
+        const newUser = await (await createPerson(auth, store)).principal();
+        await refusal(auth.passkeys.confirmation.begin(newUser, 'channel.key.read'), 'auth.passkey_not_found');
       });
 
       test('a personal access token gets no proof', async () => {

@@ -6,7 +6,7 @@ import type { SessionCache, Store } from '../../src/store/ports/index.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
-import { patiently } from './patiently.ts';
+import { withoutTimeout } from './redis-without-timeout.ts';
 
 /** Two nodes during a secret rotation: each knows both secrets, in a different order. */
 const OLD = 'the former secret of the tests, long enough';
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 function openCache(cryptoSecrets: readonly [string, ...string[]]): SessionCache {
-  const connection = connectRedis({ url: patiently(redis.url), logger: silentLogger });
+  const connection = connectRedis({ url: withoutTimeout(redis.url), logger: silentLogger });
   closing.push(() => connection.disconnect());
   const clock: Clock = systemClock;
   return createRedisSessionCache({ redis: connection, clock, logger: silentLogger, ttlSeconds: 60, cryptoSecrets });

@@ -25,10 +25,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
   const nodes: Auth[] = [a.auth, b.auth];
   const user = await addUser(a.store);
   const accessTokens = createAccessTokens(deriveSessionKeys(testConfig().sessionSecrets).access, clock);
-  /**
-   * Opens sessions as a login does, without hashing hundreds of passwords. Gives their
-   * headers.
-   */
+  /** Opens sessions as a login does, without hashing passwords. Gives their headers. */
   const open = (count: number): Promise<string[]> =>
     Promise.all(
       Array.from({ length: count }, async () => {

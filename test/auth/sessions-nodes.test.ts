@@ -48,7 +48,7 @@ for (const dialect of DATABASES) {
           () => false,
           () => true,
         );
-      /** A refuses at once, and so does B; with independent caches B refuses when its entry expires. */
+      /** A and B refuse at once; with independent caches B refuses when its entry expires. */
       async function expectEnded(signedIn: SignedIn): Promise<void> {
         await refusal(a.auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
         if (topology === 'independent') {

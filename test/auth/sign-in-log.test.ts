@@ -184,8 +184,8 @@ describe('sign-ins in the audit log', () => {
     await refreshWith(auth, signedIn.refreshToken);
     clock.advance(31);
     await refusal(refreshWith(auth, signedIn.refreshToken), 'auth.session_revoked');
-    const told = (await rows()).filter(({ action }) => action === 'auth.refresh_reuse');
-    expect(told).toMatchObject([{ ...about(user), detail: { session: signedIn.bundle.session.sid } }]);
+    const reuses = (await rows()).filter(({ action }) => action === 'auth.refresh_reuse');
+    expect(reuses).toMatchObject([{ ...about(user), detail: { session: signedIn.bundle.session.sid } }]);
     expect(samples.at(-1)).toBe('password refresh_reuse');
   });
 

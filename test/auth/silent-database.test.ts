@@ -9,16 +9,14 @@ import { until } from '../support/until.ts';
 import { addUser, ORIGIN, openAuth, PASSWORD, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-/** Deadlines are checked fifty times as often; time passes faster only while `age` runs. */
+/** Sleeps fifty times shorter; its elapsed time jumps ahead only while `age` runs. */
 let agedMs = 0;
-const hasty: Clock = {
+const fastClock: Clock = {
   ...systemClock,
   monotonicMs: () => systemClock.monotonicMs() + agedMs,
   sleep: (ms, signal) => systemClock.sleep(ms / 50, signal),
 };
-/**
- * Runs `work` and makes pending operations look one second older every 20 ms until it ends.
- */
+/** Runs `work`; until it ends, the clock jumps ahead one second every 20 ms. */
 async function age(work: () => Promise<unknown>): Promise<void> {
   const timer = setInterval(() => {
     agedMs += 1000;
@@ -40,7 +38,7 @@ beforeAll(async () => {
   direct = await open(directUrl, systemClock);
   url.port = new URL(proxy.url).port;
   throughProxy = url.href;
-  store = await open(throughProxy, hasty);
+  store = await open(throughProxy, fastClock);
 });
 afterAll(async () => {
   await store.close();

@@ -10,7 +10,7 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 import { type Dialect, openAuth, overriding } from './harness.ts';
-import { patiently } from './patiently.ts';
+import { withoutTimeout } from './redis-without-timeout.ts';
 import type { TestClock } from './test-clock.ts';
 
 /** The topology of the nodes' session caches. */
@@ -72,7 +72,7 @@ export async function openTwoNodes(options: {
         return store.sessions.bySid(sid);
       },
     });
-    const redis = server && connectRedis({ url: patiently(server.url), logger: silentLogger });
+    const redis = server && connectRedis({ url: withoutTimeout(server.url), logger: silentLogger });
     if (redis) {
       closing.push(() => redis.disconnect());
       connections.push(redis);
