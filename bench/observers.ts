@@ -37,7 +37,11 @@ export async function benchObservers(): Promise<Row[]> {
     await Promise.all(
       Array.from({ length: OPENING }, async () => {
         for (let index = next++; index < OBSERVERS; index = next++) {
-          await open(`${gateway.url}/v1/tasks/${ids[index % TASKS]}/events`, stage.key, leaving.signal, heard);
+          await open(`${gateway.url}/v1/tasks/${ids[index % TASKS]}/events`, {
+            key: stage.key,
+            signal: leaving.signal,
+            heard,
+          });
         }
       }),
     );
@@ -67,7 +71,8 @@ export async function benchObservers(): Promise<Row[]> {
  * Resolves with the first event; the stream is then read until the end of the bench. (`fetch` would
  * hold 256 at once and no more.)
  */
-function open(url: string, key: string, signal: AbortSignal, heard: number[]): Promise<void> {
+function open(url: string, observer: { key: string; signal: AbortSignal; heard: number[] }): Promise<void> {
+  const { key, signal, heard } = observer;
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers: { authorization: `Bearer ${key}` }, signal, agent: false }, (response) => {
       if (response.statusCode !== 200) reject(new Error(`an observer was answered ${response.statusCode}`));

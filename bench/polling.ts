@@ -61,11 +61,11 @@ export async function benchPolling(): Promise<Row[]> {
     const { dataDir } = stage.gateway;
     const rows: Row[] = [];
     let least: Figures | undefined;
-    for (const [size, manner] of [...SIZES.map((few) => [few, 'one by one'] as const), [MOST, 'in batches'] as const]) {
-      fillUp(dataDir, size, manner);
+    for (const [size, mode] of [...SIZES.map((few) => [few, 'one by one'] as const), [MOST, 'in batches'] as const]) {
+      fillUp(dataDir, size, mode);
       const figures = await measure(dataDir);
       least ??= figures;
-      rows.push(...describe(`${size.toLocaleString('en')} in flight, asked ${manner}`, size, figures, least));
+      rows.push(...describe(`${size.toLocaleString('en')} in flight, asked ${mode}`, size, { figures, least }));
     }
     return rows;
   } finally {
@@ -93,9 +93,10 @@ async function measure(dataDir: string): Promise<Figures> {
   }
 }
 
-function describe(what: string, size: number, { lateness, perSecond, cores, rssMb }: Figures, least: Figures): Row[] {
-  const usPerPoll = (figures: Figures) => (figures.cores / figures.perSecond) * 1e6;
-  const growth = usPerPoll({ lateness, perSecond, cores, rssMb }) / usPerPoll(least);
+function describe(what: string, size: number, { figures, least }: { figures: Figures; least: Figures }): Row[] {
+  const { lateness, perSecond, cores, rssMb } = figures;
+  const usPerPoll = (of: Figures) => (of.cores / of.perSecond) * 1e6;
+  const growth = usPerPoll(figures) / usPerPoll(least);
   return [
     {
       what: `${what}, polls`,
@@ -118,7 +119,7 @@ function describe(what: string, size: number, { lateness, perSecond, cores, rssM
  * job, and the status and due times that polling would have left them with: the vendor has their
  * jobs queued.
  */
-function fillUp(dataDir: string, size: number, manner: Manner): void {
+function fillUp(dataDir: string, size: number, mode: Manner): void {
   const database = new Database(join(dataDir, 'taskgate.db'));
   const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
     .map(({ name }) => `"${name}"`)
@@ -130,7 +131,7 @@ function fillUp(dataDir: string, size: number, manner: Manner): void {
      where id <= ? and n < ?`,
     [countOf(database) / SUBMITTED, size / SUBMITTED, SUBMITTED, SUBMITTED, size / SUBMITTED],
   );
-  const key = manner === 'in batches' ? BATCH_KEY : 'demo';
+  const key = mode === 'in batches' ? BATCH_KEY : 'demo';
   const now = Math.floor(performance.timeOrigin + performance.now());
   database.run(
     `update tasks set

@@ -55,12 +55,12 @@ export async function benchTransfers(): Promise<Row[]> {
     const admin = await setUp(gateway);
     await admin.call('POST', '/api/plugin/task', { source });
     await admin.createChannel(vendor.url, { task_plugin_key: 'transfers', models: Object.values(MODELS) });
-    const key = await admin.createKey();
+    const access = { url: gateway.url, key: await admin.createKey() };
     // Once through everything that first requests load and start, sandbox processes and connections
     // included.
     const warmUp = async (client: number) => {
-      await upload(gateway.url, key, MODELS.json, client, MIB);
-      await download(gateway.url, key, await upload(gateway.url, key, MODELS.part, client, MIB), MIB);
+      await upload(access, { model: MODELS.json, client, size: MIB });
+      await download(access, await upload(access, { model: MODELS.part, client, size: MIB }), MIB);
     };
     for (let round = 0; round < 3; round += 1) await eachClient(warmUp);
 
@@ -68,25 +68,28 @@ export async function benchTransfers(): Promise<Row[]> {
     let tasks: string[] = [];
     for (const [how, model] of Object.entries(MODELS)) {
       rows.push(
-        await measure(gateway.pid, `${CLIENTS} uploads of 64 MB, as ${how}`, UPLOAD_BYTES, async (client) => {
-          tasks[client] = await upload(gateway.url, key, model, client, UPLOAD_BYTES);
-        }),
+        await measure(
+          gateway.pid,
+          { what: `${CLIENTS} uploads of 64 MB, as ${how}`, bytesEach: UPLOAD_BYTES },
+          async (client) => {
+            tasks[client] = await upload(access, { model, client, size: UPLOAD_BYTES });
+          },
+        ),
       );
     }
     rows.push(
-      await measure(gateway.pid, `${CLIENTS} downloads of 256 MB`, DOWNLOAD_BYTES, (client) =>
-        download(gateway.url, key, tasks[client] ?? ''),
+      await measure(gateway.pid, { what: `${CLIENTS} downloads of 256 MB`, bytesEach: DOWNLOAD_BYTES }, (client) =>
+        download(access, tasks[client] ?? ''),
       ),
     );
     tasks = [];
     rows.push(
       await measure(
         gateway.pid,
-        `${CLIENTS} uploads and downloads side by side`,
-        UPLOAD_BYTES + DOWNLOAD_BYTES,
+        { what: `${CLIENTS} uploads and downloads side by side`, bytesEach: UPLOAD_BYTES + DOWNLOAD_BYTES },
         async (client) => {
-          const id = await upload(gateway.url, key, MODELS.part, client, UPLOAD_BYTES);
-          await download(gateway.url, key, id);
+          const id = await upload(access, { model: MODELS.part, client, size: UPLOAD_BYTES });
+          await download(access, id);
         },
       ),
     );
@@ -100,8 +103,7 @@ export async function benchTransfers(): Promise<Row[]> {
 
 async function measure(
   pid: number,
-  what: string,
-  bytesEach: number,
+  { what, bytesEach }: { what: string; bytesEach: number },
   work: (client: number) => Promise<void>,
 ): Promise<Row> {
   const idle = readMemory(pid).rssMb;
@@ -140,18 +142,24 @@ function sha256(blocks: Iterable<Buffer>): string {
   return hash.digest('hex');
 }
 
-/** A client's form; gives the id of the task. */
-async function upload(url: string, key: string, model: string, client: number, size: number): Promise<string> {
+/** Where a client sends its requests, and the API key that it uses. */
+type Access = { url: string; key: string };
+
+/** Sends a client's form. Returns the id of the task. */
+async function upload(
+  at: Access,
+  { model, client, size }: { model: string; client: number; size: number },
+): Promise<string> {
   const field = (name: string, value: string) =>
     `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const head = Buffer.from(
     `${field('model', model)}${field('sha256', sha256(blocksOf(client, size)))}--b\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\nContent-Type: video/mp4\r\n\r\n`,
   );
   const tail = Buffer.from('\r\n--b--\r\n');
-  const outgoing = request(`${url}/v1/videos`, {
+  const outgoing = request(`${at.url}/v1/videos`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${key}`,
+      authorization: `Bearer ${at.key}`,
       'content-type': 'multipart/form-data; boundary=b',
       'content-length': head.length + size + tail.length,
     },
@@ -172,7 +180,7 @@ async function upload(url: string, key: string, model: string, client: number, s
 
 const content = Buffer.alloc(MIB, createHash('sha512').update('content').digest());
 
-async function download(url: string, key: string, id: string, size = DOWNLOAD_BYTES): Promise<void> {
+async function download({ url, key }: Access, id: string, size = DOWNLOAD_BYTES): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, range: `bytes=0-${size - 1}` };
   const response = await fetch(`${url}/v1/videos/${id}/content`, { headers });
   if (!response.ok || !response.body) throw new Error(`a download was answered ${response.status}`);

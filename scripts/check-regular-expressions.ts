@@ -42,17 +42,17 @@ export function checkRegularExpressions(base: string, known: Verdicts = {}): str
   const findings = patterns.flatMap(({ file, line, source, flags }) => {
     if (exceptions.some((one) => one.file === file && one.source === source && one.bound <= MAX_BOUND)) return [];
     const name = `/${source}/${flags}`;
-    if (known[name] === undefined) known[name] = judge(source, flags);
+    if (known[name] === undefined) known[name] = checkPattern(source, flags);
     const verdict = known[name];
     return verdict === null ? [] : [`${file}:${line}: ${name} ${verdict}`];
   });
   return [...unreadable, ...findings];
 }
 
-function judge(source: string, flags: string): string | null {
+function checkPattern(source: string, flags: string): string | null {
   const result = checkSync(source, flags, options);
   if (result.status === 'safe') return null;
-  if (result.status === 'unknown') return `cannot be judged (${result.error.kind})`;
+  if (result.status === 'unknown') return `cannot be checked (${result.error.kind})`;
   return `takes ${result.complexity.type} time, for example on ${result.attack.pattern}: trim and split with loops, or make its parts exclude each other`;
 }
 

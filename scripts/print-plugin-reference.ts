@@ -138,17 +138,19 @@ function hooksOf(file: SourceFile, declared: ReadonlyMap<string, Declaration>, f
   if (!declaration || !isInterface(declaration)) throw new Error(`the contract declares no interface ${from}`);
   return declaration.members
     .filter(({ kind }) => kind === SyntaxKind.MethodSignature)
-    .map((member) => makeHook(file, member, `${PREFIXES[from]}${nameOf(file, member)}`, textOf(file, member)));
+    .map((member) =>
+      makeHook(file, member, { name: `${PREFIXES[from]}${nameOf(file, member)}`, signature: textOf(file, member) }),
+    );
 }
 
 function functionTypeOf(file: SourceFile, declared: ReadonlyMap<string, Declaration>, name: string): Hook[] {
   const declaration = declared.get(name);
   if (!declaration || isInterface(declaration)) throw new Error(`the contract declares no type ${name}`);
   const hook = name === 'NativeDecoder' ? 'native.<decode>' : 'native.<render>';
-  return [makeHook(file, declaration, hook, declaration.type.getText(file))];
+  return [makeHook(file, declaration, { name: hook, signature: declaration.type.getText(file) })];
 }
 
-function makeHook(file: SourceFile, node: Node, name: string, signature: string): Hook {
+function makeHook(file: SourceFile, node: Node, { name, signature }: Pick<Hook, 'name' | 'signature'>): Hook {
   const { text, tags } = commentOf(file, node);
   const when = tags.get('when');
   if (when === undefined) throw new Error(`${name} has no @when`);

@@ -85,7 +85,8 @@ async function takeAll(out: string, only: string, language: string): Promise<voi
           reducedMotion: 'reduce',
         });
         const page = await context.newPage();
-        const take = (shot: Shot) => takeOne(page, gateway.url, shot, join(out, `${shot.name}-${width}-${scheme}.png`));
+        const take = (shot: Shot) =>
+          takeOne(page, `${gateway.url}${shot.path}`, join(out, `${shot.name}-${width}-${scheme}.png`));
         for (const shot of wanted.filter(({ anonymous }) => anonymous)) await take(shot);
         await signIn(page, gateway.url);
         for (const shot of wanted.filter(({ anonymous }) => !anonymous)) await take(shot);
@@ -99,8 +100,8 @@ async function takeAll(out: string, only: string, language: string): Promise<voi
   }
 }
 
-async function takeOne(page: Page, origin: string, { path }: Shot, file: string): Promise<void> {
-  await page.goto(`${origin}${path}`);
+async function takeOne(page: Page, url: string, file: string): Promise<void> {
+  await page.goto(url);
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   // Grey placeholders stand in for what is on its way.
   await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);

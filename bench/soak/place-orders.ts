@@ -2,13 +2,13 @@ import { ask } from '../../test/support/gateway.ts';
 
 const CLIENTS = 48;
 const PAUSE_MS = 500;
-const TELL_EVERY_MS = 15_000;
-/** A client gives a node that does not answer up after this and asks another. */
-const PATIENCE_MS = 45_000;
+const REPORT_EVERY_MS = 15_000;
+/** A client that gets no answer within this time tries another node. */
+const ANSWER_TIMEOUT_MS = 45_000;
 /** Requests for one order after which the soak gives it up, which is a violation. */
 const MAX_REQUESTS = 100;
 
-/** What came of the task of this key, for good: only another key buys again. */
+/** Codes that are final for an idempotency key: only a new key can order again. */
 const FINAL = new Set([
   'vendor_busy',
   'vendor_failed',
@@ -20,24 +20,22 @@ const FINAL = new Set([
 
 export type Order = { plugin: string; model: string; prompt: string; fails: boolean; key: string; callbackUrl: string };
 /**
- * `tasks`: every id that was answered for the order; more than one only where a repeat was answered
+ * `tasks`: every task id that was returned for the order; more than one only if a repeat was answered
  * wrongly.
  */
 export type Placed = { order: Order; tasks: Set<string>; answers: Map<string, number> };
 
 /**
- * Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a
- * careful client does. What a slow machine has not begun after twice that time is left out.
+ * Sends the orders evenly over `spreadMs`, each to a random node and again until it is accepted, as a
+ * careful client does. Orders that a slow machine has not begun after twice that time are left out.
  */
 export async function placeOrders(
   orders: readonly Order[],
-  urls: readonly string[],
-  spreadMs: number,
-  tell: (count: number) => void,
+  { urls, spreadMs, report }: { urls: readonly string[]; spreadMs: number; report: (count: number) => void },
 ): Promise<Placed[]> {
   const placed: Placed[] = [];
   const begun = performance.now();
-  const telling = setInterval(() => tell(placed.length), TELL_EVERY_MS);
+  const reporting = setInterval(() => report(placed.length), REPORT_EVERY_MS);
   let next = 0;
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
@@ -47,7 +45,7 @@ export async function placeOrders(
         placed.push(await place(orders[index] as Order, index, urls));
       }
     }),
-  ).finally(() => clearInterval(telling));
+  ).finally(() => clearInterval(reporting));
   return placed;
 }
 
@@ -62,7 +60,7 @@ async function place(order: Order, index: number, urls: readonly string[]): Prom
       ask(`${url}/v1/tasks/${plugin}`, { token: key, body: { model, prompt, seconds: 5 }, headers }).catch(
         () => 'no answer',
       ),
-      Bun.sleep(PATIENCE_MS).then(() => 'too slow'),
+      Bun.sleep(ANSWER_TIMEOUT_MS).then(() => 'too slow'),
     ]);
     const said = typeof answer === 'string' ? answer : codeOf(answer);
     result.answers.set(said, (result.answers.get(said) ?? 0) + 1);

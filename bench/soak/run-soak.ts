@@ -2,8 +2,8 @@ import { SQL } from 'bun';
 import { postgresFolders } from '../../test/support/find-program.ts';
 import { type Administrator, setUp, startGateway, until } from '../../test/support/gateway.ts';
 import { type StartedService, startPostgres } from '../../test/support/start-services.ts';
+import { checkRules, isQuiet, type Rule } from './check-rules.ts';
 import { collectNotices, type Notices } from './collect-notices.ts';
-import { isQuiet, judge, type Rule } from './judge.ts';
 import { keepNodes } from './keep-nodes.ts';
 import { type Order, placeOrders } from './place-orders.ts';
 import { startNoisyVendor } from './start-noisy-vendor.ts';
@@ -28,8 +28,8 @@ const SETTLE_MS = 240_000;
 const PRICE = '0.0001 * u("seconds")';
 
 /**
- * Nodes of the executable on one PostgreSQL that are killed and restarted under orders, beside a
- * vendor on a bad day.
+ * Runs nodes of the executable on one PostgreSQL, kills and restarts them under load, with a vendor
+ * that answers badly.
  */
 export async function runSoak(plan: SoakPlan, say: (line: string) => void): Promise<SoakReport> {
   const [bin] = postgresFolders();
@@ -57,24 +57,26 @@ export async function runSoak(plan: SoakPlan, say: (line: string) => void): Prom
     const restarting = restartDatabase(postgres, plan.seconds, () => say(`${passed()} s: PostgreSQL restarted`));
     try {
       const orders = Array.from({ length: plan.tasks }, (_, index) => makeOrder(index, [...receivers.values()]));
-      const placed = await placeOrders(orders, nodes.urls, plan.seconds * 1000, (count) =>
-        say(`${passed()} s: ${count} orders placed, ${nodes.counts.kills} kills`),
-      );
+      const placed = await placeOrders(orders, {
+        urls: nodes.urls,
+        spreadMs: plan.seconds * 1000,
+        report: (count) => say(`${passed()} s: ${count} orders placed, ${nodes.counts.kills} kills`),
+      });
       say(`${passed()} s: ${placed.length} orders placed, ${nodes.counts.kills} kills`);
       await restarting;
       playing.abort();
       await killing;
-      await until('all tasks have ended and were told', () => isQuiet(options.databaseUrl), SETTLE_MS).catch((error) =>
-        say(String(error)),
+      await until('all tasks have ended and were reported', () => isQuiet(options.databaseUrl), SETTLE_MS).catch(
+        (error) => say(String(error)),
       );
-      say(`${passed()} s: judging`);
-      const rules = await judge(
-        first,
-        plan.tasks,
+      say(`${passed()} s: checking the rules`);
+      const rules = await checkRules({
+        gateway: first,
+        ordered: plan.tasks,
         placed,
         vendor,
-        new Map([...receivers].map(([id, { notices: own }]) => [id, own])),
-      );
+        receivers: new Map([...receivers].map(([id, { notices: own }]) => [id, own])),
+      });
       const codes: Record<string, number> = {};
       for (const { answers } of placed) {
         for (const [code, count] of answers) codes[`answer ${code}`] = (codes[`answer ${code}`] ?? 0) + count;

@@ -7,11 +7,21 @@ import type { NoisyVendor } from './start-noisy-vendor.ts';
 /** One rule of the soak; `violations` holds a few examples, and is empty when it was kept. */
 export type Rule = { rule: string; found: string; violations: string[] };
 
+export type SoakOutcome = {
+  gateway: Gateway;
+  /** How many orders were to be placed. */
+  ordered: number;
+  placed: readonly Placed[];
+  vendor: NoisyVendor;
+  /** By API key id. */
+  receivers: ReadonlyMap<number, Notices>;
+};
+
 type Row = { task_id: string; status: string; fail_reason: string; upstream_task_id: string; api_key_id: number };
 const SHOWN = 10;
 
 /**
- * True when nothing is under way any more: all tasks have ended and all their ends have been told.
+ * True when nothing is running any more: all tasks have ended, and every receiver knows it.
  */
 export async function isQuiet(databaseUrl: string): Promise<boolean> {
   const [row] = await query<{ running: number; untold: number }>(
@@ -26,13 +36,7 @@ export async function isQuiet(databaseUrl: string): Promise<boolean> {
  * Reads the database, the vendor's own count and what the receivers got, and says which rules were
  * broken.
  */
-export async function judge(
-  gateway: Gateway,
-  ordered: number,
-  placed: readonly Placed[],
-  vendor: NoisyVendor,
-  receivers: ReadonlyMap<number, Notices>,
-): Promise<Rule[]> {
+export async function checkRules({ gateway, ordered, placed, vendor, receivers }: SoakOutcome): Promise<Rule[]> {
   const { databaseUrl } = gateway;
   const rules: Rule[] = [];
   const say = (rule: string, found: string, violations: string[]) =>
@@ -45,7 +49,7 @@ export async function judge(
   const byId = new Map(tasks.map((task) => [task.task_id, task]));
 
   const answered = placed.filter((order) => order.tasks.size === 1);
-  say('every order was taken', `${answered.length} of ${ordered}`, [
+  say('every order was accepted', `${answered.length} of ${ordered}`, [
     ...(placed.length < ordered
       ? [`${ordered - placed.length} were not sent: the machine is too slow, or --seconds too short`]
       : []),
@@ -57,12 +61,12 @@ export async function judge(
     const expected = order.fails ? 'FAILURE' : 'SUCCESS';
     return task?.status === expected ? [] : [`${id}: ${task?.status} (${task?.fail_reason}), ${expected} was due`];
   });
-  say('what was taken ended as the vendor ended it', `${answered.length - lost.length}`, lost);
+  say('what was accepted ended as the vendor ended it', `${answered.length - lost.length}`, lost);
 
   const followed = tasks.filter((task) => task.upstream_task_id !== '');
   const taken = new Set(answered.flatMap((order) => [...order.tasks]));
   say(
-    'one followed task an order, whatever its client repeated',
+    'one followed task per order, whatever its client repeated',
     `${followed.length} of ${tasks.length} tasks`,
     followed.filter((task) => !taken.has(task.task_id)).map((task) => `${task.task_id} is nobody's order`),
   );
@@ -103,8 +107,8 @@ export async function judge(
       `receiver ${keyId} got every task.finished, signed`,
       `${own.length - untold.length} of ${own.length} (${counts.finished} notices, ${counts.refused} refused at first)`,
       [
-        ...untold.map((task) => `${task.task_id}: ${task.status} was told as ${finished.get(task.task_id)}`),
-        ...(wrong > 0 ? [`${JSON.stringify(counts)}, ${finished.size} tasks told, ${own.length} of this key`] : []),
+        ...untold.map((task) => `${task.task_id}: ${task.status} was reported as ${finished.get(task.task_id)}`),
+        ...(wrong > 0 ? [`${JSON.stringify(counts)}, ${finished.size} tasks reported, ${own.length} of this key`] : []),
       ],
     );
   }
