@@ -1,7 +1,4 @@
-/**
- * One's own account: profile, security, who is signed in, and the dialog that confirms that it is
- * you.
- */
+/** The account pages: profile, security, sessions and the Security Proof dialog. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
@@ -13,21 +10,21 @@ import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
 import {
   accountMenu,
+  addSessionCookies,
+  addVirtualAuthenticator,
   alert,
-  confirmByPassword,
-  findBarriers,
+  confirmWithPassword,
+  findAxeViolations,
   findOverflow,
-  focused,
-  giveSession,
   heading,
-  holds,
   password,
-  plugInPasskeys,
   screens,
-  see,
   setOptions,
-  told,
-  useOnePanel,
+  usePanel,
+  waitForFocus,
+  waitForNotice,
+  waitForText,
+  waitForValue,
 } from './harness.ts';
 
 let mail: TestMailServer;
@@ -38,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([mail.stop(), wechat.stop()]));
 
-const one = useOnePanel(async (root, gateway) => {
+const panel = usePanel(async (root, gateway) => {
   await setOptions(root, {
     ServerAddress: `http://localhost:${gateway.port}`,
     RegisterEnabled: 'true',
@@ -61,36 +58,36 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const dialog = (page: Page) => page.getByRole('dialog');
 const block = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
-/** Makes an account of its own for a test, so that none disturbs another. */
-async function makeUser(root: Administrator, username: string): Promise<string> {
+/** Creates an account for one test, so that tests do not affect each other. */
+async function createUser(root: Administrator, username: string): Promise<string> {
   await root.call('POST', '/api/user', { username, password });
   return username;
 }
 
 async function openAs(username: string, path: string, name: string): Promise<Page> {
-  await makeUser(one.root(), username);
-  const { page } = await one.openAs({ username, password }, path, { viewport: screens.desk });
+  await createUser(panel.root(), username);
+  const { page } = await panel.openAs({ username, password }, path, { viewport: screens.desktop });
   await heading(page, name).waitFor();
   return page;
 }
 
-/** Signs in beside the browser, as another device does. */
+/** Signs in from a second device, beside the browser. */
 async function signInElsewhere(
   username: string,
   secret = password,
   userAgent = 'curl/8.5',
 ): Promise<Administrator['token']> {
-  const answer = await ask(`${one.origin()}/api/user/login`, {
+  const answer = await ask(`${panel.origin()}/api/user/login`, {
     body: { username, password: secret },
     headers: { 'user-agent': userAgent },
   });
   return (answer.body.data as { access_token: string }).access_token;
 }
 
-const stillWorks = async (token: string): Promise<boolean> =>
-  (await ask(`${one.origin()}/api/user/self`, { token })).status === 200;
+const isTokenValid = async (token: string): Promise<boolean> =>
+  (await ask(`${panel.origin()}/api/user/self`, { token })).status === 200;
 
-const confirmWithPassword = async (page: Page, secret = password): Promise<void> => {
+const submitPassword = async (page: Page, secret = password): Promise<void> => {
   await dialog(page).getByLabel('Password', { exact: true }).fill(secret);
   await dialog(page).getByRole('button', { name: 'Confirm' }).click();
 };
@@ -99,35 +96,35 @@ const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text
 const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
 
 describe('password', () => {
-  test('wrong and short ones are refused where they were typed; a right one ends the other sessions', async () => {
+  test('errors show at the field; a successful change ends the other sessions', async () => {
     const page = await openAs('pia', '/security', 'Security');
     const elsewhere = await signInElsewhere('pia');
     const next = 'another password entirely';
     await button(page, 'Change password').click();
-    await see(page, 'Enter your password.');
+    await waitForText(page, 'Enter your password.');
     await field(page, 'Current password').fill('not my password');
     await field(page, 'New password').fill('short');
     await button(page, 'Change password').click();
-    await see(page, 'Use 8 characters or more.');
+    await waitForText(page, 'Use 8 characters or more.');
     await field(page, 'New password').fill(next);
     await button(page, 'Change password').click();
-    await see(page, 'That is not your current password.');
-    await focused(field(page, 'Current password'));
+    await waitForText(page, 'That is not your current password.');
+    await waitForFocus(field(page, 'Current password'));
     expect(await field(page, 'New password').inputValue()).toBe(next);
     await field(page, 'Current password').fill(password);
     await button(page, 'Change password').click();
-    await told(page, 'Password changed. All other devices are signed out.');
-    await holds(field(page, 'Current password'), '');
-    expect(await stillWorks(elsewhere)).toBe(false);
-    // This session goes on with the token of the answer, without a refresh.
+    await waitForNotice(page, 'Password changed. All other devices are signed out.');
+    await waitForValue(field(page, 'Current password'), '');
+    expect(await isTokenValid(elsewhere)).toBe(false);
+    // The session continues with the answer's access token, without a refresh.
     await page.getByRole('link', { name: 'Profile' }).first().click();
     await heading(page, 'Profile').waitFor();
-    await see(page, 'About you');
+    await waitForText(page, 'About you');
   });
 });
 
 describe('sessions', () => {
-  test('are shown with device and place; one is ended, then all others', async () => {
+  test('show device and address; one is ended, then all others', async () => {
     const page = await openAs('sol', '/security', 'Security');
     const phone = await signInElsewhere(
       'sol',
@@ -143,38 +140,38 @@ describe('sessions', () => {
     expect(await own.innerText()).toMatch(/Chrome on Linux[\s\S]*127\.0\.0\.1/);
     expect(await own.getByRole('button').count()).toBe(0);
     await list.getByRole('button', { name: /^Sign out Safari on iOS/ }).click();
-    await told(page, 'That device is signed out.');
+    await waitForNotice(page, 'That device is signed out.');
     await list.getByText('Safari on iOS').waitFor({ state: 'detached' });
-    expect([await stillWorks(phone), await stillWorks(script)]).toEqual([false, true]);
+    expect([await isTokenValid(phone), await isTokenValid(script)]).toEqual([false, true]);
 
     await button(page, 'Sign out everywhere else').click();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
-    expect(await stillWorks(script)).toBe(true);
+    expect(await isTokenValid(script)).toBe(true);
     await button(page, 'Sign out everywhere else').click();
     await dialog(page).getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await told(page, 'All other devices are signed out.');
-    expect(await stillWorks(script)).toBe(false);
+    await waitForNotice(page, 'All other devices are signed out.');
+    expect(await isTokenValid(script)).toBe(false);
     await button(page, 'Sign out everywhere else').waitFor({ state: 'detached' });
   });
 
-  /** From another device, the only session that is not its own. */
+  /** From another device, whose own session is the only one left. */
   async function revokeFromElsewhere(username: string): Promise<void> {
     const other = await signInElsewhere(username);
-    const { body } = await ask(`${one.origin()}/api/user/sessions`, { token: other });
+    const { body } = await ask(`${panel.origin()}/api/user/sessions`, { token: other });
     const { sid } = (body.data as { sid: string; current: boolean }[]).find(({ current }) => !current) ?? { sid: '' };
-    await ask(`${one.origin()}/api/user/sessions/${sid}`, { method: 'DELETE', token: other });
+    await ask(`${panel.origin()}/api/user/sessions/${sid}`, { method: 'DELETE', token: other });
   }
 
-  test('a session revoked from another device: this page leads to the sign-in', async () => {
+  test('a session revoked from another device redirects this page to the sign-in', async () => {
     const page = await openAs('rex', '/security', 'Security');
     await revokeFromElsewhere('rex');
-    // The link is gone where a part of the page that was still loading has asked before it.
+    // A part of the page that is still loading may already have redirected: then the link is gone.
     await page.evaluate(() => document.querySelector<HTMLElement>('nav a[href="/keys"]')?.click());
     await heading(page, 'Sign in').waitFor();
   });
 
-  testInFullRun('revoked while a part of the page is loading: it leads there by itself', async () => {
+  testInFullRun('a session revoked while the page loads redirects without a click', async () => {
     const page = await openAs('rea', '/profile', 'Profile');
     const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await page.route('**/api/user/sessions', async (route) => {
@@ -191,19 +188,19 @@ describe('sessions', () => {
 });
 
 describe('authenticator app', () => {
-  test('set-up, backup codes shown once and renewed, confirmation by code, end', async () => {
+  test('set-up, backup codes shown once and renewed, Security Proof by code, disabling', async () => {
     const page = await openAs('toto', '/security', 'Security');
     const area = block(page, 'Authenticator app');
     const elsewhere = await signInElsewhere('toto');
     await area.getByRole('button', { name: 'Set up' }).click();
     await area.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     const app = new TOTP({ secret: await area.locator('code').innerText() });
     await area.getByRole('button', { name: 'Turn on' }).click();
     await area.getByText('Enter a code.').waitFor();
     await area.getByLabel('Enter the code that it shows').fill('000000');
     await area.getByRole('button', { name: 'Turn on' }).click();
-    await see(page, 'This code does not fit.');
+    await waitForText(page, 'This code does not fit.');
     await area.getByLabel('Enter the code that it shows').fill(app.generate());
     await area.getByRole('button', { name: 'Turn on' }).click();
     await area.getByText('Your backup codes, shown this once').waitFor();
@@ -214,16 +211,16 @@ describe('authenticator app', () => {
     expect((await download).suggestedFilename()).toBe('taskgate-backup-codes.txt');
     await area.getByRole('button', { name: 'I have kept them' }).click();
     await area.getByText(`Backup codes left: ${codes.length}`).waitFor();
-    expect(await stillWorks(elsewhere)).toBe(false);
+    expect(await isTokenValid(elsewhere)).toBe(false);
 
-    // What needs a proof now asks for a code; a wrong one is said, a backup code passes, and it is
-    // not asked again.
-    await page.goto(`${one.origin()}/profile`);
+    // Security Proofs now take a code: a wrong one fails, a backup code passes, and the proof is
+    // reused.
+    await page.goto(`${panel.origin()}/profile`);
     await button(page, 'Delete account').click();
     await dialog(page).getByLabel('Type toto to confirm').fill('toto');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
     await dialog(page).getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByRole('button', { name: 'Confirm' }).click();
     await dialog(page).getByText('Enter a code.').waitFor();
     await dialog(page).getByLabel('Code', { exact: true }).fill('000000');
@@ -239,17 +236,17 @@ describe('authenticator app', () => {
     await button(page, 'Send code').click();
     await field(page, 'Code from the mail').fill(codeIn(await mailTo('toto@example.net')));
     await button(page, 'Confirm address').click();
-    // An app that was added today does not stand for the owner where a mail address moves.
-    await confirmByPassword(page);
+    // An authenticator app added today cannot confirm a change of the mail address.
+    await confirmWithPassword(page);
     await block(page, 'E-mail').getByText('toto@example.net', { exact: true }).waitFor();
 
-    await page.goto(`${one.origin()}/security`);
+    await page.goto(`${panel.origin()}/security`);
     await area.getByRole('button', { name: 'New backup codes' }).click();
     await dialog(page)
       .getByLabel('Code', { exact: true })
       .fill(codes[0] ?? '');
     await dialog(page).getByRole('button', { name: 'New backup codes' }).click();
-    // They are for the app alone.
+    // These dialogs accept codes of the app only.
     await dialog(page).getByText('This code is wrong').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await area.getByRole('button', { name: 'Turn off' }).click();
@@ -260,23 +257,23 @@ describe('authenticator app', () => {
     await area.getByText('Off', { exact: true }).waitFor();
   });
 
-  /** Whether the account is there: its password is right, whatever comes after it. */
+  /** Whether the account exists: its password is accepted, whatever step follows. */
   const stillSignsIn = async (username: string): Promise<boolean> =>
-    (await ask(`${one.origin()}/api/user/login`, { body: { username, password } })).status === 200;
+    (await ask(`${panel.origin()}/api/user/login`, { body: { username, password } })).status === 200;
 });
 
 describe('passkeys', () => {
-  testInFullRun('added with a name, renamed, asked for as a proof, deleted', async () => {
+  testInFullRun('are added with a name, renamed, used for a Security Proof, deleted', async () => {
     const page = await openAs('kim', '/security', 'Security');
-    await plugInPasskeys(page);
+    await addVirtualAuthenticator(page);
     await button(page, 'Add a passkey').click();
     await button(page, 'Cancel').click();
-    await focused(button(page, 'Add a passkey'));
+    await waitForFocus(button(page, 'Add a passkey'));
     await button(page, 'Add a passkey').click();
     expect(await field(page, 'Name of the passkey').inputValue()).toBe('Chrome on Linux');
     await field(page, 'Name of the passkey').fill(' ');
     await button(page, 'Continue').click();
-    await see(page, 'Give it a name.');
+    await waitForText(page, 'Give it a name.');
     await field(page, 'Name of the passkey').fill('Laptop');
     await button(page, 'Continue').click();
     const list = page.getByRole('list', { name: 'Passkeys' });
@@ -284,15 +281,14 @@ describe('passkeys', () => {
 
     await button(page, 'Rename Laptop').click();
     await button(page, 'Cancel').click();
-    await focused(button(page, 'Rename Laptop'));
+    await waitForFocus(button(page, 'Rename Laptop'));
     await button(page, 'Rename Laptop').click();
     await field(page, 'Name of the passkey').fill('Laptop at home');
     await button(page, 'Save').click();
     await list.getByText('Laptop at home', { exact: true }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
 
-    // The same device holds one already: the browser says so after the passkey has confirmed who
-    // asks.
+    // The device already holds a passkey; the browser says so only after the Security Proof.
     await button(page, 'Add a passkey').click();
     await button(page, 'Continue').click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
@@ -303,26 +299,26 @@ describe('passkeys', () => {
     await button(page, 'Delete Laptop at home').click();
     await dialog(page).getByRole('button', { name: 'Delete' }).click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
-    await told(page, '“Laptop at home” is deleted.');
+    await waitForNotice(page, '“Laptop at home” is deleted.');
     await list.waitFor({ state: 'detached' });
   });
 
-  testInFullRun('where the browser has none, the reason stands in their place', async () => {
-    await makeUser(one.root(), 'lan');
-    const at = `http://${insecureHost}:${one.gateway().port}`;
-    const { page } = await one.openAs({ username: 'lan', password }, '/security', { at });
-    await see(page, `Passkeys of this gateway are made and used at ${one.origin()} alone.`);
+  testInFullRun('an unsupported browser shows the reason', async () => {
+    await createUser(panel.root(), 'lan');
+    const at = `http://${insecureHost}:${panel.gateway().port}`;
+    const { page } = await panel.openAs({ username: 'lan', password }, '/security', { at });
+    await waitForText(page, `Passkeys of this gateway are made and used at ${panel.origin()} alone.`);
     expect(await button(page, 'Add a passkey').count()).toBe(0);
   });
 });
 
 describe('connected accounts', () => {
-  test('WeChat: a wrong code, a right one, and letting go of it', async () => {
+  test('WeChat: a wrong code, a right code, disconnecting', async () => {
     wechat.codes.set('135790', 'oWx_of-wen');
     const page = await openAs('wen', '/security', 'Security');
     await button(page, 'Connect WeChat').click();
     await dialog(page).getByRole('img', { name: 'QR code of the WeChat official account' }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByLabel('Code', { exact: true }).fill('000000');
     await dialog(page).getByRole('button', { name: 'Connect' }).click();
     await dialog(page).getByText('This code is wrong or was used already.').waitFor();
@@ -333,20 +329,20 @@ describe('connected accounts', () => {
     await button(page, 'Connect WeChat').waitFor();
   });
 
-  test('the last way in is not let go of, and the first password comes by mail', async () => {
+  test('the last sign-in method cannot be removed; the first password comes by mail', async () => {
     wechat.codes.set('246810', 'oWx_of-somebody-new');
-    const { page } = await one.openKept({ viewport: screens.desk });
-    await page.goto(`${one.origin()}/sign-in?redirect=/security`);
+    const { page } = await panel.openPooled({ viewport: screens.desktop });
+    await page.goto(`${panel.origin()}/sign-in?redirect=/security`);
     await button(page, 'Continue with WeChat').click();
     await field(page, 'Code from WeChat').fill('246810');
     await page.keyboard.press('Enter');
     await heading(page, 'Security').waitFor();
-    await see(page, 'Give this account an e-mail address first.');
+    await waitForText(page, 'Give this account an e-mail address first.');
     await button(page, 'Disconnect WeChat').click();
     await dialog(page).getByRole('button', { name: 'Disconnect' }).click();
     await alert(page).getByText('Nothing else would let you in to this account.').waitFor();
-    // There is nothing to confirm with: the dialog says what to set up.
-    await page.goto(`${one.origin()}/profile`);
+    // The account has no method to confirm with: the dialog says what to set up.
+    await page.goto(`${panel.origin()}/profile`);
     await button(page, 'Delete account').click();
     const typed = dialog(page).getByRole('textbox');
     await typed.fill(/Type (\S+) to confirm/.exec(await dialog(page).innerText())?.[1] ?? '');
@@ -356,9 +352,9 @@ describe('connected accounts', () => {
     await heading(page, 'Security').waitFor();
   });
 
-  test('Telegram: nothing is asked of it before the click; its button leads back here', async () => {
-    await makeUser(one.root(), 'tel');
-    const watched = await one.openAs({ username: 'tel', password }, '/security', { viewport: screens.desk });
+  test('Telegram is not contacted before the click; its button returns to the panel', async () => {
+    await createUser(panel.root(), 'tel');
+    const watched = await panel.openAs({ username: 'tel', password }, '/security', { viewport: screens.desktop });
     const { page } = watched;
     const site = 'https://telegram.org/';
     await page.route(`${site}**`, (route) =>
@@ -380,7 +376,7 @@ describe('connected accounts', () => {
       .getByRole('link', { name: `Log in as ${BOT.name}` })
       .click();
     await heading(page, 'Telegram is connected').waitFor();
-    await page.goto(`${one.origin()}/security`);
+    await page.goto(`${panel.origin()}/security`);
     await button(page, 'Disconnect Telegram').waitFor();
     expect(watched.complaints.splice(0).filter((complaint) => !complaint.includes(site))).toEqual([]);
   });
@@ -393,11 +389,11 @@ describe('personal access token', () => {
     await area.getByRole('button', { name: 'Make a token' }).click();
     const token = await area.locator('code').innerText();
     expect(token).toMatch(/^tgp_/);
-    expect(await stillWorks(token)).toBe(true);
+    expect(await isTokenValid(token)).toBe(true);
     await area.getByRole('button', { name: 'Make a new token' }).click();
     await dialog(page).getByRole('button', { name: 'Make a new token' }).click();
     await until('another token is shown', async () => (await area.locator('code').innerText()) !== token);
-    expect(await stillWorks(token)).toBe(false);
+    expect(await isTokenValid(token)).toBe(false);
     await page.reload();
     await area.getByText(/^tgp_.{4}…, made/).waitFor();
     expect(await area.locator('code').count()).toBe(0);
@@ -408,11 +404,11 @@ describe('personal access token', () => {
 });
 
 describe('profile', () => {
-  test('display name and language are kept, and the menu shows the name', async () => {
+  test('display name and language are saved, and the menu shows the name', async () => {
     const page = await openAs('nam', '/profile', 'Profile');
     await field(page, 'Display name').fill('x'.repeat(65));
     await button(page, 'Save').click();
-    await see(page, 'Use 64 characters or fewer.');
+    await waitForText(page, 'Use 64 characters or fewer.');
     await field(page, 'Display name').fill('Nam Ng');
     await page.getByRole('combobox', { name: 'Language of mails' }).click();
     await page.getByRole('option', { name: '简体中文' }).click();
@@ -421,7 +417,7 @@ describe('profile', () => {
     await page.reload();
     expect(await field(page, 'Display name').inputValue()).toBe('Nam Ng');
     expect(await page.getByRole('combobox', { name: 'Language of mails' }).inputValue()).toBe('简体中文');
-    // What is typed while the answer is on its way is not what was saved.
+    // Input typed while the request runs is not saved by it.
     await page.route('**/api/user/self', async (route) => {
       if (route.request().method() === 'PUT') await field(page, 'Display name').fill('Nam Nguyen');
       await route.continue();
@@ -429,82 +425,82 @@ describe('profile', () => {
     await field(page, 'Display name').fill('Nam N');
     await button(page, 'Save').click();
     await accountMenu(page, 'Nam N').waitFor();
-    await told(page, 'Saved');
+    await waitForNotice(page, 'Saved');
     expect(await field(page, 'Display name').inputValue()).toBe('Nam Nguyen');
     await page.unroute('**/api/user/self');
     const link = await block(page, 'Invite').locator('code').innerText();
-    expect(link).toMatch(new RegExp(`^${one.origin()}/sign-up\\?aff=\\w+$`));
+    expect(link).toMatch(new RegExp(`^${panel.origin()}/sign-up\\?aff=\\w+$`));
   });
 
-  test('an address is confirmed by a mailed code and by the password, and removed the same way', async () => {
+  test('an address is confirmed by a mailed code and the password, and removed the same way', async () => {
     const page = await openAs('eva', '/profile', 'Profile');
     await button(page, 'Add an address').click();
     await button(page, 'Cancel').click();
-    await focused(button(page, 'Add an address'));
+    await waitForFocus(button(page, 'Add an address'));
     await button(page, 'Add an address').click();
     await field(page, 'New address').fill('nowhere');
     await button(page, 'Send code').click();
-    await see(page, 'Enter an e-mail address');
+    await waitForText(page, 'Enter an e-mail address');
     await field(page, 'New address').fill('eva@example.net');
     await button(page, 'Send code').click();
-    await see(page, 'A mail to eva@example.net is on its way.');
+    await waitForText(page, 'A mail to eva@example.net is on its way.');
     const code = codeIn(await mailTo('eva@example.net'));
     await field(page, 'Code from the mail').fill('00000000');
     await button(page, 'Confirm address').click();
-    await confirmWithPassword(page, 'not my password');
+    await submitPassword(page, 'not my password');
     await dialog(page).getByText('That is not your current password.').waitFor();
-    await confirmWithPassword(page);
-    await see(page, 'This code is wrong');
+    await submitPassword(page);
+    await waitForText(page, 'This code is wrong');
     await field(page, 'Code from the mail').fill(code);
-    // The proof is kept for its while: nothing is asked again.
+    // The proof is reused, so nothing is asked again.
     await button(page, 'Confirm address').click();
     await block(page, 'E-mail').getByText('eva@example.net', { exact: true }).waitFor();
     await button(page, 'Remove').click();
     await dialog(page).getByRole('button', { name: 'Remove' }).click();
-    await see(page, 'No address');
+    await waitForText(page, 'No address');
   });
 
-  test('whoever guesses the password at the dialog is locked out for a while, and told for how long', async () => {
+  test('password guessing in the proof dialog is locked out, and the dialog says for how long', async () => {
     const page = await openAs('gus', '/profile', 'Profile');
     const token = await signInElsewhere('gus');
     for (let guess = 0; guess < 5; guess += 1) {
       const body = { method: 'password', password: `guess ${guess} of five`, scope: 'account.delete' };
-      await ask(`${one.origin()}/api/verify`, { token, body });
+      await ask(`${panel.origin()}/api/verify`, { token, body });
     }
     await button(page, 'Delete account').click();
     await dialog(page).getByLabel('Type gus to confirm').fill('gus');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
-    await confirmWithPassword(page);
+    await submitPassword(page);
     await dialog(page)
       .getByText(/Too many failed attempts\. Try again in \d+ minutes\./)
       .waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-    await focused(button(page, 'Delete account'));
+    await waitForFocus(button(page, 'Delete account'));
   });
 
-  test('the account is deleted after its name was typed and who asks is confirmed; root’s stays', async () => {
+  test('deleting the account requires its name and a Security Proof; root cannot be deleted', async () => {
     const page = await openAs('del', '/profile', 'Profile');
     await button(page, 'Delete account').click();
     expect(await dialog(page).getByRole('button', { name: 'Delete account' }).isDisabled()).toBe(true);
     await dialog(page).getByLabel('Type del to confirm').fill('del');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
-    await confirmWithPassword(page);
+    await submitPassword(page);
     await heading(page, 'Sign in').waitFor();
-    expect((await ask(`${one.origin()}/api/user/login`, { body: { username: 'del', password } })).status).toBe(401);
-    await giveSession(page, one.origin(), ROOT);
-    await page.goto(`${one.origin()}/profile`);
-    await see(page, 'About you');
+    expect((await ask(`${panel.origin()}/api/user/login`, { body: { username: 'del', password } })).status).toBe(401);
+    await addSessionCookies(page, panel.origin(), ROOT);
+    await page.goto(`${panel.origin()}/profile`);
+    await waitForText(page, 'About you');
     expect(await button(page, 'Delete account').count()).toBe(0);
   });
 });
 
-describe('the frame', () => {
-  test('an unknown address keeps it, with the navigation at hand', async () => {
+describe('the app frame', () => {
+  test('an unknown address keeps the navigation', async () => {
     const page = await openAs('nav', '/no/such/page', 'Nothing at this address');
     expect(await page.getByRole('navigation', { name: 'Main navigation' }).count()).toBe(1);
-    expect(await findBarriers(page)).toEqual([]);
-    // What is above one's role is as if it were not there.
-    await page.goto(`${one.origin()}/system`);
+    expect(await findAxeViolations(page)).toEqual([]);
+    // Pages above the user's role look like unknown addresses.
+    await page.goto(`${panel.origin()}/system`);
     await heading(page, 'Nothing at this address').waitFor();
     await page.getByRole('link', { name: 'Go to the start page' }).click();
     await accountMenu(page, 'nav').click();
@@ -512,9 +508,9 @@ describe('the frame', () => {
     await heading(page, 'Security').waitFor();
   });
 
-  testInFullRun('on a phone the navigation is a drawer, and pages fit, by day and night', async () => {
-    await makeUser(one.root(), 'fon');
-    const { page } = await one.openAs({ username: 'fon', password }, '/', { viewport: screens.phone });
+  testInFullRun('on a phone the navigation is a drawer, and pages fit in both colour schemes', async () => {
+    await createUser(panel.root(), 'fon');
+    const { page } = await panel.openAs({ username: 'fon', password }, '/', { viewport: screens.phone });
     await accountMenu(page, 'fon').waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
@@ -529,7 +525,7 @@ describe('the frame', () => {
         await dialog(page).waitFor({ state: 'detached' });
         await page.getByRole('region').nth(1).waitFor();
         expect(await findOverflow(page)).toBe(0);
-        expect(await findBarriers(page)).toEqual([]);
+        expect(await findAxeViolations(page)).toEqual([]);
       }
     }
   });

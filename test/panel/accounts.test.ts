@@ -10,21 +10,21 @@ import { type ReceivedMail, startMailServer, type TestMailServer } from '../supp
 import {
   accountMenu,
   alert,
-  findBarriers,
+  findAxeViolations,
   findOverflow,
-  focused,
   heading,
-  holds,
+  readBrowserStorage,
   screens,
-  see,
   setOptions,
-  stored,
-  useOnePanel,
+  usePanel,
+  waitForFocus,
+  waitForText,
+  waitForValue,
 } from './harness.ts';
 
 let mail: TestMailServer;
-/** A gateway that makes accounts and mails. */
-const { gateway, origin, root, open, openKept, start } = useOnePanel(async (administrator, { port }) => {
+/** Registration and password reset, on a gateway that registers accounts and sends mail. */
+const { gateway, origin, root, open, openPooled, start } = usePanel(async (administrator, { port }) => {
   mail = await startMailServer();
   await setOptions(administrator, {
     ServerAddress: `http://localhost:${port}`,
@@ -44,7 +44,7 @@ afterEach(async () => {
   restore = async () => {};
 });
 
-/** Until the end of the test. */
+/** Restored at the end of the test. */
 async function change(options: Record<string, string>): Promise<void> {
   const before = await root().call<{ key: string; value: unknown }[]>('GET', '/api/option');
   const former = before.filter(({ key }) => key in options).map(({ key, value }) => [key, String(value)]);
@@ -62,23 +62,23 @@ const mailTo = (address: string) => mail.next(({ recipients }) => recipients.inc
 
 let clients = 0;
 /**
- * The proxy before the gateway: everybody here has an address of his own, since an address gets two
- * codes in thirty seconds.
+ * Plays the proxy in front of the gateway: each client gets its own IP address, since one address
+ * may request two codes in thirty seconds.
  */
-const fromNewAddress = () => {
+const fromNewIp = () => {
   clients += 1;
   return { 'x-forwarded-for': `203.0.113.${clients}` };
 };
 async function openHere(options: Parameters<typeof open>[0] = {}): Promise<WatchedPage> {
-  const watched = await openKept(options);
-  await watched.page.setExtraHTTPHeaders(fromNewAddress());
+  const watched = await openPooled(options);
+  await watched.page.setExtraHTTPHeaders(fromNewIp());
   return watched;
 }
 
-/** Makes an account through the API, with an address in its name. */
+/** Registers an account through the API, with an address that contains its name. */
 async function register(username: string): Promise<void> {
   const { url } = gateway();
-  const [headers, email] = [fromNewAddress(), `${username}@example.net`];
+  const [headers, email] = [fromNewIp(), `${username}@example.net`];
   expect((await ask(`${url}/api/verification`, { body: { email }, headers })).status).toBe(200);
   const verification_code = codeIn(await mailTo(email));
   const body = { username, password: PASSWORD, email, verification_code };
@@ -87,21 +87,21 @@ async function register(username: string): Promise<void> {
 
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
-const hasFocus = (page: Page, label: string) => focused(field(page, label));
+const hasFocus = (page: Page, label: string) => waitForFocus(field(page, label));
 
 /** `name` is what the form suggests, `account` the name in the account menu afterwards. */
 type SignIn = { name: string; password: string; account: string };
 
 async function expectSignIn(page: Page, { name, password, account }: SignIn): Promise<void> {
   await heading(page, 'Sign in').waitFor();
-  await holds(field(page, 'User name or e-mail'), name);
+  await waitForValue(field(page, 'User name or e-mail'), name);
   await field(page, 'Password').fill(password);
   await page.keyboard.press('Enter');
   await accountMenu(page, account).waitFor();
 }
 
 describe('signing up', () => {
-  test('code by mail, account, sign-in; whoever shared the link is told to the gateway', async () => {
+  test('mailed code, account, sign-in; the affiliate code reaches the gateway', async () => {
     await change({ QuotaForInvitee: '500000', QuotaForNewUser: '500000' });
     const aff = await root().call<string>('GET', '/api/user/aff');
     const { page } = await openHere();
@@ -114,27 +114,27 @@ describe('signing up', () => {
     await field(page, 'Password').fill(PASSWORD);
     await field(page, 'E-mail').fill('ada@example.net');
     await press(page, 'Send code');
-    await see(page, 'A mail to ada@example.net is on its way.');
+    await waitForText(page, 'A mail to ada@example.net is on its way.');
     await hasFocus(page, 'Code from the mail');
     await field(page, 'Code from the mail').fill(codeIn(await mailTo('ada@example.net')));
     await page.keyboard.press('Enter');
     await heading(page, 'Your account is ready').waitFor();
-    expect(await stored(page)).not.toContain(PASSWORD);
+    expect(await readBrowserStorage(page)).not.toContain(PASSWORD);
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await expectSignIn(page, { name: 'ada', password: PASSWORD, account: 'ada' });
     const login = await ask(`${origin()}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
     expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
 
-  test('what is wrong is said at its field, and what was typed stays', async () => {
+  test('errors show at their field, and the input stays', async () => {
     await register('bea');
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-up`);
     await press(page, 'Create account');
-    await see(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
-    await see(page, 'Use 8 characters or more.');
-    await see(page, 'Enter an e-mail address, such as you@example.org.');
-    await see(page, 'Enter the code from the mail.');
+    await waitForText(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
+    await waitForText(page, 'Use 8 characters or more.');
+    await waitForText(page, 'Enter an e-mail address, such as you@example.org.');
+    await waitForText(page, 'Enter the code from the mail.');
     await hasFocus(page, 'User name');
 
     const before = mail.mails.length;
@@ -150,35 +150,35 @@ describe('signing up', () => {
     const code = codeIn(await mailTo('bob@example.net'));
     await field(page, 'Code from the mail').fill('00000000');
     await press(page, 'Create account');
-    await see(page, /The gateway refused this: .*most used passwords/);
+    await waitForText(page, /The gateway refused this: .*most used passwords/);
     await hasFocus(page, 'Password');
     expect(await field(page, 'Password').inputValue()).toBe('password1');
     await field(page, 'Password').fill(PASSWORD);
     await press(page, 'Create account');
-    await see(page, 'This code is wrong, too old, or was tried too often.');
+    await waitForText(page, 'This code is wrong, too old, or was tried too often.');
     await hasFocus(page, 'Code from the mail');
     await field(page, 'Code from the mail').fill(code);
     expect(await page.getByText('This code is wrong').count()).toBe(0);
     await press(page, 'Create account');
-    await see(page, 'This user name is taken.');
+    await waitForText(page, 'This user name is taken.');
     expect(await alert(page).count()).toBe(0);
     await field(page, 'User name').fill('bob');
     await press(page, 'Create account');
     await heading(page, 'Your account is ready').waitFor();
   });
 
-  test('a domain that is not taken is said at the address', async () => {
+  test('a domain that is not allowed shows an error at the address', async () => {
     await change({ EmailDomainWhitelist: 'example.com', EmailDomainRestrictionEnabled: 'true' });
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-up`);
     await field(page, 'E-mail').fill('ada@example.net');
     await press(page, 'Send code');
-    await see(page, 'The gateway refused this: addresses of this domain are not taken here.');
+    await waitForText(page, 'The gateway refused this: addresses of this domain are not taken here.');
     await hasFocus(page, 'E-mail');
   });
 
-  test('another code after thirty seconds; the former no longer counts', async () => {
-    const { page } = await open({ extraHTTPHeaders: fromNewAddress() });
+  test('another code is sent after thirty seconds and replaces the previous one', async () => {
+    const { page } = await open({ extraHTTPHeaders: fromNewIp() });
     await page.clock.install();
     await page.goto(`${origin()}/sign-up`);
     await field(page, 'E-mail').fill('cleo@example.net');
@@ -194,13 +194,13 @@ describe('signing up', () => {
     await field(page, 'Password').fill(PASSWORD);
     await field(page, 'Code from the mail').fill(former);
     await press(page, 'Create account');
-    await see(page, 'This code is wrong, too old, or was tried too often.');
+    await waitForText(page, 'This code is wrong, too old, or was tried too often.');
     await field(page, 'Code from the mail').fill(code);
     await press(page, 'Create account');
     await heading(page, 'Your account is ready').waitFor();
   });
 
-  test('without confirmed addresses a name and a password are enough, over plain HTTP too', async () => {
+  test('without email verification a name and a password are enough, over plain HTTP too', async () => {
     await change({ EmailVerificationEnabled: 'false', SMTPServer: '' });
     const at = `http://${insecureHost}:${gateway().port}`;
     const { page } = await openHere({ at });
@@ -216,7 +216,7 @@ describe('signing up', () => {
     await expectSignIn(page, { name: 'dora', password: PASSWORD, account: 'dora' });
   });
 
-  test('closed: no link to it, and the page says so; closed meanwhile: the form says so', async () => {
+  test('closed registration has no link and a notice; closed while the form is open shows an error', async () => {
     await change({ RegisterEnabled: 'false', EmailVerificationEnabled: 'false', SMTPServer: '' });
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-in`);
@@ -236,16 +236,16 @@ describe('signing up', () => {
     await heading(page, 'Sign-up is closed').waitFor();
   });
 
-  test('before the set-up the page leads there', async () => {
+  test('before the setup the page redirects to it', async () => {
     const fresh = await start();
-    const { page } = await openKept({ at: fresh.url });
+    const { page } = await openPooled({ at: fresh.url });
     await page.goto(`${fresh.url}/sign-up`);
     await heading(page, 'Create the root account').waitFor();
   });
 });
 
 describe('a forgotten password', () => {
-  test('asked for, mailed, changed, signed in; the token stays nowhere and the link works once', async () => {
+  test('requested, mailed, changed, signed in; the token is stored nowhere and the link works once', async () => {
     await register('fay');
     const { page, apiCalls } = await openHere();
     await page.goto(`${origin()}/sign-in`);
@@ -254,7 +254,7 @@ describe('a forgotten password', () => {
     await hasFocus(page, 'E-mail');
     await field(page, 'E-mail').fill('fay');
     await press(page, 'Send link');
-    await see(page, 'Enter an e-mail address, such as you@example.org.');
+    await waitForText(page, 'Enter an e-mail address, such as you@example.org.');
     expect(apiCalls).not.toContain('POST /api/reset_password');
     await field(page, 'E-mail').fill('fay@example.net');
     await page.keyboard.press('Enter');
@@ -266,15 +266,15 @@ describe('a forgotten password', () => {
     await page.goto(link);
     await heading(page, 'Choose a new password').waitFor();
     expect(page.url()).toBe(`${origin()}/user/reset`);
-    expect(await stored(page)).not.toContain(token);
+    expect(await readBrowserStorage(page)).not.toContain(token);
     expect(await page.content()).not.toContain(token);
     await hasFocus(page, 'New password');
     await field(page, 'New password').fill('short');
     await page.keyboard.press('Enter');
-    await see(page, 'Use 8 characters or more.');
+    await waitForText(page, 'Use 8 characters or more.');
     await field(page, 'New password').fill('password1');
     await page.keyboard.press('Enter');
-    await see(page, /The gateway refused this: .*most used passwords/);
+    await waitForText(page, /The gateway refused this: .*most used passwords/);
     await field(page, 'New password').fill(NEW_PASSWORD);
     await page.keyboard.press('Enter');
     await heading(page, 'Your password is changed').waitFor();
@@ -286,7 +286,7 @@ describe('a forgotten password', () => {
     await page.keyboard.press('Enter');
     await heading(page, 'This link does not work').waitFor();
     await page.getByRole('link', { name: 'Ask for a new link' }).click();
-    await holds(field(page, 'E-mail'), 'fay@example.net');
+    await waitForValue(field(page, 'E-mail'), 'fay@example.net');
   });
 
   test('account enumeration: an unknown address gets the same confirmation', async () => {
@@ -302,7 +302,7 @@ describe('a forgotten password', () => {
     }
     expect(texts[0]).toBe(String(texts[1]));
     await press(page, 'Nothing came? Ask again');
-    await holds(field(page, 'E-mail'), 'nobody@example.net');
+    await waitForValue(field(page, 'E-mail'), 'nobody@example.net');
   });
 
   const deadLinks = [
@@ -313,7 +313,7 @@ describe('a forgotten password', () => {
     '?email=a%40b.cd&token=%00',
   ];
   test.each(IS_FULL_RUN ? deadLinks : deadLinks.slice(0, 1))(
-    'a link that ends in %p is dead and offers a new one',
+    'an invalid link ending in %p offers a new one',
     async (search) => {
       const { page } = await openHere();
       await page.goto(`${origin()}/user/reset${search}`);
@@ -341,7 +341,7 @@ describe('a forgotten password', () => {
   });
 });
 
-testInFullRun('Chinese too', async () => {
+testInFullRun('are translated to Chinese', async () => {
   const { page } = await openHere({ locale: 'zh-CN' });
   for (const [path, name] of [
     ['/sign-up', '创建账号'],
@@ -355,12 +355,12 @@ testInFullRun('Chinese too', async () => {
 });
 
 testInFullRun.each([
-  ['light', 'desk'],
+  ['light', 'desktop'],
   ['dark', 'phone'],
-] as const)('%s, on a %s: no barriers on any page, nothing wider than the screen', async (colorScheme, screen) => {
+] as const)('%s scheme, %s: no accessibility violation and no overflow on any page', async (colorScheme, screen) => {
   const { page } = await openHere({ colorScheme, viewport: screens[screen] });
   const inspect = async (): Promise<void> => {
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
   };
   const long = `${'a'.repeat(60)}@${'b'.repeat(40)}.example.net`;
@@ -392,7 +392,7 @@ testInFullRun.each([
   await inspect();
 });
 
-describe('what the pages read', () => {
+describe('parsing', () => {
   test.each([
     [{ field: 'password', rule: 'longer' }, [['password', 'longer']]],
     [{ errors: [{ field: 'email', rule: 'required', message: 'missing' }, 7, { field: 3 }] }, [['email', 'missing']]],
@@ -400,7 +400,7 @@ describe('what the pages read', () => {
     [{ limit_bytes: 5 }, []],
     [undefined, []],
     ['text', []],
-  ])('faults of %p', (details, expected) =>
+  ])('field errors of %p', (details, expected) =>
     expect([...readFieldErrors(details, 'as a whole')]).toEqual(expected as [string, string][]),
   );
 

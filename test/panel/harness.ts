@@ -1,6 +1,6 @@
 /**
- * What the tests of the panel's pages share: gateways and watched pages that end with a test, and
- * how to look at a page.
+ * Shared fixtures of the panel tests: gateways and watched pages that end with a test, and
+ * assertions about a page.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -18,51 +18,51 @@ import {
   startGateway,
   until,
 } from '../support/gateway.ts';
-import { connect, keepPages } from './kept-pages.ts';
+import { connect, createPagePool } from './page-pool.ts';
 
-/** Of the root account. */
+/** Root's password. */
 export const { password } = ROOT;
-export const screens = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+export const screens = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 const axeSource = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 export const alert = (page: Page) => page.getByRole('alert');
-export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+export const waitForText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 /**
- * Until a notification or another live part of the page has said this, though it may be gone by
- * now; each saying counts once.
+ * Waits until a notification or another live region has contained this text, even if it is gone by
+ * now. Each announcement counts once.
  */
-export async function told(page: Page, text: string): Promise<void> {
-  await page.waitForFunction((wanted) => {
-    const { told } = globalThis as unknown as { told: string[] };
-    const at = told.findIndex((saying) => saying.includes(wanted));
-    if (at >= 0) told.splice(0, at + 1);
-    return at >= 0;
+export async function waitForNotice(page: Page, text: string): Promise<void> {
+  await page.waitForFunction((expected) => {
+    const { announcements } = globalThis as unknown as { announcements: string[] };
+    const index = announcements.findIndex((notice) => notice.includes(expected));
+    if (index >= 0) announcements.splice(0, index + 1);
+    return index >= 0;
   }, text);
 }
 
-/** The focus is given after what the page shows has changed. */
-export const focused = (target: Locator) =>
+/** The focus moves after the content has changed. */
+export const waitForFocus = (target: Locator) =>
   until('it has the focus', () => target.evaluate((element) => element === document.activeElement));
 
-/** Fields are emptied and filled after the page has said that something is done. */
-export const holds = (field: Locator, value: string) =>
+/** Fields change after the page has announced the result. */
+export const waitForValue = (field: Locator, value: string) =>
   until(`it holds “${value}”`, async () => (await field.inputValue()) === value);
 
-/** Whatever the browser keeps: web storage and readable cookies. */
-export const stored = (page: Page): Promise<string> =>
+/** Everything the browser stores: web storage, readable cookies and the URL. */
+export const readBrowserStorage = (page: Page): Promise<string> =>
   page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
 
 /**
- * Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from
- * the page's own policy.
+ * Violations of axe's WCAG A and AA rules, as `rule: element`. Evaluated outside of the page's
+ * content security policy.
  */
-export async function findBarriers(page: Page): Promise<string[]> {
-  // Once a document: it is half a megabyte.
+export async function findAxeViolations(page: Page): Promise<string[]> {
+  // Injected once per document: it is half a megabyte.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource);
   return page.evaluate(async () => {
-    // A colour on its way to another has a contrast of its own.
+    // A colour in transition has a contrast of its own, so wait for transitions.
     for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
     const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
     await Promise.allSettled(transitions.map(({ finished }) => finished));
@@ -76,37 +76,37 @@ export async function findBarriers(page: Page): Promise<string[]> {
   });
 }
 
-/** How many pixels the page is wider than its screen. */
+/** By how many pixels the page is wider than the viewport. */
 export const findOverflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
-const looks = [
-  ['desk', 'light'],
+const variants = [
+  ['desktop', 'light'],
   ['phone', 'dark'],
 ] as const;
 
 /**
- * Accessibility barriers and sideways scrolling of the page as it stands: light on a desktop and
- * dark on a phone. The short run looks for barriers on the phone alone.
+ * Axe violations and horizontal overflow of the page, on a desktop in the light scheme and on a
+ * phone in the dark scheme. The short run checks for violations on the phone only.
  */
-export async function findFlaws(page: Page): Promise<string[]> {
+export async function findPageIssues(page: Page): Promise<string[]> {
   await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);
-  const flaws: string[] = [];
-  for (const [screen, colorScheme] of looks) {
+  const issues: string[] = [];
+  for (const [screen, colorScheme] of variants) {
     await page.setViewportSize(screens[screen]);
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     const overflow = await findOverflow(page);
-    const barriers = IS_FULL_RUN || screen === 'phone' ? await findBarriers(page) : [];
-    const faults = [...barriers, ...(overflow > 0 ? [`${overflow} px too wide`] : [])];
-    flaws.push(...faults.map((fault) => `${screen}, ${colorScheme}: ${fault}`));
+    const barriers = IS_FULL_RUN || screen === 'phone' ? await findAxeViolations(page) : [];
+    const pageIssues = [...barriers, ...(overflow > 0 ? [`${overflow} px too wide`] : [])];
+    issues.push(...pageIssues.map((issue) => `${screen}, ${colorScheme}: ${issue}`));
   }
-  await page.setViewportSize(screens.desk);
+  await page.setViewportSize(screens.desktop);
   await page.emulateMedia({ colorScheme: 'light' });
-  return flaws;
+  return issues;
 }
 
-/** A device with passkeys that says yes to whatever it is asked, as long as the page is open. */
-export async function plugInPasskeys(page: Page): Promise<void> {
+/** A virtual authenticator that confirms every request while the page is open. */
+export async function addVirtualAuthenticator(page: Page): Promise<void> {
   const cdp = await connect(page);
   await cdp.send('WebAuthn.enable');
   await cdp.send('WebAuthn.addVirtualAuthenticator', {
@@ -121,7 +121,7 @@ export async function plugInPasskeys(page: Page): Promise<void> {
   });
 }
 
-/** By the menu at the top, which carries the account's name. */
+/** Signs out through the account menu. */
 export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Account of / }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -129,7 +129,7 @@ export async function signOut(page: Page): Promise<void> {
 
 type Account = { username: string; password: string };
 
-/** The cookies of an answer, for a browser that is at `origin`. */
+/** The cookies of an answer, for a browser at `origin`. */
 export const cookiesOf = ({ headers }: Answer, origin: string) =>
   headers.getSetCookie().map((line) => {
     const [pair = '', ...attributes] = line.split('; ');
@@ -139,11 +139,8 @@ export const cookiesOf = ({ headers }: Answer, origin: string) =>
     return { name, value, path, domain, httpOnly: line.includes('HttpOnly'), sameSite: 'Strict' as const };
   });
 
-/**
- * Gives the page's browser the session that it would have got by the form, which is not everybody's
- * subject.
- */
-export async function giveSession(page: Page, origin: string, account: Account): Promise<void> {
+/** Signs the page's browser in through the API, for tests that are not about the sign-in form. */
+export async function addSessionCookies(page: Page, origin: string, account: Account): Promise<void> {
   const answer = await ask(`http://127.0.0.1:${new URL(origin).port}/api/user/login`, {
     body: { username: account.username, password: account.password },
     headers: { 'user-agent': await page.evaluate(() => navigator.userAgent) },
@@ -152,7 +149,7 @@ export async function giveSession(page: Page, origin: string, account: Account):
   await page.context().addCookies(cookiesOf(answer, origin));
 }
 
-/** By the form, so that the page holds a session of its own. */
+/** Signs in through the form, so that the page holds a session of its own. */
 export async function signInAsRoot(page: Page, origin: string): Promise<void> {
   await page.goto(`${origin}/sign-in`);
   await page.getByLabel('User name or e-mail').fill(ROOT.username);
@@ -161,49 +158,49 @@ export async function signInAsRoot(page: Page, origin: string): Promise<void> {
   await page.waitForURL(`${origin}/`);
 }
 
-/** `at`: another address of the gateway than its own. */
+/** `at` is another origin of the gateway. */
 type OpenOptions = BrowserContextOptions & { at?: string };
 
-export type OnePanel = {
+export type PanelFixture = {
   gateway(): Gateway;
-  /** Where the panel is: a name, since passkeys and return addresses of providers belong to one. */
+  /** The panel's origin: a host name, since passkeys and providers' callbacks are bound to one. */
   origin(): string;
   root(): Administrator;
   open(options?: OpenOptions): Promise<WatchedPage>;
   /**
-   * A page that other tests have used: see `KeptPages`. What lasts with a page or a profile
-   * (scripts, a clock) needs one of its own: `open`.
+   * A page that other tests have used, see `PagePool`. Use `open` for what outlives a navigation,
+   * such as init scripts or a fake clock.
    */
-  openKept(options?: OpenOptions): Promise<WatchedPage>;
-  /** Such a page at `path` on which the account is signed in. */
+  openPooled(options?: OpenOptions): Promise<WatchedPage>;
+  /** A pooled page at `path`, signed in to the account. */
   openAs(account: Account, path: string, options?: OpenOptions): Promise<WatchedPage>;
   /**
-   * A page on which root is signed in, for all tests of a file: made at the first call, watched
+   * A page signed in as root, shared by all tests of a file: created at the first call, watched
    * like the others, closed at the end.
    */
-  keepRootPage(): Promise<Page>;
-  /** Another gateway, for what happens to one once: it is stopped after the test. */
+  sharedRootPage(): Promise<Page>;
+  /** Starts another gateway for state that exists once per gateway; stopped after the test. */
   start(options?: GatewayOptions): Promise<Gateway>;
 };
 
 /**
- * One browser and one gateway with a root account for all tests of a file, so that a test costs a
- * page. `prepare` is called once.
+ * One browser and one gateway with a root account for all tests of a file, so that a test only
+ * costs a page. `prepare` is called once.
  */
-export function useOnePanel(
+export function usePanel(
   prepare: (root: Administrator, gateway: Gateway) => Promise<void> = async () => {},
   env: Record<string, string> = {},
-): OnePanel {
-  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test
-  // and the browser with it.
+): PanelFixture {
+  // A wait that fails ends by its own timeout (see `openPage`), well before the runner ends the
+  // test and the browser.
   setDefaultTimeout(300_000);
   let browser: Browser;
   let gateway: Gateway;
   let root: Administrator;
   const opened: WatchedPage[] = [];
-  const others: Gateway[] = [];
-  let kept: WatchedPage | undefined;
-  const pages = keepPages(() => browser);
+  const otherGateways: Gateway[] = [];
+  let rootPage: WatchedPage | undefined;
+  const pages = createPagePool(() => browser);
 
   beforeAll(async () => {
     [browser, gateway] = await Promise.all([
@@ -214,11 +211,11 @@ export function useOnePanel(
     await prepare(root, gateway);
   });
   afterEach(async () => {
-    const complaints = [...opened, ...(kept ? [kept] : [])].flatMap((watched) => watched.complaints.splice(0));
+    const complaints = [...opened, ...(rootPage ? [rootPage] : [])].flatMap((watched) => watched.complaints.splice(0));
     for (const watched of opened.splice(0)) await watched.context.close();
-    complaints.push(...(await pages.tidy()));
-    for (const other of others.splice(0)) await other.stop();
-    // No page of any test breaks the policy, throws, or asks another origin.
+    complaints.push(...(await pages.release()));
+    for (const other of otherGateways.splice(0)) await other.stop();
+    // No page may violate the content security policy, throw, or contact another origin.
     expect(complaints).toEqual([]);
   });
   afterAll(async () => {
@@ -227,7 +224,7 @@ export function useOnePanel(
   });
 
   const origin = (): string => `http://localhost:${gateway.port}`;
-  const openKept = ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => pages.open(at, options);
+  const openPooled = ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => pages.open(at, options);
   return {
     gateway: () => gateway,
     origin,
@@ -237,24 +234,24 @@ export function useOnePanel(
       opened.push(watched);
       return watched;
     },
-    openKept,
+    openPooled,
     async openAs(account, path, options = {}) {
       const { at = origin() } = options;
-      const watched = await openKept(options);
-      await giveSession(watched.page, at, account);
+      const watched = await openPooled(options);
+      await addSessionCookies(watched.page, at, account);
       await watched.page.goto(`${at}${path}`);
       return watched;
     },
-    async keepRootPage() {
-      if (kept === undefined) {
-        kept = await openPage(browser, origin(), { viewport: screens.desk });
-        await signInAsRoot(kept.page, origin());
+    async sharedRootPage() {
+      if (rootPage === undefined) {
+        rootPage = await openPage(browser, origin(), { viewport: screens.desktop });
+        await signInAsRoot(rootPage.page, origin());
       }
-      return kept.page;
+      return rootPage.page;
     },
     async start(options) {
       const started = await startGateway(options);
-      others.push(started);
+      otherGateways.push(started);
       return started;
     },
   };
@@ -263,17 +260,14 @@ export function useOnePanel(
 export const setOptions = (root: Administrator, options: Record<string, string>) =>
   root.call('PUT', '/api/option', { options: Object.entries(options).map(([key, value]) => ({ key, value })) });
 
-/**
- * Answers the dialog that asks root for their password before something that needs a Security
- * Proof.
- */
-export async function confirmByPassword(page: Page): Promise<void> {
+/** Answers root's Security Proof dialog with the password. */
+export async function confirmWithPassword(page: Page): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
   await dialog.getByLabel('Password', { exact: true }).fill(password);
   await dialog.getByRole('button', { name: 'Confirm' }).click();
   await dialog.waitFor({ state: 'detached' });
 }
 
-/** The menu that carries the account's name: it is there once somebody is signed in. */
+/** The account menu; it exists once somebody is signed in. */
 export const accountMenu = (page: Page, name = ROOT.username) =>
   page.getByRole('button', { name: `Account of ${name}`, exact: true });

@@ -1,4 +1,4 @@
-/** The home page in the browser, against the compiled binary and the demo vendor. */
+/** The home page in the browser, with the compiled binary and the demo vendor. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { testInFullRun } from '../support/full-run.ts';
@@ -6,30 +6,30 @@ import { startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import {
   accountMenu,
-  findBarriers,
+  findAxeViolations,
   findOverflow,
-  focused,
   heading,
   password,
   screens,
-  see,
-  told,
-  useOnePanel,
+  usePanel,
+  waitForFocus,
+  waitForNotice,
+  waitForText,
 } from './harness.ts';
 
 let vendor: VendorProcess;
 
-const one = useOnePanel(
+const panel = usePanel(
   async (root) => {
     vendor = await startVendor();
-    await root.call('POST', '/api/user', { username: 'newcomer', password });
+    await root.call('POST', '/api/user', { username: 'nina', password });
   },
   { TASK_POLL_INTERVAL_SECONDS: '1' },
 );
 afterAll(() => vendor?.stop());
 
-async function open(username: string, options: Parameters<typeof one.openAs>[2] = {}): Promise<Page> {
-  const { page } = await one.openAs({ username, password }, '/', options);
+async function open(username: string, options: Parameters<typeof panel.openAs>[2] = {}): Promise<Page> {
+  const { page } = await panel.openAs({ username, password }, '/', options);
   await accountMenu(page, username).waitFor();
   await heading(page, `Hello, ${username}`).waitFor();
   return page;
@@ -38,53 +38,53 @@ async function open(username: string, options: Parameters<typeof one.openAs>[2] 
 const steps = (page: Page) => page.getByRole('region', { name: 'First steps' });
 
 describe('an empty gateway', () => {
-  test('shows a newcomer the way to a first result', async () => {
-    const page = await open('newcomer');
+  test('guides a new user to a first result', async () => {
+    const page = await open('nina');
     expect(await page.title()).toBe('Home · Taskgate');
     await steps(page).getByRole('link', { name: 'Open the playground' }).waitFor();
     await steps(page)
-      .getByText(`curl ${one.gateway().url.replace('127.0.0.1', 'localhost')}/v1/models`)
+      .getByText(`curl ${panel.gateway().url.replace('127.0.0.1', 'localhost')}/v1/models`)
       .waitFor();
-    await see(page, '$0.00');
-    // Of the gateway itself a user learns nothing here.
+    await waitForText(page, '$0.00');
+    // Users see nothing about the gateway itself.
     for (const name of ['Add a channel', 'Everybody’s', 'Needs attention']) {
       expect(await page.getByText(name).count()).toBe(0);
     }
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await steps(page).getByRole('link', { name: 'Make a key' }).click();
-    await page.waitForURL(`${one.origin()}/keys/new`);
+    await page.waitForURL(`${panel.origin()}/keys/new`);
   });
 
-  test('shows its administrator the vendor as the first step, and what is unsafe', async () => {
+  test('shows administrators the channel as the first step, and unsafe settings', async () => {
     const page = await open('root', { viewport: screens.phone, colorScheme: 'dark' });
     await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor();
     const attention = page.getByRole('region', { name: 'Needs attention' });
     await attention.getByText('A setting is unsafe').first().waitFor();
     await attention.getByText(/^TRUSTED_PROXIES is not set/).waitFor();
-    await see(page, '$0.00');
-    expect(await findBarriers(page)).toEqual([]);
+    await waitForText(page, '$0.00');
+    expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
-    // What moves between press and release of a button, as long as parts of the page are on their
-    // way, is not clicked.
+    // A button that moves between press and release is not clicked, so wait until the page has
+    // loaded.
     await attention.getByRole('link', { name: 'Look at it: A setting is unsafe' }).first().press('Enter');
-    await page.waitForURL(`${one.origin()}/settings/gateway`);
+    await page.waitForURL(`${panel.origin()}/settings/gateway`);
 
-    await page.goto(one.origin());
+    await page.goto(panel.origin());
     await steps(page).getByRole('button', { name: 'Use the built-in demo' }).click();
-    await told(page, 'The demo channel is ready. Try one of its models.');
+    await waitForNotice(page, 'The demo channel is ready. Try one of its models.');
     await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor({ state: 'detached' });
 
     await page.getByRole('button', { name: 'Hide the first steps' }).click();
     await steps(page).waitFor({ state: 'detached' });
     await page.reload();
-    await see(page, 'No tasks in these days');
+    await waitForText(page, 'No tasks in these days');
     expect(await steps(page).count()).toBe(0);
   });
 });
 
-describe('a gateway at work', () => {
-  test('shows figures, charts that are tables too, and what needs a look', async () => {
-    const root = one.root();
+describe('a gateway with tasks', () => {
+  test('shows figures, charts with tables, and what needs attention', async () => {
+    const root = panel.root();
     const [demo] = (await root.call<{ items: { id: number }[] }>('GET', '/api/channel')).items;
     if (demo) await root.call('DELETE', `/api/channel/${demo.id}`);
     await root.createChannel(vendor.url);
@@ -92,21 +92,21 @@ describe('a gateway at work', () => {
     await root.call('PUT', '/api/price', price);
     const key = await root.createKey();
     for (const prompt of ['one', 'two', 'three [fail]']) {
-      const { body } = await submit(one.gateway().url, key, { prompt: `${prompt} [duration=0.2]`, seconds: 5 });
-      await waitForEnd(one.gateway().url, key, String(body.id));
+      const { body } = await submit(panel.gateway().url, key, { prompt: `${prompt} [duration=0.2]`, seconds: 5 });
+      await waitForEnd(panel.gateway().url, key, String(body.id));
     }
-    await submit(one.gateway().url, key, { prompt: 'four [duration=600]' });
+    await submit(panel.gateway().url, key, { prompt: 'four [duration=600]' });
     await until('the figures are read again', async () => {
       const { totals } = await root.call<{ totals: { running: number } }>('GET', '/api/stats');
       return totals.running === 1;
     });
 
     const page = await open('root');
-    await see(page, '2 of 3 tasks');
+    await waitForText(page, '2 of 3 tasks');
     expect(await steps(page).count()).toBe(0);
-    await see(page, '66.7%');
-    await see(page, '$0.20');
-    await see(page, 'Models without a price');
+    await waitForText(page, '66.7%');
+    await waitForText(page, '$0.20');
+    await waitForText(page, 'Models without a price');
 
     await page
       .getByRole('img', { name: /^Stacked bars: 2 finished, 1 failed and 1 running tasks in 30 days/ })
@@ -115,7 +115,7 @@ describe('a gateway at work', () => {
     const byDay = page.getByRole('region', { name: 'Tasks by day' });
     await byDay.getByText('Table', { exact: true }).click();
     await byDay.getByRole('table').waitFor();
-    // Of all days: a test may begin on one and end on the next.
+    // Summed over all days: a test may start on one day and end on the next.
     const cells = await byDay.getByRole('table').getByRole('cell').allTextContents();
     const sumOf = (column: number) =>
       cells.filter((_, at) => at % 4 === column).reduce((sum, count) => sum + Number(count), 0);
@@ -127,13 +127,13 @@ describe('a gateway at work', () => {
 
     await page.getByText('7 days', { exact: true }).click();
     await page.getByText('Everybody’s', { exact: true }).click();
-    await see(page, 'in 7 days');
+    await waitForText(page, 'in 7 days');
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
     await page.getByRole('link', { name: 'Show them' }).click();
-    await page.waitForURL(`${one.origin()}/tasks?scope=all`);
+    await page.waitForURL(`${panel.origin()}/tasks?scope=all`);
   });
 
-  testInFullRun('who stands on a button by keyboard stays there while the figures beside it change', async () => {
+  testInFullRun('a focused button keeps the focus while figures change', async () => {
     const page = await open('root');
     let message = '20 tasks are overdue';
     await page.route('**/api/attention', (route) => {
@@ -148,21 +148,24 @@ describe('a gateway at work', () => {
     message = '21 tasks are overdue';
     await page.clock.runFor(61_000);
     await attention.getByText(message).waitFor();
-    await focused(attention.getByRole('link'));
+    await waitForFocus(attention.getByRole('link'));
   });
 
-  testInFullRun('has no barriers and no sideways scrolling, on desk and phone, by day and night', async () => {
-    const page = await open('root');
-    for (const [viewport, colorScheme] of [
-      [screens.desk, 'light'],
-      [screens.phone, 'dark'],
-    ] as const) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      await page.reload();
-      await page.locator('.recharts-bar-rectangle path').first().waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await findOverflow(page)).toBe(0);
-    }
-  });
+  testInFullRun(
+    'has no accessibility violation and no overflow on desktop and phone, in both colour schemes',
+    async () => {
+      const page = await open('root');
+      for (const [viewport, colorScheme] of [
+        [screens.desktop, 'light'],
+        [screens.phone, 'dark'],
+      ] as const) {
+        await page.setViewportSize(viewport);
+        await page.emulateMedia({ colorScheme });
+        await page.reload();
+        await page.locator('.recharts-bar-rectangle path').first().waitFor();
+        expect(await findAxeViolations(page)).toEqual([]);
+        expect(await findOverflow(page)).toBe(0);
+      }
+    },
+  );
 });

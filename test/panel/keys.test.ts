@@ -1,9 +1,19 @@
-/** API keys and what they spend. */
+/** API keys and usage. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, password, screens, see, told, useOnePanel } from './harness.ts';
+import {
+  alert,
+  findAxeViolations,
+  findOverflow,
+  heading,
+  password,
+  screens,
+  usePanel,
+  waitForNotice,
+  waitForText,
+} from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -11,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => vendor.stop());
 
-const one = useOnePanel(async (root) => {
+const panel = usePanel(async (root) => {
   await root.createChannel(vendor.url);
   await root.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: 'u("seconds") * 0.05' });
 });
@@ -21,49 +31,49 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const dialog = (page: Page) => page.getByRole('dialog');
 
 async function openAt(path: string, name: string, options: object = {}): Promise<Page> {
-  const { page } = await one.openAs(ROOT, path, { viewport: screens.desk, ...options });
+  const { page } = await panel.openAs(ROOT, path, { viewport: screens.desktop, ...options });
   await heading(page, name).waitFor();
   return page;
 }
 
 const submit = (key: string, body: object = {}) =>
-  ask(`${one.origin()}/v1/tasks/demo`, {
+  ask(`${panel.origin()}/v1/tasks/demo`, {
     token: key,
     body: { model: 'demo-video', prompt: 'a boat', seconds: 4, ...body },
   });
 
 describe('API keys', () => {
-  test('an empty list says what keys are for; a made one is shown once with a request to send', async () => {
-    await one.root().call('POST', '/api/user', { username: 'newcomer', password });
-    const { page } = await one.openAs({ username: 'newcomer', password }, '/keys', { viewport: screens.desk });
+  test('an empty list explains keys; a created key is shown once with a sample request', async () => {
+    await panel.root().call('POST', '/api/user', { username: 'nina', password });
+    const { page } = await panel.openAs({ username: 'nina', password }, '/keys', { viewport: screens.desktop });
     await heading(page, 'API keys').waitFor();
-    await see(page, 'No API keys yet');
-    expect(await findBarriers(page)).toEqual([]);
+    await waitForText(page, 'No API keys yet');
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.getByRole('link', { name: 'New API key' }).click();
     await heading(page, 'New API key').waitFor();
     await button(page, 'Create key').click();
-    await see(page, 'Give the key a name.');
+    await waitForText(page, 'Give the key a name.');
     await field(page, 'Name').fill('Trailer renders');
     await page.getByText('Its own', { exact: true }).click();
     await button(page, 'Create key').click();
-    await see(page, 'Enter an amount of zero or more.');
+    await waitForText(page, 'Enter an amount of zero or more.');
     await field(page, 'Budget in US dollars').fill('12.5');
     await page.getByRole('button', { name: /^Webhook/ }).click();
     await field(page, 'Address of your server').fill('nowhere');
     await button(page, 'Create key').click();
-    await see(page, 'Enter an address that begins with https:// or http://.');
+    await waitForText(page, 'Enter an address that begins with https:// or http://.');
     await field(page, 'Address of your server').fill('');
     await button(page, 'Create key').click();
     await heading(page, '“Trailer renders” is ready').waitFor();
     const key = await page.getByRole('status').locator('code').innerText();
     expect(key).toMatch(/^sk-\w{48}$/);
-    await see(page, `curl '${one.origin()}/v1/tasks/demo'`);
+    await waitForText(page, `curl '${panel.origin()}/v1/tasks/demo'`);
     for (const language of ['Python', 'JavaScript']) {
       await page.getByRole('tab', { name: language }).click();
-      await page.getByRole('tabpanel').getByText(`${one.origin()}/v1/tasks/demo`).waitFor();
+      await page.getByRole('tabpanel').getByText(`${panel.origin()}/v1/tasks/demo`).waitFor();
     }
-    expect(await findBarriers(page)).toEqual([]);
-    expect((await ask(`${one.origin()}/api/usage/token`, { token: key })).body.data).toMatchObject({
+    expect(await findAxeViolations(page)).toEqual([]);
+    expect((await ask(`${panel.origin()}/api/usage/token`, { token: key })).body.data).toMatchObject({
       name: 'Trailer renders',
       unlimited_quota: false,
       total_available: 6_250_000,
@@ -74,20 +84,20 @@ describe('API keys', () => {
     expect(await page.content()).not.toContain(key);
   });
 
-  test('fields that the server refuses keep what was typed, with the reason at the field', async () => {
+  test('fields that the server rejects keep the input and show the reason', async () => {
     const page = await openAt('/keys/new', 'New API key');
     await field(page, 'Name').fill('Office');
     await page.getByRole('button', { name: /^Limits/ }).click();
     await page.getByRole('combobox', { name: 'Addresses' }).fill('10.1');
     await page.keyboard.press('Enter');
     await button(page, 'Create key').click();
-    await see(page, 'at most 500 IP addresses or CIDR ranges are allowed.');
+    await waitForText(page, 'at most 500 IP addresses or CIDR ranges are allowed.');
     expect(await field(page, 'Name').inputValue()).toBe('Office');
     await page.getByText('10.1', { exact: true }).waitFor();
   });
 
-  test('is changed, disabled, enabled and deleted after a question', async () => {
-    const key = await one.root().createKey({ name: 'Nightly' });
+  test('is changed, disabled, enabled and, after a confirmation, deleted', async () => {
+    const key = await panel.root().createKey({ name: 'Nightly' });
     const page = await openAt('/keys', 'API keys');
     await page.getByRole('link', { name: 'Nightly' }).click();
     await heading(page, 'Nightly').waitFor();
@@ -101,13 +111,13 @@ describe('API keys', () => {
     expect((await submit(key)).status).toBe(403);
 
     await button(page, 'Disable').click();
-    await told(page, '“Nightly renders” is disabled.');
+    await waitForNotice(page, '“Nightly renders” is disabled.');
     expect((await submit(key, { model: 'demo-video-pro' })).status).toBe(401);
     await button(page, 'Enable').click();
-    await told(page, '“Nightly renders” works again.');
+    await waitForNotice(page, '“Nightly renders” works again.');
     await button(page, 'Delete key').click();
     await dialog(page).getByText('is refused from its next request on').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
     await button(page, 'Delete key').click();
@@ -117,8 +127,8 @@ describe('API keys', () => {
     expect((await submit(key)).status).toBe(401);
   });
 
-  test('a webhook gets its secret with its first address; a new secret is shown once and the old one signs along', async () => {
-    await one.root().createKey({ name: 'Hooked' });
+  test('the first webhook address creates the secret; a rotated secret is shown once and the old one still signs', async () => {
+    await panel.root().createKey({ name: 'Hooked' });
     const page = await openAt('/keys', 'API keys');
     await page.getByRole('link', { name: 'Hooked' }).click();
     const area = page.getByRole('region', { name: 'Webhook' });
@@ -137,30 +147,30 @@ describe('API keys', () => {
     expect(await area.locator('code').innerText()).not.toBe(first);
   });
 
-  test('lost update: a new name is all that is sent, whatever has changed since the page was opened', async () => {
+  test('lost update: only the changed name is sent, whatever others changed since', async () => {
     const hook = 'https://hooks.example.org/renamed';
-    await one.root().createKey({ name: 'Old name', unlimited_quota: false, quota: 5_000_000 });
+    await panel.root().createKey({ name: 'Old name', unlimited_quota: false, quota: 5_000_000 });
     const page = await openAt('/keys', 'API keys');
     await page.getByRole('link', { name: 'Old name' }).click();
     await heading(page, 'Old name').waitFor();
     const path = new URL(page.url()).pathname.replace('/keys', '/api/token');
     const area = page.getByRole('region', { name: 'Webhook' });
     await field(page, 'Address of your server').fill(hook);
-    // Meanwhile tasks spend of the budget.
-    await one.root().call('PUT', path, { quota: 1_000_000 });
+    // Tasks spend from the budget meanwhile.
+    await panel.root().call('PUT', path, { quota: 1_000_000 });
     await area.getByRole('button', { name: 'Save' }).click();
     await area.locator('code').waitFor();
     await field(page, 'Name').fill('New name');
     await page.getByRole('region', { name: 'What it may do' }).getByRole('button', { name: 'Save' }).click();
     await heading(page, 'New name').waitFor();
-    expect(await one.root().call('GET', path)).toMatchObject({
+    expect(await panel.root().call('GET', path)).toMatchObject({
       name: 'New name',
       quota: 1_000_000,
       webhook_url: hook,
     });
   });
 
-  test('a key that is not one’s own is not there', async () => {
+  test('another user’s key is not found', async () => {
     const page = await openAt('/keys/999', 'API key');
     await alert(page).getByText('There is no such API key').waitFor();
     await alert(page).getByRole('link', { name: 'All API keys' }).click();
@@ -168,22 +178,22 @@ describe('API keys', () => {
   });
 
   testInFullRun(
-    'beyond the first hundred: one is named where bills are those of it, and its page of the list ends with it',
+    'a key beyond the first hundred is named in the bill filter; deleting the last one of a page goes back',
     async () => {
       const collector = { username: 'collector', password };
-      await one.root().call('POST', '/api/user', collector);
-      const { body } = await ask(`${one.origin()}/api/user/login`, { body: collector });
+      await panel.root().call('POST', '/api/user', collector);
+      const { body } = await ask(`${panel.origin()}/api/user/login`, { body: collector });
       const token = (body.data as { access_token: string }).access_token;
       for (let count = 1; count <= 101; count += 1) {
-        await ask(`${one.origin()}/api/token`, { token, body: { name: `Key ${count}` } });
+        await ask(`${panel.origin()}/api/token`, { token, body: { name: `Key ${count}` } });
       }
-      const list = await ask(`${one.origin()}/api/token?page=6`, { token });
+      const list = await ask(`${panel.origin()}/api/token?page=6`, { token });
       const [last] = (list.body.data as { items: { id: number; name: string }[] }).items;
-      const { page } = await one.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desk });
+      const { page } = await panel.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desktop });
       const chosen = page.getByRole('combobox', { name: 'API key' });
       await until('it is named', async () => (await chosen.inputValue()) === last?.name);
 
-      await page.goto(`${one.origin()}/keys?page=6`);
+      await page.goto(`${panel.origin()}/keys?page=6`);
       await button(page, `Actions for ${last?.name}`).click();
       await page.getByRole('menuitem', { name: 'Delete' }).click();
       await dialog(page).getByRole('button', { name: 'Delete key' }).click();
@@ -192,8 +202,8 @@ describe('API keys', () => {
     },
   );
 
-  testInFullRun('the limits stay open while the last one is taken out', async () => {
-    const { id } = await one
+  testInFullRun('the limits stay open while the last one is removed', async () => {
+    const { id } = await panel
       .root()
       .call<{ id: number }>('POST', '/api/token', { name: 'Fenced', allow_ips: ['10.0.0.1'] });
     const page = await openAt(`/keys/${id}`, 'Fenced');
@@ -205,18 +215,18 @@ describe('API keys', () => {
 });
 
 describe('usage', () => {
-  test('what was spent by day and model, and each bill explained', async () => {
-    const key = await one.root().createKey({ name: 'Billed' });
+  test('shows spending by day and model, and explains each bill', async () => {
+    const key = await panel.root().createKey({ name: 'Billed' });
     const { body } = await submit(key);
     const id = String(body.id);
     await until('the task has ended', async () => {
-      const { items } = await one.root().call<{ items: { task_id: string }[] }>('GET', '/api/log');
+      const { items } = await panel.root().call<{ items: { task_id: string }[] }>('GET', '/api/log');
       return items.some((row) => row.task_id === id);
     });
     const page = await openAt('/usage', 'Usage');
     await page.getByRole('img', { name: /^Bar chart: / }).waitFor();
     await page.locator('.recharts-bar-rectangle').last().waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.getByText('Table', { exact: true }).click();
     const days = page.getByRole('table', { name: 'Spent by day' });
     expect(await days.getByRole('row').last().innerText()).toContain('$');
@@ -233,10 +243,10 @@ describe('usage', () => {
     await dialog(page).getByText('$0.20').first().waitFor();
     await dialog(page).getByRole('button', { name: 'How this was worked out' }).click();
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await field(page, 'Until').fill('2020-01-01');
-    await see(page, 'No bill fits');
+    await waitForText(page, 'No bill fits');
     await button(page, 'Clear filters').click();
     await bills.getByRole('row').nth(1).waitFor();
     expect(page.url()).toContain('days=7');
@@ -248,18 +258,18 @@ describe('usage', () => {
   });
 });
 
-testInFullRun('on a phone, by night: pages fit and have no barriers', async () => {
-  await one.root().createKey({ name: 'A key with a remarkably long name for one phone' });
+testInFullRun('pages fit and are accessible on a phone in dark mode', async () => {
+  await panel.root().createKey({ name: 'A key with a remarkably long name for one phone' });
   const page = await openAt('/keys', 'API keys', { viewport: screens.phone, colorScheme: 'dark' });
   for (const [path, name] of [
     ['/keys', 'API keys'],
     ['/keys/new', 'New API key'],
     ['/usage', 'Usage'],
   ] as const) {
-    await page.goto(`${one.origin()}${path}`);
+    await page.goto(`${panel.origin()}${path}`);
     await heading(page, name).waitFor();
     await page.waitForLoadState('networkidle');
     expect(await findOverflow(page)).toBe(0);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
   }
 });

@@ -1,14 +1,14 @@
-/** Answers that come late, or not at all, to somebody who has gone on meanwhile. */
+/** Late or lost answers while the user has moved on. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, startVendor, type VendorProcess } from '../support/gateway.ts';
-import { confirmByPassword, heading, password, screens, see, told, useOnePanel } from './harness.ts';
-import { holdAnswer } from './hold-answer.ts';
+import { confirmWithPassword, heading, password, screens, usePanel, waitForNotice, waitForText } from './harness.ts';
+import { holdResponse } from './hold-response.ts';
 
 let vendor: VendorProcess;
 afterAll(() => vendor?.stop());
 
-const one = useOnePanel(async (root) => {
+const panel = usePanel(async (root) => {
   vendor = await startVendor();
   await root.createChannel(vendor.url);
   await root.call('POST', '/api/custom-oauth-provider', {
@@ -29,13 +29,13 @@ const dialog = (page: Page) => page.getByRole('dialog');
 const link = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name });
 
 async function openAsRoot(path: string): Promise<Page> {
-  const page = await one.keepRootPage();
-  await page.goto(`${one.origin()}${path}`);
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}${path}`);
   return page;
 }
 
-test('money counted twice: an answer is lost, the dialog closed, and the same amount added again', async () => {
-  const { id } = await one.root().call<{ id: number }>('POST', '/api/user', { username: 'vera', password });
+test('double booking: after a lost answer, adding the same amount again in a new dialog counts once', async () => {
+  const { id } = await panel.root().call<{ id: number }>('POST', '/api/user', { username: 'vera', password });
   const page = await openAsRoot(`/users/${id}`);
   await heading(page, 'vera').waitFor();
   await button(page, 'Change balance').waitFor();
@@ -44,7 +44,8 @@ test('money counted twice: an answer is lost, the dialog closed, and the same am
     await dialog(page).getByLabel('Amount').fill('10');
     await dialog(page).getByRole('button', { name: 'Change balance' }).click();
   };
-  const quota = async (): Promise<number> => (await one.root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
+  const quota = async (): Promise<number> =>
+    (await panel.root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
   const [changes, reads] = ['**/api/user/manage', `**/api/user/${id}`];
   await page.route(changes, async (route) => {
     await route.fetch();
@@ -60,23 +61,23 @@ test('money counted twice: an answer is lost, the dialog closed, and the same am
   await add();
   await answered;
   await page.unroute(reads);
-  await told(page, 'The balance of “vera” is changed.');
+  await waitForNotice(page, 'The balance of “vera” is changed.');
   await dialog(page).waitFor({ state: 'detached' });
   expect(await quota()).toBe(5_000_000);
-  // What is known to have been done is done once more the next time.
+  // After a known outcome, the same change is a new one.
   await add();
-  await told(page, 'The balance of “vera” is changed.');
+  await waitForNotice(page, 'The balance of “vera” is changed.');
   expect(await quota()).toBe(10_000_000);
 });
 
-test('a dialog whose change is on its way stays until it is known what came of it', async () => {
+test('a dialog stays open while its request runs', async () => {
   const page = await openAsRoot('/users');
   await button(page, 'Add user').click();
   await dialog(page).getByLabel('User name').fill('late');
   await dialog(page)
     .getByLabel(/^Password/)
     .fill(password);
-  const making = await holdAnswer(page, '**/api/user', 'POST');
+  const making = await holdResponse(page, '**/api/user', 'POST');
   await dialog(page).getByRole('button', { name: 'Create user' }).click();
   await making.answered;
   await page.keyboard.press('Escape');
@@ -86,24 +87,24 @@ test('a dialog whose change is on its way stays until it is known what came of i
   expect(await dialog(page).count()).toBe(0);
 });
 
-describe('who has left the page', () => {
-  test('is not led away by a late answer from where he is by then', async () => {
-    await one.root().createKey({ name: 'Nightly' });
+describe('after leaving the page', () => {
+  test('a late answer does not navigate', async () => {
+    await panel.root().createKey({ name: 'Nightly' });
     const page = await openAsRoot('/keys');
     await page.getByRole('link', { name: 'Nightly' }).click();
-    const deleting = await holdAnswer(page, '**/api/token/*', 'DELETE');
+    const deleting = await holdResponse(page, '**/api/token/*', 'DELETE');
     await button(page, 'Delete key').click();
     await dialog(page).getByRole('button', { name: 'Delete key' }).click();
     await deleting.answered;
     await link(page, 'Tasks').click();
     await heading(page, 'Tasks').waitFor();
     await deleting.release();
-    await told(page, '“Nightly” is deleted.');
+    await waitForNotice(page, '“Nightly” is deleted.');
     expect(new URL(page.url()).pathname).toBe('/tasks');
   });
 
-  test('has said no to its question', async () => {
-    await one.root().createKey({ name: 'Kept' });
+  test('its confirmation is cancelled', async () => {
+    await panel.root().createKey({ name: 'Kept' });
     const page = await openAsRoot('/keys');
     await page.getByRole('link', { name: 'Kept' }).click();
     await button(page, 'Delete key').click();
@@ -114,10 +115,10 @@ describe('who has left the page', () => {
     await page.getByRole('link', { name: 'Kept' }).waitFor();
   });
 
-  test('is not asked to confirm what he began there', async () => {
+  test('a proof request started there opens no dialog', async () => {
     const page = await openAsRoot('/channels');
     await page.getByRole('link', { name: 'demo' }).first().click();
-    const asking = await holdAnswer(page, '**/api/verify?*', 'GET');
+    const asking = await holdResponse(page, '**/api/verify?*', 'GET');
     await button(page, 'Show key').click();
     await asking.answered;
     await link(page, 'Tasks').click();
@@ -127,11 +128,11 @@ describe('who has left the page', () => {
   });
 });
 
-test('a confirmation that was given up answers no later question', async () => {
+test('a cancelled proof does not settle a later request', async () => {
   const page = await openAsRoot('/channels');
   await page.getByRole('link', { name: 'demo' }).first().click();
   await button(page, 'Show key').click();
-  const proving = await holdAnswer(page, '**/api/verify', 'POST');
+  const proving = await holdResponse(page, '**/api/verify', 'POST');
   await dialog(page).getByLabel('Password', { exact: true }).fill(password);
   await page.keyboard.press('Enter');
   await proving.answered;
@@ -146,28 +147,30 @@ test('a confirmation that was given up answers no later question', async () => {
 });
 
 describe('what is shown once', () => {
-  test('a token is shown at once, though its kind is being read again', async () => {
-    await one.root().call('POST', '/api/user', { username: 'pat', password });
-    const { page, apiCalls } = await one.openAs({ username: 'pat', password }, '/security', { viewport: screens.desk });
+  test('a token is shown at once, before the refetch', async () => {
+    await panel.root().call('POST', '/api/user', { username: 'pat', password });
+    const { page, apiCalls } = await panel.openAs({ username: 'pat', password }, '/security', {
+      viewport: screens.desktop,
+    });
     const area = page.getByRole('region', { name: 'Personal access token' });
     await area.getByRole('button', { name: 'Make a token' }).waitFor();
-    const reading = await holdAnswer(page, '**/api/user/token', 'GET');
+    const reading = await holdResponse(page, '**/api/user/token', 'GET');
     await area.getByRole('button', { name: 'Make a token' }).click();
     await reading.answered;
     apiCalls.length = 0;
     const token = await area.locator('code').innerText();
-    // Nor has it been given up and read once more.
+    // The request was neither cancelled nor repeated.
     expect(apiCalls).not.toContain('GET /api/user/token');
-    expect((await ask(`${one.origin()}/api/user/self`, { token })).status).toBe(200);
+    expect((await ask(`${panel.origin()}/api/user/self`, { token })).status).toBe(200);
     await reading.release();
     await area.getByRole('button', { name: 'Make a new token' }).waitFor();
     expect(await area.locator('code').innerText()).toBe(token);
   });
 
-  test('a key that is being made cannot be left by Cancel', async () => {
+  test('a key being created cannot be left by Cancel', async () => {
     const page = await openAsRoot('/keys/new');
     await page.getByLabel('Name', { exact: true }).fill('Seen');
-    const making = await holdAnswer(page, '**/api/token', 'POST');
+    const making = await holdResponse(page, '**/api/token', 'POST');
     await button(page, 'Create key').click();
     await making.answered;
     await page.getByRole('link', { name: 'Cancel' }).click({ force: true });
@@ -176,13 +179,13 @@ describe('what is shown once', () => {
   });
 });
 
-describe('what cannot be read anew', () => {
+describe('failed refetches', () => {
   const refuse = (page: Page, path: string) =>
     page.route(path, (route) =>
       route.fulfill({ status: 400, json: { success: false, code: 'STRANGE', message: 'No luck.' } }),
     );
 
-  test('of what needs attention: nobody is told that all is well', async () => {
+  test('a failed attention query does not look as if all were well', async () => {
     const page = await openAsRoot('/tasks');
     await refuse(page, '**/api/attention');
     await link(page, 'Home').click();
@@ -191,30 +194,30 @@ describe('what cannot be read anew', () => {
     await page.unroute('**/api/attention');
   });
 
-  test('of a running task: its page says so and keeps what it knows', async () => {
-    const { body: task } = await ask(`${one.gateway().url}/v1/tasks/demo`, {
-      token: await one.root().createKey(),
+  test('a running task shows the error and keeps its data', async () => {
+    const { body: task } = await ask(`${panel.gateway().url}/v1/tasks/demo`, {
+      token: await panel.root().createKey(),
       body: { model: 'demo-video', prompt: 'a paper boat [duration=6000]' },
     });
     const page = await openAsRoot(`/tasks/${task.id}`);
-    await see(page, 'a paper boat');
+    await waitForText(page, 'a paper boat');
     await page.route(`**/api/task/${task.id}/events`, (route) => route.abort());
     await refuse(page, `**/api/task/${task.id}`);
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
     await page.getByRole('alert').getByText('No luck.').waitFor();
-    await see(page, 'a paper boat');
+    await waitForText(page, 'a paper boat');
     await page.unroute(`**/api/task/${task.id}`);
     await page.unroute(`**/api/task/${task.id}/events`);
     await page.getByRole('alert').getByText('No luck.').waitFor({ state: 'detached' });
   });
 });
 
-test('a list that was read a moment ago has no provider that is deleted', async () => {
+test('a deleted provider disappears from a cached list', async () => {
   const page = await openAsRoot('/settings/providers');
   await page.getByRole('link', { name: 'House login' }).click();
   await heading(page, 'House login').waitFor();
   await button(page, 'Delete').click();
   await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
-  await confirmByPassword(page);
-  await see(page, 'No further providers');
+  await confirmWithPassword(page);
+  await waitForText(page, 'No further providers');
 });

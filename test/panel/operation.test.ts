@@ -4,9 +4,9 @@ import type { Page } from 'playwright-core';
 import type { NodeReport } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
-import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
+import { findPageIssues, heading, password, screens, setOptions, usePanel, waitForText } from './harness.ts';
 
-const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {
+const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
   const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
   await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
   await setOptions(admin, { SystemName: 'House of films' });
@@ -14,13 +14,13 @@ const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {
 });
 
 async function visit(path: string): Promise<Page> {
-  const page = await keepRootPage();
+  const page = await sharedRootPage();
   await page.goto(`${origin()}${path}`);
   return page;
 }
 
 describe('the audit log', () => {
-  test('says who did what, from where, with what was before and after', async () => {
+  test('shows who did what, from where, with old and new values', async () => {
     const page = await visit('/audit');
     const row = page.getByRole('row', { name: /root changed a channel/ });
     await row.getByText('in the panel · 127.0.0.1').waitFor();
@@ -28,67 +28,67 @@ describe('the audit log', () => {
     await row.locator('del').first().waitFor();
     expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);
     expect((await row.locator('ins').allTextContents()).sort()).toEqual(['After 5', 'After Another name']);
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
     await row.getByRole('link', { name: 'channel:1' }).click();
     await heading(page, 'Another name').waitFor();
   });
 
-  test('is filtered by user, action and time, and the address says how', async () => {
+  test('is filtered by user, action and time, with the filters in the URL', async () => {
     const page = await visit('/audit');
     await page.getByRole('combobox', { name: 'What' }).click();
     await page.getByRole('option', { name: 'Settings' }).click();
-    await see(page, '1–1 of 1');
-    await see(page, 'root changed a setting');
+    await waitForText(page, '1–1 of 1');
+    await waitForText(page, 'root changed a setting');
     await page.getByRole('combobox', { name: 'When' }).click();
     await page.getByRole('option', { name: 'Last 24 hours' }).click();
-    await see(page, '1–1 of 1');
+    await waitForText(page, '1–1 of 1');
     expect(new URL(page.url()).search).toBe('?action=option.&range=day');
     await page.getByLabel('Who').fill('ada');
-    await see(page, 'Nothing matches');
+    await waitForText(page, 'Nothing matches');
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    await see(page, 'root made a channel');
+    await waitForText(page, 'root made a channel');
     await page.goto(`${origin()}/audit?target=channel:1`);
-    await see(page, '1–2 of 2');
+    await waitForText(page, '1–2 of 2');
   });
 });
 
 describe('the system page', () => {
   test('shows nodes, queues, sandbox, database, ledger and limits', async () => {
     const page = await visit('/system');
-    await see(page, 'Everything is as it should be.');
-    await see(page, 'answers this page');
+    await waitForText(page, 'Everything is as it should be.');
+    await waitForText(page, 'answers this page');
     for (const text of ['Unfinished tasks', 'Sandbox processes', 'SQLite', 'TASK_POLL_INTERVAL_SECONDS']) {
-      await see(page, text);
+      await waitForText(page, text);
     }
-    await see(page, 'Every balance equals the sum of its entries.');
-    expect(await findFlaws(page)).toEqual([]);
+    await waitForText(page, 'Every balance equals the sum of its entries.');
+    expect(await findPageIssues(page)).toEqual([]);
   });
 
-  test('is root’s alone', async () => {
-    const { page } = await openAs({ username: 'ada', password }, '/system', { viewport: screens.desk });
+  test('is for root only', async () => {
+    const { page } = await openAs({ username: 'ada', password }, '/system', { viewport: screens.desktop });
     await heading(page, 'Nothing at this address').waitFor();
   });
 
-  test('what is not normal is told apart from what is', async () => {
+  test('finds health problems', async () => {
     const report = await root().call<NodeReport>('GET', '/api/node');
-    const troubles = (change: Partial<NodeReport>) =>
-      Object.entries(findHealthProblems({ ...report, ...change })).flatMap(([name, isTrouble]) =>
-        isTrouble ? [name] : [],
+    const problems = (change: Partial<NodeReport>) =>
+      Object.entries(findHealthProblems({ ...report, ...change })).flatMap(([name, isProblem]) =>
+        isProblem ? [name] : [],
       );
     const [node] = report.nodes;
     expect(node).toBeDefined();
     if (node === undefined) return;
-    expect(troubles({})).toEqual([]);
-    expect(troubles({ nodes: [node, { ...node, alive: false }] })).toEqual(['nodes']);
-    expect(troubles({ nodes: [node, { ...node, version: '9.9.9' }] })).toEqual(['versions']);
-    expect(troubles({ queue: { ...report.queue, latest_lateness_ms: 31_000 } })).toEqual(['lateness']);
-    expect(troubles({ webhooks: { pending: 1, oldest_seconds: 601 } })).toEqual(['webhooks']);
-    expect(troubles({ sandbox: { ...report.sandbox, queued: 11, suspended: ['kling'] } })).toEqual([
+    expect(problems({})).toEqual([]);
+    expect(problems({ nodes: [node, { ...node, alive: false }] })).toEqual(['nodes']);
+    expect(problems({ nodes: [node, { ...node, version: '9.9.9' }] })).toEqual(['versions']);
+    expect(problems({ queue: { ...report.queue, latest_lateness_ms: 31_000 } })).toEqual(['lateness']);
+    expect(problems({ webhooks: { pending: 1, oldest_seconds: 601 } })).toEqual(['webhooks']);
+    expect(problems({ sandbox: { ...report.sandbox, queued: 11, suspended: ['kling'] } })).toEqual([
       'queued',
       'suspended',
     ]);
-    expect(troubles({ plugins: { ...report.plugins, errors: { kling: 'broken' } } })).toEqual(['plugins']);
-    expect(troubles({ ledger: { checked_at: 1, ok: false, users: [], tasks: [] } })).toEqual(['ledger']);
+    expect(problems({ plugins: { ...report.plugins, errors: { kling: 'broken' } } })).toEqual(['plugins']);
+    expect(problems({ ledger: { checked_at: 1, ok: false, users: [], tasks: [] } })).toEqual(['ledger']);
   });
 });
 
@@ -120,7 +120,7 @@ test.each([
     [],
   ],
   [{}, [], []],
-])('the difference of %j', (detail, changes, facts) => {
+])('audit diff of %j', (detail, changes, facts) => {
   const time = (seconds: number): string => `at ${seconds}`;
   expect(listChanges(detail, time)).toEqual(changes);
   expect(listFacts(detail, time)).toEqual(facts);

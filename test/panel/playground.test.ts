@@ -1,6 +1,6 @@
 /**
- * The playground in the browser, against the compiled binary and the demo vendor; and the programs
- * that it writes, as they run.
+ * The playground in the browser, with the compiled binary and the demo vendor; and its code
+ * samples, executed.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
@@ -10,11 +10,21 @@ import { codeGenerators } from '../../src/panel/pages/playground/generate-code.t
 import { insecureHost } from '../support/browser.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, holds, screens, see, told, useOnePanel } from './harness.ts';
+import {
+  alert,
+  findAxeViolations,
+  findOverflow,
+  heading,
+  screens,
+  usePanel,
+  waitForNotice,
+  waitForText,
+  waitForValue,
+} from './harness.ts';
 
 let vendor: VendorProcess;
 
-const one = useOnePanel(
+const panel = usePanel(
   async (root) => {
     vendor = await startVendor();
     await root.createChannel(vendor.url);
@@ -25,8 +35,8 @@ const one = useOnePanel(
 );
 afterAll(() => vendor?.stop());
 
-async function open(path = '/playground', options: Parameters<typeof one.openAs>[2] = {}) {
-  const watched = await one.openAs(ROOT, path, options);
+async function open(path = '/playground', options: Parameters<typeof panel.openAs>[2] = {}) {
+  const watched = await panel.openAs(ROOT, path, options);
   await watched.page.getByRole('region', { name: 'Request', exact: true }).waitFor();
   return watched;
 }
@@ -56,10 +66,10 @@ const writeFile = (name: string, content: string): string => {
 const dataUrl = (content: string): string => `data:image/png;base64,${Buffer.from(content).toString('base64')}`;
 
 /**
- * Makes the page believe for a moment that the gateway is away: then all that it shows is read
- * anew.
+ * Makes the page believe that the gateway was unreachable for a moment, so that it refetches
+ * everything.
  */
-async function readAnew(page: Page): Promise<void> {
+async function forceRefetch(page: Page): Promise<void> {
   await page.route('**/api/status', (route) => route.abort(), { times: 1 });
   await page.evaluate(() => window.dispatchEvent(new Event('offline')));
 }
@@ -70,12 +80,12 @@ const refuse = (route: Route, { status, code, message, headers = {} }: Refusal) 
   route.fulfill({ status, headers, json: { success: false, code, message, request_id: 'req_1' } });
 
 const watchedTask = (page: Page): string => new URL(page.url()).searchParams.get('task') ?? '';
-const readTask = (id: string) => one.root().call<Record<string, unknown>>('GET', `/api/task/${id}`);
+const readTask = (id: string) => panel.root().call<Record<string, unknown>>('GET', `/api/task/${id}`);
 
 describe('a request', () => {
-  test('has its price before it is sent, runs in place and plays its result', async () => {
+  test('shows its price first, runs in place and plays its result', async () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
-    await see(page, /^Not complete yet: /);
+    await waitForText(page, /^Not complete yet: /);
     await prompt(page).fill('a red kite [duration=1]');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
     await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
@@ -91,13 +101,13 @@ describe('a request', () => {
 
     await page.reload();
     await task.locator('video').waitFor();
-    // The video takes its size when it is there: what moves between press and release of a button
-    // is not clicked.
+    // The layout shifts when the video loads, and a button that moves between press and release is
+    // not clicked.
     await task.getByRole('link', { name: 'All about this task' }).press('Enter');
     await heading(page, 'Task of demo-video').waitFor();
   });
 
-  testInFullRun('is not offered for the price of what stood there before', async () => {
+  testInFullRun('is not offered at the price of the previous input', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
@@ -113,7 +123,7 @@ describe('a request', () => {
     await page.getByRole('button', { name: 'Run for $1.00' }).waitFor();
   });
 
-  test('that was refused and is sent again is another one', async () => {
+  test('repeated after an error is a new request', async () => {
     const { page } = await open('/playground?model=demo-video');
     const keys = new Set<string>();
     page.on('request', (request) => {
@@ -127,7 +137,7 @@ describe('a request', () => {
     await until('it is sent once more', () => keys.size === 2);
   });
 
-  test('bought twice: of which nobody knows what came of it, and is sent again, is the same one', async () => {
+  test('double charge: repeated after an unknown outcome is the same request', async () => {
     const { page } = await open('/playground?model=demo-video');
     const sent: (string | undefined)[] = [];
     await page.route('**/api/task', async (route) => {
@@ -145,7 +155,7 @@ describe('a request', () => {
     expect(sent[0]).toBe(sent[1] as string);
   });
 
-  test('bought twice: changed and changed back while nobody knows what came of it, it is the same one', async () => {
+  test('double charge: changed and changed back after an unknown outcome is the same request', async () => {
     const { page } = await open('/playground?model=demo-video');
     const keys: string[] = [];
     const bodies: (string | null)[] = [];
@@ -174,7 +184,7 @@ describe('a request', () => {
     expect(new Set([first, other, next]).size).toBe(3);
   });
 
-  test('is the same in form and JSON', async () => {
+  test('is synchronized between form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');
     const seconds = page.getByLabel('Seconds');
@@ -215,20 +225,20 @@ describe('a request', () => {
       .waitFor();
   });
 
-  testInFullRun('whose JSON is broken says so in the form as well', async () => {
+  testInFullRun('with broken JSON shows the error in the form as well', async () => {
     const { page } = await open();
     await showJson(page);
     await editor(page).fill('{"model": ');
     await showForm(page);
     await prompt(page).waitFor();
-    await see(page, /^The request cannot be sent as it stands in the JSON view\. This is no valid JSON/);
+    await waitForText(page, /^The request cannot be sent as it stands in the JSON view\. This is no valid JSON/);
     expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('mended');
     await page.getByText(/^The request cannot be sent/).waitFor({ state: 'detached' });
     expect(await run(page).isDisabled()).toBe(false);
   });
 
-  test('that is refused says why and stays as it was typed', async () => {
+  test('that is rejected shows why and keeps the input', async () => {
     const { page } = await open();
     await prompt(page).fill('   ');
     await run(page).click();
@@ -236,10 +246,10 @@ describe('a request', () => {
     expect(await alert(page).textContent()).toContain('Please give a prompt.');
     await prompt(page).fill('too long');
     await page.getByLabel('Seconds').fill('300');
-    await see(page, 'Not complete yet: The length of a video is from 1 to 60 seconds.');
+    await waitForText(page, 'Not complete yet: The length of a video is from 1 to 60 seconds.');
     expect(await prompt(page).inputValue()).toBe('too long');
     await page.getByRole('textbox', { name: 'Size' }).fill('large');
-    await see(page, 'Write it as 1280x720.');
+    await waitForText(page, 'Write it as 1280x720.');
   });
 
   test('carries a file', async () => {
@@ -251,7 +261,7 @@ describe('a request', () => {
     await page.getByRole('button', { name: 'Add a file' }).click();
     await page.locator('input[type="file"]').setInputFiles(path);
     await page.getByText('image: "<file: dot.png>"').waitFor();
-    await see(page, /"image": "data:image\/png;base64,…"/);
+    await waitForText(page, /"image": "data:image\/png;base64,…"/);
     await run(page).click();
     await page.locator('video').waitFor();
     expect(await readTask(watchedTask(page))).toMatchObject({
@@ -260,7 +270,7 @@ describe('a request', () => {
     });
   });
 
-  testInFullRun('carries a file that was taken out and is chosen again', async () => {
+  testInFullRun('carries a file that was removed and chosen again', async () => {
     const { page } = await open();
     const path = writeFile('dot.png', 'a dot');
     const line = page.getByText('image: "<file: dot.png>"');
@@ -272,35 +282,35 @@ describe('a request', () => {
     await line.waitFor();
   });
 
-  testInFullRun('waits for a file that is being read; of two for a field the later one counts', async () => {
+  testInFullRun('waits for a file being read; of two files for a field the later one wins', async () => {
     const { page } = await open();
     await prompt(page).fill('from a picture');
     await page.evaluate(() => {
       const read = FileReader.prototype.readAsDataURL;
       FileReader.prototype.readAsDataURL = function (this: FileReader, file: File) {
         const done = new Promise((resolve) => this.addEventListener('loadend', resolve));
-        const goOn = (): Promise<unknown> => {
+        const release = (): Promise<unknown> => {
           read.call(this, file);
           return done;
         };
-        if (file.name === 'first.png') Object.assign(globalThis, { goOn });
-        else void goOn();
+        if (file.name === 'first.png') Object.assign(globalThis, { goOn: release });
+        else void release();
       };
     });
     await chooseFile(page, writeFile('first.png', 'first'));
-    await see(page, 'Reading first.png…');
+    await waitForText(page, 'Reading first.png…');
     expect(await run(page).isDisabled()).toBe(true);
     await chooseFile(page, writeFile('second.png', 'second'));
     const line = page.getByText('image: "<file: second.png>"');
     await line.waitFor();
     expect(await run(page).isDisabled()).toBe(false);
-    await page.evaluate(() => (globalThis as unknown as { goOn(): Promise<unknown> }).goOn());
+    await page.evaluate(() => (globalThis as unknown as { release(): Promise<unknown> }).release());
     await prompt(page).fill('drawn after that');
-    await see(page, /"prompt": "drawn after that"/);
+    await waitForText(page, /"prompt": "drawn after that"/);
     expect(await line.count()).toBe(1);
   });
 
-  testInFullRun('carries two files of one name', async () => {
+  testInFullRun('carries two files with the same name', async () => {
     const { page } = await open();
     const sent: unknown[] = [];
     await page.route('**/api/task', (route) => {
@@ -319,7 +329,7 @@ describe('a request', () => {
     await page.getByText('last_frame: "<file: dot.png (2)>"').waitFor();
   });
 
-  test('whose answer is lost and that is sent again is bought once', async () => {
+  test('double charge: repeated after a lost answer is charged once', async () => {
     const { page } = await open();
     await prompt(page).fill('once only [duration=0.2]');
     await page.getByRole('button', { name: /^Run for/ }).waitFor();
@@ -328,48 +338,48 @@ describe('a request', () => {
       await route.abort();
     });
     await run(page).click();
-    await see(page, 'No answer came in time. Press again: the same request is not bought twice.');
+    await waitForText(page, 'No answer came in time. Press again: the same request is not bought twice.');
     await page.unroute('**/api/task');
     await run(page).click();
     await page.locator('video').waitFor();
-    const found = await one.root().call<{ total: number }>('GET', '/api/task?q=once%20only');
+    const found = await panel.root().call<{ total: number }>('GET', '/api/task?q=once%20only');
     expect(found.total).toBe(1);
   });
 
-  test('of a task is taken over', async () => {
+  test('of a task is copied', async () => {
     const body = { model: 'demo-video', prompt: 'a first try [duration=0.2]', seconds: 9, script: 'instant' };
-    const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
+    const { id } = await panel.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open(`/playground?from=${id}`);
     expect(await prompt(page).inputValue()).toBe(body.prompt);
     expect(await page.getByLabel('Seconds').inputValue()).toBe('9 s');
     await page.getByText('script: "instant"').waitFor();
   });
 
-  testInFullRun('of a task that can be read only later is taken over then', async () => {
+  testInFullRun('of a task that loads late is copied then', async () => {
     const body = { model: 'demo-video-pro', prompt: 'read late [duration=0.2]', seconds: 9 };
-    const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
+    const { id } = await panel.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open();
     await page.route(
       `**/api/task/${id}`,
       (route) => refuse(route, { status: 404, code: 'TASK_NOT_FOUND', message: 'No.' }),
       { times: 2 },
     );
-    await page.goto(`${one.origin()}/playground?from=${id}`);
-    await see(page, 'The request of that task could not be taken over.');
+    await page.goto(`${panel.origin()}/playground?from=${id}`);
+    await waitForText(page, 'The request of that task could not be taken over.');
     await prompt(page).fill('typed meanwhile');
     const asked = page.waitForResponse(`**/api/task/${id}`);
-    await readAnew(page);
+    await forceRefetch(page);
     await asked;
-    await see(page, 'The request of that task could not be taken over.');
+    await waitForText(page, 'The request of that task could not be taken over.');
     expect(await prompt(page).inputValue()).toBe('typed meanwhile');
-    await readAnew(page);
-    await holds(prompt(page), body.prompt);
+    await forceRefetch(page);
+    await waitForValue(prompt(page), body.prompt);
     expect(await model(page).inputValue()).toBe(body.model);
     await showJson(page);
     expect(await readEditor(page)).toEqual(body);
   });
 
-  testInFullRun('whose answer comes late leads nobody away from the page where he is by then', async () => {
+  testInFullRun('answered late does not navigate away from another page', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a slow kite [duration=0.2]');
     await page.getByRole('button', { name: /^Run for/ }).waitFor();
@@ -383,17 +393,17 @@ describe('a request', () => {
     await asked.promise;
     await page.getByRole('link', { name: 'Tasks', exact: true }).click();
     await heading(page, 'Tasks').waitFor();
-    // What is left is asked for last.
+    // The quote is requested last.
     const heard = page.waitForRequest('**/api/task/quote');
     held.resolve();
     await heard;
-    await see(page, /a slow kite/);
+    await waitForText(page, /a slow kite/);
     expect(new URL(page.url()).pathname).toBe('/tasks');
   });
 });
 
 describe('the model', () => {
-  testInFullRun('stays the chosen one when the offers are read anew in another order', async () => {
+  testInFullRun('stays selected when the offers are refetched in another order', async () => {
     const { page } = await open();
     await page.route('**/api/model', async (route) => {
       const answer = await route.fetch();
@@ -401,7 +411,7 @@ describe('the model', () => {
       await route.fulfill({ response: answer, json: { ...rest, data: data.toReversed() } });
     });
     const first = await model(page).inputValue();
-    await readAnew(page);
+    await forceRefetch(page);
     await until('the offers are read anew', async () => {
       await model(page).click();
       const option = await page.getByRole('option').first().textContent();
@@ -409,40 +419,40 @@ describe('the model', () => {
       return option !== first;
     });
     expect(await model(page).inputValue()).toBe(first);
-    await see(page, new RegExp(`"model": "${first}"`));
+    await waitForText(page, new RegExp(`"model": "${first}"`));
   });
 
-  testInFullRun('is another one when the address says another', async () => {
+  testInFullRun('follows the URL', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
     await page.evaluate(() => {
       history.pushState(history.state, '', '/playground?model=demo-video-pro');
       window.dispatchEvent(new PopStateEvent('popstate', { state: history.state }));
     });
-    await holds(model(page), 'demo-video-pro');
+    await waitForValue(model(page), 'demo-video-pro');
     await showJson(page);
     expect(await readEditor(page)).toEqual({ model: 'demo-video-pro', prompt: 'a kite' });
   });
 
-  testInFullRun('of a plugin that does not offer it is another one’s, and it is said', async () => {
+  testInFullRun('of a plugin that does not offer it falls back to another plugin with a notice', async () => {
     const { page } = await open('/playground?model=demo-video&plugin=gone');
-    await see(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
+    await waitForText(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
     expect(await model(page).inputValue()).toBe('demo-video');
-    await page.goto(`${one.origin()}/playground?model=gone`);
-    await see(page, /^gone is not offered to you, or no longer\./);
+    await page.goto(`${panel.origin()}/playground?model=gone`);
+    await waitForText(page, /^gone is not offered to you, or no longer\./);
     const shown = await model(page).inputValue();
-    await see(page, new RegExp(`"model": "${shown}"`));
+    await waitForText(page, new RegExp(`"model": "${shown}"`));
     await model(page).click();
     await page.getByRole('option', { name: 'demo-video-pro' }).click();
     await page.getByText(/^gone is not offered/).waitFor({ state: 'detached' });
-    await see(page, /"model": "demo-video-pro"/);
+    await waitForText(page, /"model": "demo-video-pro"/);
     await page.waitForURL(/model=demo-video-pro/);
   });
 });
 
-describe('a failure is told as what it is', () => {
+describe('errors keep their meaning', () => {
   const mayWork = 'It may be working on this all the same: look there before you send it again.';
-  const sayings: readonly [number, string, string, string][] = [
+  const notices: readonly [number, string, string, string][] = [
     [504, 'VENDOR_TIMEOUT', 'No.', `The vendor did not answer in time. ${mayWork}`],
     [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s answer could not be used. ${mayWork} No id.`],
     [502, 'PLUGIN_SUBMIT_RESPONSE_INVALID', 'No text.', `The vendor’s answer could not be used. ${mayWork} No text.`],
@@ -460,34 +470,34 @@ describe('a failure is told as what it is', () => {
     [503, 'NO_AVAILABLE_CHANNEL', 'No.', 'No channel takes this model for your group at this time.'],
   ];
 
-  test('by whoever runs a request', async () => {
+  test('of a submission', async () => {
     const { page } = await open();
     await prompt(page).fill('a kite');
-    const answers = sayings.values();
+    const answers = notices.values();
     await page.route('**/api/task', (route) => {
-      const [status, code, message] = answers.next().value as (typeof sayings)[number];
+      const [status, code, message] = answers.next().value as (typeof notices)[number];
       return refuse(route, { status, code, message, headers: { 'retry-after': '7' } });
     });
-    for (const [, , , text] of sayings) {
+    for (const [, , , text] of notices) {
       await run(page).click();
       await alert(page).getByText(text).waitFor();
     }
   });
 
-  test('by the marketplace, which is asked once', async () => {
-    const { page, apiCalls } = await one.openAs(ROOT, '/');
+  test('of the marketplace, which is asked once', async () => {
+    const { page, apiCalls } = await panel.openAs(ROOT, '/');
     const message = 'The source "good" cannot be read.';
     await page.route('**/api/plugin/task/marketplace*', (route) =>
       refuse(route, { status: 502, code: 'PLUGIN_MARKET_FAILED', message }),
     );
-    await page.goto(`${one.origin()}/marketplace`);
+    await page.goto(`${panel.origin()}/marketplace`);
     await alert(page).getByText(`The source of plugins could not be read. ${message}`).waitFor();
     expect(apiCalls.filter((call) => call.endsWith('/marketplace'))).toHaveLength(1);
   });
 });
 
-testInFullRun('over plain HTTP on a local network it works all the same', async () => {
-  const origin = `http://${insecureHost}:${one.gateway().port}`;
+testInFullRun('works over plain HTTP on a local network', async () => {
+  const origin = `http://${insecureHost}:${panel.gateway().port}`;
   const { page } = await open('/playground', { at: origin });
   expect(await page.evaluate(() => isSecureContext)).toBe(false);
   await prompt(page).fill('a lantern [duration=0.2]');
@@ -495,31 +505,34 @@ testInFullRun('over plain HTTP on a local network it works all the same', async 
   await page.locator('video').waitFor();
   await page.getByRole('tab', { name: 'Python' }).click();
   await page.getByRole('button', { name: 'Copy', exact: true }).click();
-  await told(page, 'Copied');
-  await see(page, `${origin}/v1/tasks/demo`);
+  await waitForNotice(page, 'Copied');
+  await waitForText(page, `${origin}/v1/tasks/demo`);
 });
 
-testInFullRun('on desk and phone, by day and night, it has no barriers and no sideways scrolling', async () => {
-  const { page } = await open();
-  await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
-  await page.getByRole('button', { name: /^Run for/ }).waitFor();
-  for (const [viewport, colorScheme] of [
-    [screens.desk, 'dark'],
-    [screens.phone, 'light'],
-  ] as const) {
-    await page.setViewportSize(viewport);
-    await page.emulateMedia({ colorScheme });
-    await showForm(page);
-    await prompt(page).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    await showJson(page);
-    await editor(page).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    expect(await findOverflow(page)).toBe(0);
-  }
-});
+testInFullRun(
+  'has no accessibility violation and no overflow on desktop and phone, in both colour schemes',
+  async () => {
+    const { page } = await open();
+    await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
+    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    for (const [viewport, colorScheme] of [
+      [screens.desktop, 'dark'],
+      [screens.phone, 'light'],
+    ] as const) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await showForm(page);
+      await prompt(page).waitFor();
+      expect(await findAxeViolations(page)).toEqual([]);
+      await showJson(page);
+      await editor(page).waitFor();
+      expect(await findAxeViolations(page)).toEqual([]);
+      expect(await findOverflow(page)).toBe(0);
+    }
+  },
+);
 
-describe('programs of a request', () => {
+describe('code samples', () => {
   const body = {
     model: 'm',
     prompt: `It's "quoted" \\ $HOME \`id\` %s {{x}} \u2028 \n second line 密 🎬 '''`,
@@ -537,7 +550,7 @@ describe('programs of a request', () => {
     return out;
   };
 
-  test('curl: a shell hands over exactly this', async () => {
+  test('curl sends exactly this through a shell', async () => {
     const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeGenerators.curl({ url, body })}`;
     const parts = (await runProgram(['sh', '-c', shown])).split('\0');
     expect(parts.slice(0, 6)).toEqual([
@@ -575,9 +588,9 @@ describe('programs of a request', () => {
     expect(seen).toEqual([sent, sent]);
   });
 
-  test('a member named __proto__ stays a member', () => {
-    const odd = JSON.parse('{"__proto__": {"a": 1}}') as Record<string, unknown>;
-    expect(codeGenerators.javascript({ url, body: odd })).toContain('["__proto__"]: {');
-    expect(codeGenerators.python({ url, body: odd })).toContain('"__proto__": {');
+  test('prototype pollution: a member named __proto__ stays a member', () => {
+    const oddName = JSON.parse('{"__proto__": {"a": 1}}') as Record<string, unknown>;
+    expect(codeGenerators.javascript({ url, body: oddName })).toContain('["__proto__"]: {');
+    expect(codeGenerators.python({ url, body: oddName })).toContain('"__proto__": {');
   });
 });

@@ -1,26 +1,26 @@
-/** Changes of plugins whose file, use or page is another one by the time that they are answered. */
+/** Plugin changes whose file, usage or page has changed before the answer arrives. */
 import { describe, expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
 import { temporaryFolder } from '../support/gateway.ts';
-import { alert, heading, told, useOnePanel } from './harness.ts';
-import { holdAnswer } from './hold-answer.ts';
+import { alert, heading, usePanel, waitForNotice } from './harness.ts';
+import { holdResponse } from './hold-response.ts';
 
 const source = (key: string, version = '1.0.0', more: object = {}): string =>
   pluginSource({ key, name: `The ${key}`, version, models: [`${key}-1`], ...more });
-/** Of a channel type that one plugin alone can have. */
+/** A channel type that only one plugin can claim. */
 const claim = (type: number) => ({ channelTypes: [type] });
 
-const one = useOnePanel(async (root) => {
+const panel = usePanel(async (root) => {
   for (const text of [source('paper'), source('paper', '1.1.0'), source('lone', '1.0.0', claim(901))])
     await root.call('POST', '/api/plugin/task', { source: text });
 });
 
 async function visit(path: string): Promise<Page> {
-  const page = await one.keepRootPage();
-  await page.goto(`${one.origin()}${path}`);
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}${path}`);
   return page;
 }
 const dialog = (page: Page) => page.getByRole('dialog');
@@ -44,7 +44,7 @@ describe('an upload', () => {
   test.each([
     ['plugin', 0],
     ['logo', 1],
-  ])('of a %s that has changed on the disk: it can be chosen again', async (_what, place) => {
+  ])('of a %s that changed on disk: it can be chosen again', async (_what, place) => {
     const page = await visit('/plugins');
     await open(page);
     const input = dialog(page).locator('input[type="file"]').nth(place);
@@ -54,15 +54,14 @@ describe('an upload', () => {
     rmSync(path);
     await send(page);
     await alert(page).getByText('The browser cannot read this file any more. Choose it again.').waitFor();
-    // The browser says that a file was chosen only if it is not the one that stands in the input
-    // already.
+    // The browser raises no event if the file in the input is chosen again.
     expect(await input.evaluate((element: HTMLInputElement) => element.files?.length)).toBe(0);
     writeFileSync(path, source('again'));
     await input.setInputFiles(path);
     await alert(page).waitFor({ state: 'detached' });
   });
 
-  test("consent to one file's conflict does not count for another file", async () => {
+  test('a confirmed conflict does not apply to another file', async () => {
     const page = await visit('/plugins');
     await open(page);
     await choose(page, file(source('rival', '1.0.0', claim(901))));
@@ -80,11 +79,11 @@ describe('an upload', () => {
     await heading(page, 'The second').waitFor();
   });
 
-  test('that is on its way keeps its dialog', async () => {
+  test('in progress keeps its dialog open', async () => {
     const page = await visit('/plugins');
     await open(page);
     await choose(page, file(source('slow')));
-    const storing = await holdAnswer(page, '**/api/plugin/task', 'POST');
+    const storing = await holdResponse(page, '**/api/plugin/task', 'POST');
     await send(page);
     await storing.answered;
     for (const name of ['Cancel', 'Close']) {
@@ -98,12 +97,12 @@ describe('an upload', () => {
     await dialog(page).waitFor({ state: 'detached' });
   });
 
-  test('that is answered after its page was left takes nobody away', async () => {
+  test('answered after its page was left does not navigate', async () => {
     const page = await visit('/profile');
     await goTo(page, 'Plugins');
     await open(page);
     await choose(page, file(source('left')));
-    const storing = await holdAnswer(page, '**/api/plugin/task', 'POST');
+    const storing = await holdResponse(page, '**/api/plugin/task', 'POST');
     await send(page);
     await storing.answered;
     await page.goBack();
@@ -113,36 +112,36 @@ describe('an upload', () => {
   });
 });
 
-test('an activation that is answered after its page was left takes nobody away', async () => {
+test('an activation answered after its page was left does not navigate', async () => {
   const page = await visit('/plugins/paper/activate?version=1.1.0');
   await page.getByRole('button', { name: 'Activate 1.1.0' }).click();
-  const activating = await holdAnswer(page, '**/api/plugin/task/paper/activate', 'POST');
+  const activating = await holdResponse(page, '**/api/plugin/task/paper/activate', 'POST');
   await dialog(page).getByRole('button', { name: 'Activate' }).click();
   await activating.answered;
   await dialog(page).waitFor({ state: 'detached' });
   await goTo(page, 'Prices');
   await heading(page, 'Prices').waitFor();
   await activating.release();
-  await told(page, 'paper 1.1.0');
+  await waitForNotice(page, 'paper 1.1.0');
   expect(new URL(page.url()).pathname).toBe('/prices');
 });
 
-test('a plugin that is needed since its page was opened is switched off after a question', async () => {
+test('a plugin that came into use meanwhile is disabled after a confirmation', async () => {
   const page = await visit('/plugins/paper');
   const control = page.getByLabel('The paper on or off');
   await control.waitFor();
-  const id = await one
+  const id = await panel
     .root()
     .createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
   await control.click({ force: true });
   await dialog(page).getByText('Channels that are disabled with it: 1.').waitFor();
   await dialog(page).getByRole('button', { name: 'Switch off' }).click();
-  await told(page, 'The paper is switched off');
-  expect((await one.root().call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
+  await waitForNotice(page, 'The paper is switched off');
+  expect((await panel.root().call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
 });
 
-test('whether a version that is in use shall go all the same is asked on its own page only', async () => {
-  await one.root().createChannel('https://api.example.com', { task_plugin_key: 'lone', models: ['lone-1'] });
+test('deleting a version in use asks for confirmation only on its own page', async () => {
+  await panel.root().createChannel('https://api.example.com', { task_plugin_key: 'lone', models: ['lone-1'] });
   const page = await visit('/plugins/lone?tab=versions');
   const remove = async (): Promise<void> => {
     await page.getByRole('button', { name: 'Delete version 1.0.0?' }).click();
@@ -153,7 +152,7 @@ test('whether a version that is in use shall go all the same is asked on its own
   await dialog(page).getByRole('button', { name: 'Cancel' }).click();
   await dialog(page).waitFor({ state: 'detached' });
 
-  const removing = await holdAnswer(page, '**/api/plugin/task/lone/versions/1.0.0', 'DELETE');
+  const removing = await holdResponse(page, '**/api/plugin/task/lone/versions/1.0.0', 'DELETE');
   await remove();
   await removing.answered;
   await dialog(page).waitFor({ state: 'detached' });

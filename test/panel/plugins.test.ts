@@ -1,4 +1,4 @@
-/** Plugins, marketplace and prices in the browser, against the compiled binary. */
+/** Plugins, marketplace and prices in the browser, with the compiled binary. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import { type Administrator, type Gateway, setUp, startGateway, temporaryFolder,
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
 import {
   alert,
-  confirmByPassword,
-  findBarriers,
-  findFlaws,
+  confirmWithPassword,
+  findAxeViolations,
+  findPageIssues,
   heading,
   screens,
-  see,
   signInAsRoot,
-  told,
+  waitForNotice,
+  waitForText,
 } from './harness.ts';
 
 setDefaultTimeout(300_000);
@@ -37,7 +37,7 @@ beforeAll(async () => {
   gateway = await startGateway({ env: { DEBUG: 'true' } });
   admin = await setUp(gateway);
   browser = await launchBrowser();
-  watched = await openPage(browser, gateway.url, { viewport: screens.desk });
+  watched = await openPage(browser, gateway.url, { viewport: screens.desktop });
   page = watched.page;
   await signInAsRoot(page, gateway.url);
 });
@@ -65,7 +65,7 @@ async function upload(text: string): Promise<void> {
 }
 
 describe('plugins', () => {
-  test('what ships with the gateway is listed with what it is', async () => {
+  test('factory plugins are listed with their metadata', async () => {
     await visit('/plugins');
     await heading(page, 'Plugins').waitFor();
     const row = page.getByRole('row', { name: /OpenAI Sora/ });
@@ -77,11 +77,11 @@ describe('plugins', () => {
     });
   });
 
-  test('an upload without a file, a faulty one, and a good one', async () => {
+  test('an upload without a file, an invalid one and a valid one', async () => {
     await visit('/plugins');
     await page.getByRole('button', { name: 'Upload a plugin' }).click();
     await page.getByRole('button', { name: 'Check and store' }).click();
-    await see(page, "Choose the plugin's file.");
+    await waitForText(page, "Choose the plugin's file.");
     const gone = file('gone.js', source('9.9.9'));
     await page.locator('input[type="file"]').first().setInputFiles(gone);
     rmSync(gone);
@@ -107,27 +107,27 @@ describe('plugins', () => {
       .waitFor();
   });
 
-  test('a later version is reviewed side by side before it serves', async () => {
+  test('a new version is reviewed side by side before activation', async () => {
     await upload(source('1.1.0', { models: ['paper-1', 'paper-3'] }));
     await page
       .getByRole('row', { name: /1\.1\.0/ })
       .getByRole('link', { name: 'Review and activate' })
       .click();
     await heading(page, 'Activate paper 1.1.0').waitFor();
-    await see(page, 'paper-3');
+    await waitForText(page, 'paper-3');
     await page.locator('.cm-mergeView').waitFor();
     await page.getByRole('button', { name: 'Activate 1.1.0' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
     await heading(page, 'Paper films').waitFor();
-    await see(page, '1.1.0');
+    await waitForText(page, '1.1.0');
   });
 
-  test('models are narrowed, at least one stays', async () => {
+  test('models are restricted, at least one stays', async () => {
     await visit('/plugins/paper');
     const remove = (model: string) => page.locator('.mantine-Pill-root', { hasText: model }).locator('button').click();
     await remove('paper-3');
     await page.getByRole('button', { name: 'Save' }).click();
-    await told(page, 'Saved');
+    await waitForNotice(page, 'Saved');
     await page.waitForFunction(() =>
       [...document.querySelectorAll('button')].some(({ textContent, disabled }) => textContent === 'Save' && disabled),
     );
@@ -135,21 +135,21 @@ describe('plugins', () => {
     expect(all.find(({ key }) => key === 'paper')?.narrowed_models).toEqual(['paper-1']);
     await remove('paper-1');
     await page.getByRole('button', { name: 'Save' }).click();
-    await see(page, 'Leave at least one model');
+    await waitForText(page, 'Leave at least one model');
   });
 
-  test('a hook is called, and its fault is told', async () => {
+  test('a hook is called, and its error is shown', async () => {
     await visit('/plugins/paper?tab=dryrun');
     await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
     await page.getByRole('button', { name: 'Put in an example' }).click();
     await page.getByRole('button', { name: 'Call the hook' }).click();
-    await see(page, /^Result, after/);
+    await waitForText(page, /^Result, after/);
     await page.getByLabel('Hook', { exact: true }).fill('noSuchHook');
     await page.getByRole('button', { name: 'Call the hook' }).click();
     await alert(page).waitFor();
   });
 
-  test('a plugin that tasks or channels need is switched off after a question', async () => {
+  test('a plugin in use is disabled after a confirmation', async () => {
     const id = await admin.createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
     await visit('/plugins/paper');
     const control = page.getByLabel('Paper films on or off');
@@ -160,30 +160,30 @@ describe('plugins', () => {
     expect(await control.isChecked()).toBe(true);
     await control.click({ force: true });
     await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
-    await told(page, 'Paper films is switched off');
+    await waitForNotice(page, 'Paper films is switched off');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await until('it can be switched again', () => control.isEnabled());
     expect((await admin.call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
     await control.click({ force: true });
-    await told(page, 'Paper films serves again');
+    await waitForNotice(page, 'Paper films serves again');
     await admin.call('PUT', `/api/channel/${id}`, { status: 1 });
   });
 
-  test('a version is deleted after a question', async () => {
+  test('a version is deleted after a confirmation', async () => {
     await visit('/plugins/paper?tab=versions');
     await page.getByRole('button', { name: 'Delete version 1.0.0?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await told(page, 'Version 1.0.0 is deleted');
+    await waitForNotice(page, 'Version 1.0.0 is deleted');
     await page.getByRole('row', { name: /1\.0\.0/ }).waitFor({ state: 'detached' });
   });
 });
 
 describe('prices', () => {
-  test('are tried while they are written, refused at their field, and kept', async () => {
+  test('are previewed while edited, validated at their field and saved', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Add a price' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    await see(page, 'Say which model.');
+    await waitForText(page, 'Say which model.');
     await page.getByLabel('Model', { exact: true }).fill('demo-video');
     const expression = page.getByLabel('Price in USD', { exact: true });
     await expression.fill('0.02 * u("seconds") * 5');
@@ -194,14 +194,14 @@ describe('prices', () => {
     await page.waitForFunction(() => document.querySelector('textarea[aria-invalid="true"]') !== null);
     await expression.fill('0.02 * u("seconds")');
     await page.getByRole('button', { name: 'Save' }).click();
-    await told(page, 'The price of demo-video is set');
+    await waitForNotice(page, 'The price of demo-video is set');
     await page
       .getByRole('row', { name: /demo-video/ })
       .getByText('0.02 * u("seconds")')
       .waitFor();
   });
 
-  test('a price that would replace another says so before', async () => {
+  test('a price that would replace another shows a warning', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Add a price' }).click();
     const dialog = page.getByRole('dialog');
@@ -210,7 +210,7 @@ describe('prices', () => {
     await warning.waitFor();
     await page.setViewportSize(screens.phone);
     expect(await warning.evaluate((text) => text.getBoundingClientRect().right)).toBeLessThan(screens.phone.width);
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video-2');
     await dialog.getByText('saving replaces it').waitFor({ state: 'detached' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -220,24 +220,24 @@ describe('prices', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
-  test('models that clients can ask for and that have none come first', async () => {
+  test('offered models without a price come first', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Set a price for paper-1' }).click();
     await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await told(page, 'The price of paper-1 is set');
+    await waitForNotice(page, 'The price of paper-1 is set');
     await page.getByRole('button', { name: 'Set a price for paper-1' }).waitFor({ state: 'detached' });
   });
 
-  test('are removed after a question', async () => {
+  test('are deleted after a confirmation', async () => {
     await page.getByRole('button', { name: 'Remove the price of paper-1?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await told(page, 'The price of paper-1 is removed');
+    await waitForNotice(page, 'The price of paper-1 is removed');
   });
 });
 
 describe('marketplace', () => {
-  test('a source is added, a broken one says what is wrong', async () => {
+  test('a source is added; a broken one shows its error', async () => {
     publish(market, '/good', [
       {
         key: 'scissors',
@@ -255,31 +255,31 @@ describe('marketplace', () => {
     await dialog.getByLabel('Name').fill('good');
     await dialog.getByLabel('Address of the index').fill('not an address');
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await confirmByPassword(page);
+    await confirmWithPassword(page);
     await dialog.getByRole('alert').waitFor();
     await dialog.getByLabel('Address of the index').fill(`${market.url}/good/index.json`);
     await dialog.getByRole('button', { name: 'Add a source' }).click();
     await dialog.getByLabel('Name').nth(1).fill('gone');
     await dialog.getByLabel('Address of the index').nth(1).fill(`${market.url}/gone/index.json`);
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await see(page, 'scissors');
-    await see(page, 'This source cannot be read');
+    await waitForText(page, 'scissors');
+    await waitForText(page, 'This source cannot be read');
     const search = page.getByRole('searchbox');
     await search.pressSequentially('no such film');
-    await see(page, 'Nothing here matches your search.');
+    await waitForText(page, 'Nothing here matches your search.');
     expect(await search.inputValue()).toBe('no such film');
   });
 
-  test('a plugin that is not installed and one that is not offered say so, with the way on', async () => {
+  test('unknown plugins, installed or offered, show a not-found page with a link', async () => {
     await visit('/plugins/nothing');
-    await see(page, 'There is no such plugin');
+    await waitForText(page, 'There is no such plugin');
     await page.getByRole('link', { name: 'All plugins' }).click();
     await heading(page, 'Plugins').waitFor();
     await visit('/marketplace/good/nothing');
-    await see(page, 'This plugin is not offered');
-    expect(await findBarriers(page)).toEqual([]);
+    await waitForText(page, 'This plugin is not offered');
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.getByRole('main').getByRole('link', { name: 'Marketplace' }).last().click();
-    await see(page, 'This source cannot be read');
+    await waitForText(page, 'This source cannot be read');
   });
 
   test('a plugin is read, then installed', async () => {
@@ -287,11 +287,11 @@ describe('marketplace', () => {
     await heading(page, 'scissors').waitFor();
     await page.locator('.cm-editor').waitFor();
     await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await told(page, 'scissors 1.0.0 is installed');
-    await see(page, 'cut-1');
+    await waitForNotice(page, 'scissors 1.0.0 is installed');
+    await waitForText(page, 'cut-1');
   });
 
-  test('an update is shown against what serves and leads to its review', async () => {
+  test('an update is compared with the active version and leads to its review', async () => {
     publish(market, '/good', [
       {
         key: 'scissors',
@@ -306,7 +306,7 @@ describe('marketplace', () => {
     ]);
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await see(page, 'Update available');
+    await waitForText(page, 'Update available');
     await page.getByRole('link', { name: 'scissors' }).click();
     await page.locator('.cm-mergeView').waitFor();
     await page.getByRole('button', { name: 'Install 2.0.0' }).click();
@@ -326,8 +326,11 @@ testInFullRun.each([
   ['/marketplace/good/scissors', 'scissors'],
   ['/prices', 'Prices'],
   ['/plugins/no-such-plugin', 'no-such-plugin'],
-])('on desk and phone, by day and night, %s has no barrier and no sideways scrolling', async (path, title) => {
-  await visit(path);
-  await heading(page, title).waitFor();
-  expect(await findFlaws(page)).toEqual([]);
-});
+])(
+  '%s has no accessibility violation and no overflow on desktop and phone, in both colour schemes',
+  async (path, title) => {
+    await visit(path);
+    await heading(page, title).waitFor();
+    expect(await findPageIssues(page)).toEqual([]);
+  },
+);

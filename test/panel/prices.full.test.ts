@@ -1,13 +1,13 @@
-/** Prices while they are written, paged and saved. */
+/** Editing, paging and saving prices. */
 import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { heading, see, told, useOnePanel } from './harness.ts';
-import { holdAnswer } from './hold-answer.ts';
+import { heading, usePanel, waitForNotice, waitForText } from './harness.ts';
+import { holdResponse } from './hold-response.ts';
 
-/** One more than the first page of the list has room for. */
+/** One more than fits on the first page of the list. */
 const prices = 21;
 
-const one = useOnePanel(async (root) => {
+const panel = usePanel(async (root) => {
   for (let number = 1; number <= prices; number += 1) {
     const model = `model-${String(number).padStart(2, '0')}`;
     await root.call('PUT', '/api/price', { plugin_key: '*', model, expression: '0.5' });
@@ -15,8 +15,8 @@ const one = useOnePanel(async (root) => {
 });
 
 async function visit(path: string): Promise<Page> {
-  const page = await one.keepRootPage();
-  await page.goto(`${one.origin()}${path}`);
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}${path}`);
   return page;
 }
 const dialog = (page: Page) => page.getByRole('dialog');
@@ -24,39 +24,39 @@ const dialog = (page: Page) => page.getByRole('dialog');
 async function writePrice(page: Page, expression: string): Promise<void> {
   await page.getByRole('button', { name: 'Add a price' }).click();
   await dialog(page).getByLabel('Model', { exact: true }).fill('demo-video');
-  // What it is asked with is whole then.
+  // The quote is requested with complete input only.
   await dialog(page).getByLabel('seconds', { exact: true }).waitFor();
   await dialog(page).getByLabel('Price in USD', { exact: true }).fill(expression);
 }
 
-test('the way back leads out of the list, though the last price of a page is gone', async () => {
+test('the back button leaves the list after the last price of a page was deleted', async () => {
   const page = await visit('/plugins');
   await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
   await page.getByRole('button', { name: 'Page 2' }).click();
   await page.getByRole('button', { name: `Remove the price of model-${prices}?` }).click();
   await dialog(page).getByRole('button', { name: 'Delete' }).click();
-  await told(page, 'is removed');
+  await waitForNotice(page, 'is removed');
   await dialog(page).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Remove the price of model-01?' }).waitFor();
   await page.goBack();
   await heading(page, 'Plugins').waitFor();
 });
 
-test('a price that is being saved keeps its dialog', async () => {
+test('a price being saved keeps its dialog open', async () => {
   const page = await visit('/prices');
   await writePrice(page, '0.25');
-  const saving = await holdAnswer(page, '**/api/price', 'PUT');
+  const saving = await holdResponse(page, '**/api/price', 'PUT');
   await dialog(page).getByRole('button', { name: 'Save' }).click();
   await saving.answered;
   expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
   await page.keyboard.press('Escape');
   expect(await dialog(page).getByLabel('Price in USD', { exact: true }).isVisible()).toBe(true);
   await saving.release();
-  await told(page, 'The price of demo-video is set');
+  await waitForNotice(page, 'The price of demo-video is set');
   await dialog(page).waitFor({ state: 'detached' });
 });
 
-test('a fact is the number that was typed, whatever it was on the way', async () => {
+test('a fact is the number typed, whatever the intermediate text was', async () => {
   const page = await visit('/prices');
   await writePrice(page, 'u("seconds")');
   const seconds = dialog(page).getByLabel('seconds', { exact: true });
@@ -64,8 +64,8 @@ test('a fact is the number that was typed, whatever it was on the way', async ()
   await seconds.press('Backspace');
   await seconds.press('7');
   expect(await seconds.inputValue()).toBe('10.7');
-  await see(page, '$10.70');
-  // Nothing is no number: what the price would ask for is missing then.
+  await waitForText(page, '$10.70');
+  // A cleared field is not a number: the fact is missing.
   await seconds.fill('');
   expect(await seconds.inputValue()).toBe('');
   await dialog(page)
@@ -73,17 +73,17 @@ test('a fact is the number that was typed, whatever it was on the way', async ()
     .getByText(/seconds/)
     .waitFor();
   await seconds.pressSequentially('20');
-  await see(page, '$20.00');
+  await waitForText(page, '$20.00');
 });
 
-test("a former price's sum is shown as such until the new one is there", async () => {
+test('the previous quote is marked stale until the new one arrives', async () => {
   const page = await visit('/prices');
   await writePrice(page, '0.5');
   const sum = dialog(page).getByText('$0.50', { exact: true });
   await sum.waitFor();
   const color = () => sum.evaluate((element) => getComputedStyle(element).color);
   const before = await color();
-  const asking = await holdAnswer(page, '**/api/price/quote', 'POST');
+  const asking = await holdResponse(page, '**/api/price/quote', 'POST');
   await dialog(page).getByLabel('Price in USD', { exact: true }).fill('0.75');
   await asking.answered;
   expect(await color()).not.toBe(before);

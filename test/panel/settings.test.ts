@@ -1,6 +1,6 @@
 /**
- * Settings in the browser: found, changed together, refused at their field, warned of, tried in
- * place; and providers of one's own.
+ * Settings in the browser: search, saving together, errors, warnings and tests; and custom
+ * providers.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
@@ -11,27 +11,27 @@ import { ask, until } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
 import {
-  confirmByPassword,
-  findFlaws,
+  confirmWithPassword,
+  findPageIssues,
   heading,
-  holds,
   password,
-  see,
   setOptions,
-  told,
-  useOnePanel,
+  usePanel,
+  waitForNotice,
+  waitForText,
+  waitForValue,
 } from './harness.ts';
 
 type Option = { key: string; value: string; group: string };
 
 let provider: IdentityProvider;
-const { origin, gateway, root, keepRootPage } = useOnePanel(async () => {
+const { origin, gateway, root, sharedRootPage } = usePanel(async () => {
   provider = await startIdentityProvider();
 });
 afterAll(() => provider?.stop());
 
 async function visit(path: string): Promise<Page> {
-  const page = await keepRootPage();
+  const page = await sharedRootPage();
   await page.goto(`${origin()}${path}`);
   return page;
 }
@@ -46,8 +46,8 @@ test('every option and every group has a name and a help text', async () => {
   expect(Object.keys(groupTexts).sort()).toEqual([...new Set(groups)].sort());
 });
 
-describe('finding a setting', () => {
-  test('by a word of its help, then straight to its field', async () => {
+describe('search', () => {
+  test('finds an option by a word of its help, and opens its field', async () => {
     const page = await visit('/settings');
     await page.getByRole('heading', { level: 2, name: 'General' }).waitFor();
     const search = page.getByRole('searchbox', { name: 'Search settings' });
@@ -60,39 +60,39 @@ describe('finding a setting', () => {
     expect(await wanted.evaluate((input) => input === document.activeElement)).toBe(true);
 
     await page.goto(`${origin()}/settings?q=no-such-setting`);
-    await see(page, 'No setting fits “no-such-setting”.');
+    await waitForText(page, 'No setting fits “no-such-setting”.');
   });
 
   testInFullRun.each(['gateway', 'sign_in', 'mail', 'passkey', 'limits', 'billing', 'plugins', 'legal'])(
-    'the group %s has no barrier and no sideways scrolling',
+    'the group %s has no accessibility violation and no overflow',
     async (group) => {
       const page = await visit(`/settings/${group}`);
       await page.getByRole('heading', { level: 2 }).first().waitFor();
-      expect(await findFlaws(page)).toEqual([]);
+      expect(await findPageIssues(page)).toEqual([]);
     },
   );
 });
 
 describe('changing settings', () => {
-  test('what is changed is counted, can be discarded, and is saved together', async () => {
+  test('changes are counted, can be discarded, and are saved together', async () => {
     const page = await visit('/settings/gateway');
     const name = page.getByLabel('Name of the gateway');
     await name.fill('House of films');
-    await see(page, 'One unsaved change');
+    await waitForText(page, 'One unsaved change');
     await page.getByLabel('Address for results').fill('https://files.example.org');
-    await see(page, '2 unsaved changes');
+    await waitForText(page, '2 unsaved changes');
     await page.getByRole('button', { name: 'Discard' }).click();
     expect(await name.inputValue()).toBe('Taskgate');
 
     await name.fill('House of films');
     await page.getByLabel('Public address').fill('nowhere');
     await save(page);
-    await see(page, 'Enter an address such as https://example.org.');
+    await waitForText(page, 'Enter an address such as https://example.org.');
     expect(await stored('SystemName')).toBe('Taskgate');
     await page.getByLabel('Public address').fill('https://gate.example.org');
     await save(page);
-    await confirmByPassword(page);
-    await told(page, 'Saved. It counts from now on.');
+    await confirmWithPassword(page);
+    await waitForNotice(page, 'Saved. It counts from now on.');
     expect([await stored('SystemName'), await stored('ServerAddress')]).toEqual([
       'House of films',
       'https://gate.example.org',
@@ -100,20 +100,20 @@ describe('changing settings', () => {
     await setOptions(root(), { ServerAddress: '' });
   });
 
-  test('what the gateway refuses stands at its setting, and nothing is saved', async () => {
+  test("the gateway's errors show at their option, and nothing is saved", async () => {
     const page = await visit('/settings/mail');
     await page.getByLabel('Mail server').fill('mail.example.org');
     await page.getByLabel('Sender', { exact: true }).fill('not an address');
     await page.getByLabel('Port', { exact: true }).fill('99999');
     await save(page);
-    await see(page, 'Enter a whole number from 1 to 65535.');
+    await waitForText(page, 'Enter a whole number from 1 to 65535.');
     await page.getByLabel('Port', { exact: true }).fill('2525');
     await save(page);
-    await confirmByPassword(page);
-    await see(page, /The value of SMTPFrom must be/);
+    await confirmWithPassword(page);
+    await waitForText(page, /The value of SMTPFrom must be/);
     expect(await page.getByLabel('Mail server').inputValue()).toBe('mail.example.org');
     expect(await stored('SMTPServer')).toBe('');
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
     await page.getByRole('button', { name: 'Discard' }).click();
   });
 
@@ -129,7 +129,7 @@ describe('changing settings', () => {
     await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
   });
 
-  test('an unsafe value is warned of before it is saved', async () => {
+  test('an unsafe value shows a warning before it is saved', async () => {
     const page = await visit('/settings/sign_in');
     await page.getByRole('switch', { name: 'Open for new accounts' }).click();
     await save(page);
@@ -139,34 +139,34 @@ describe('changing settings', () => {
     expect(await stored('RegisterEnabled')).toBe('false');
     await save(page);
     await dialog.getByRole('button', { name: 'Save anyway' }).click();
-    await confirmByPassword(page);
-    await told(page, 'Saved. It counts from now on.');
+    await confirmWithPassword(page);
+    await waitForNotice(page, 'Saved. It counts from now on.');
     expect(await stored('RegisterEnabled')).toBe('true');
   });
 
-  test('a secret is written, never read, and removed', async () => {
+  test('a secret is write-only and can be removed', async () => {
     const page = await visit('/settings/github');
     await page.getByLabel('Client secret').fill('a-secret-of-github');
     await save(page);
-    await confirmByPassword(page);
-    await see(page, 'Stored. Type to replace it.');
-    await holds(page.getByLabel('Client secret'), '');
+    await confirmWithPassword(page);
+    await waitForText(page, 'Stored. Type to replace it.');
+    await waitForValue(page.getByLabel('Client secret'), '');
     expect(await stored('GitHubClientSecret')).toBe('***');
     await page.getByRole('button', { name: 'Remove' }).click();
-    await see(page, 'Will be removed when you save.');
-    // Confirmed a moment ago: it is not asked again.
+    await waitForText(page, 'Will be removed when you save.');
+    // Confirmed a moment ago, so it is not asked again.
     await save(page);
-    await see(page, 'Nothing stored.');
+    await waitForText(page, 'Nothing stored.');
     expect(await stored('GitHubClientSecret')).toBe('');
   });
 
-  test('who gives up to confirm keeps what they have typed, and nothing is saved', async () => {
+  test('cancelling the Security Proof keeps the input, and nothing is saved', async () => {
     const page = await visit('/settings/passkey');
     await page.getByLabel('Name in dialogs').fill('House');
     await save(page);
     const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
     await dialog.getByLabel('Password', { exact: true }).waitFor();
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(await page.getByLabel('Name in dialogs').inputValue()).toBe('House');
@@ -174,30 +174,30 @@ describe('changing settings', () => {
     await page.getByRole('button', { name: 'Discard' }).click();
   });
 
-  test('groups are a table of names and ratios', async () => {
+  test('groups are edited as a table of names and ratios', async () => {
     const page = await visit('/settings/billing');
     await page.getByRole('button', { name: 'Add group' }).click();
     await save(page);
-    await see(page, 'Each group needs a name of its own');
+    await waitForText(page, 'Each group needs a name of its own');
     await page.getByLabel('Name of group 2').fill('vip');
     await page.getByLabel('Ratio of group 2').fill('0.8');
     await save(page);
-    await told(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Saved. It counts from now on.');
     expect(await stored('groups')).toBe('{"default":1,"vip":0.8}');
   });
 
-  test('amounts are dollars here and quota there', async () => {
+  test('amounts are dollars in the panel and quota in the API', async () => {
     const page = await visit('/settings/sign_in');
     await page.getByLabel('Balance of a new account').fill('1.5');
     await save(page);
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
-    await told(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Saved. It counts from now on.');
     expect(await stored('QuotaForNewUser')).toBe('750000');
   });
 });
 
-describe('what names people, while some are connected', () => {
-  /** A new account with an identity at the provider; its id. */
+describe('provider options with bound identities', () => {
+  /** Creates an account with an identity at the provider; returns its id. */
   async function connect(username: string, slug: string): Promise<number> {
     const { id } = await root().call<{ id: number }>('POST', '/api/user', { username, password });
     const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
@@ -209,7 +209,7 @@ describe('what names people, while some are connected', () => {
     return id;
   }
 
-  test('an option is saved once root has said that they are the same people', async () => {
+  test('an option is saved after root confirms that the identities stay the same', async () => {
     const addresses = await root().call<Option[]>('GET', '/api/option');
     const before = addresses.filter(({ key }) => key === 'ServerAddress' || key.startsWith('GitHub'));
     await setOptions(root(), {
@@ -221,19 +221,19 @@ describe('what names people, while some are connected', () => {
     await page.getByLabel('Address of GitHub').fill(`${provider.base}/moved`);
     await page.getByLabel('Client secret').fill('entered again for the new address');
     await save(page);
-    await confirmByPassword(page);
-    await see(page, 'It is the same provider with the same people');
-    await see(page, 'It says who is who, and people are connected: see the notice.');
-    expect(await findFlaws(page)).toEqual([]);
+    await confirmWithPassword(page);
+    await waitForText(page, 'It is the same provider with the same people');
+    await waitForText(page, 'It says who is who, and people are connected: see the notice.');
+    expect(await findPageIssues(page)).toEqual([]);
     expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/github`);
     await page.getByRole('button', { name: 'Save, everybody stays connected' }).click();
-    await told(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Saved. It counts from now on.');
     expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/moved`);
     await root().call('DELETE', `/api/user/${bea}/bindings/github`);
     await setOptions(root(), Object.fromEntries(before.map(({ key, value }) => [key, value])));
   });
 
-  test('so is a provider of one’s own', async () => {
+  test('so is a custom provider', async () => {
     await setOptions(root(), { ServerAddress: origin() });
     const { id } = await root().call<{ id: number }>('POST', '/api/custom-oauth-provider', {
       slug: 'club',
@@ -245,35 +245,35 @@ describe('what names people, while some are connected', () => {
     await page.getByLabel('Number of the person').fill('data.user.login');
     const saveIt = page.getByRole('button', { name: 'Save' });
     await saveIt.click();
-    await confirmByPassword(page);
+    await confirmWithPassword(page);
     const same = page.getByRole('switch', { name: 'It is the same provider with the same people' });
     await same.waitFor();
-    await see(page, 'It says who is who, and people are connected: see the notice.');
+    await waitForText(page, 'It says who is who, and people are connected: see the notice.');
     expect(await saveIt.isDisabled()).toBe(true);
     await same.click();
     await saveIt.click();
     await same.waitFor({ state: 'detached' });
-    await told(page, 'Saved');
+    await waitForNotice(page, 'Saved');
     const path = `/api/custom-oauth-provider/${id}`;
     expect(await root().call<object>('GET', path)).toMatchObject({ user_id_field: 'data.user.login' });
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await see(page, 'People are connected through this provider.');
+    await waitForText(page, 'People are connected through this provider.');
     await root().call('DELETE', `/api/user/${carl}/bindings/club`);
     await root().call('DELETE', path);
     await setOptions(root(), { ServerAddress: '' });
   });
 });
 
-test('a provider that is not there says so and leads to the others', async () => {
+test('a provider that does not exist shows a not-found page with a link to the list', async () => {
   const page = await visit('/settings/providers/99999');
   await page.getByRole('alert').getByText('There is no such provider').waitFor();
   await page.getByRole('link', { name: 'All providers' }).click();
-  await see(page, 'No further providers');
+  await waitForText(page, 'No further providers');
 });
 
-describe('trying settings', () => {
-  test('OpenID Connect in place, with its steps', async () => {
+describe('testing settings', () => {
+  test('OpenID Connect is tested in place, with its steps', async () => {
     await setOptions(root(), {
       'oidc.client_id': 'panel',
       'oidc.client_secret': 'a-secret-of-oidc',
@@ -284,58 +284,58 @@ describe('trying settings', () => {
     expect(await page.getByRole('button', { name: 'Run test' }).isDisabled()).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('button', { name: 'Run test' }).click();
-    await confirmByPassword(page);
+    await confirmWithPassword(page);
     await page.getByText(/It works|It does not work yet/).waitFor();
     expect(await page.getByRole('img', { name: 'Passed' }).count()).toBeGreaterThan(0);
   });
 
-  test('mail without a server says what is missing', async () => {
+  test('mail without a server shows what is missing', async () => {
     const page = await visit('/settings/mail');
     await page.getByRole('button', { name: 'Run test' }).click();
-    await confirmByPassword(page);
-    await see(page, 'It does not work yet');
-    await see(page, /Set SMTPServer and SMTPFrom first/);
-    expect(await findFlaws(page)).toEqual([]);
+    await confirmWithPassword(page);
+    await waitForText(page, 'It does not work yet');
+    await waitForText(page, /Set SMTPServer and SMTPFrom first/);
+    expect(await findPageIssues(page)).toEqual([]);
   });
 });
 
-describe('providers of one’s own', () => {
-  test('looked up by issuer, made, switched off and deleted', async () => {
+describe('custom providers', () => {
+  test('are discovered by issuer, created, disabled and deleted', async () => {
     const page = await visit('/settings/providers');
-    await see(page, 'No further providers');
+    await waitForText(page, 'No further providers');
     await page.getByRole('link', { name: 'Add provider' }).click();
     const create = page.getByRole('button', { name: 'Create provider' });
     await create.click();
-    await see(page, 'This is needed.');
-    await see(page, 'Enter a discovery address, or all three addresses below.');
-    expect(await findFlaws(page)).toEqual([]);
+    await waitForText(page, 'This is needed.');
+    await waitForText(page, 'Enter a discovery address, or all three addresses below.');
+    expect(await findPageIssues(page)).toEqual([]);
 
     await page.getByLabel('Issuer').fill(provider.issuer);
     await page.getByRole('button', { name: 'Look up' }).click();
-    await see(page, /The addresses below are filled in/);
+    await waitForText(page, /The addresses below are filled in/);
     expect(await page.getByLabel('Token address').inputValue()).toStartWith(provider.issuer);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('House login');
     await page.getByLabel('Short name').fill('github');
     await page.getByLabel('Client ID').fill('panel');
     await page.getByLabel('Client secret').fill('a-secret');
     await create.click();
-    await confirmByPassword(page);
-    await see(page, 'this name belongs to another way to sign in.');
+    await confirmWithPassword(page);
+    await waitForText(page, 'this name belongs to another way to sign in.');
     await page.getByLabel('Short name').fill('house');
     await create.click();
     await heading(page, 'House login').waitFor();
-    await see(page, `${origin()}/oauth/house`);
+    await waitForText(page, `${origin()}/oauth/house`);
 
     await page.getByRole('switch', { name: 'People can sign in with it' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    const made = await until('it is switched off', async () => {
+    const created = await until('it is switched off', async () => {
       const [stored] = await root().call<{ enabled: boolean }[]>('GET', '/api/custom-oauth-provider');
       return stored?.enabled === false && stored;
     });
-    expect(made).toMatchObject({ slug: 'house', client_secret: '***' });
+    expect(created).toMatchObject({ slug: 'house', client_secret: '***' });
 
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await see(page, 'No further providers');
+    await waitForText(page, 'No further providers');
   });
 });

@@ -1,4 +1,4 @@
-/** Every way to sign in, on the compiled binary: the pages, and what they ask of other sites. */
+/** All sign-in methods, with the compiled binary: the pages, and their requests to other sites. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page, Route } from 'playwright-core';
 import { parseMarkdown } from '../../src/panel/pages/accounts/parse-markdown.ts';
@@ -11,19 +11,19 @@ import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
 import {
   accountMenu,
+  addVirtualAuthenticator,
   alert,
-  findBarriers,
+  findAxeViolations,
   findOverflow,
-  focused,
   heading,
   password,
-  plugInPasskeys,
+  readBrowserStorage,
   screens,
-  see,
   setOptions,
   signOut,
-  stored,
-  useOnePanel,
+  usePanel,
+  waitForFocus,
+  waitForText,
 } from './harness.ts';
 
 const SECRET = 'secret-key-of-the-challenge';
@@ -43,7 +43,7 @@ Be **kind**. See [the site](https://example.org/terms) or [nothing](javascript:a
 - \`code\`
 `;
 
-const { gateway, origin, root, openKept } = useOnePanel(async (administrator, { port }) => {
+const { gateway, origin, root, openPooled } = usePanel(async (administrator, { port }) => {
   challenge = await startChallengeServer(SECRET);
   wechat = startWeChatServer();
   mail = await startMailServer();
@@ -69,11 +69,11 @@ const { gateway, origin, root, openKept } = useOnePanel(async (administrator, { 
   telegramReturn = await bindTelegram(administrator);
 });
 
-/** Connects root's account; gives where the gateway then leads the browser. */
+/** Binds root's account; returns the gateway's redirect. */
 async function bindTelegram({ url, token }: Administrator): Promise<string> {
-  const begun = await ask(`${url}/api/oauth/telegram/bind/start`, { method: 'POST', token });
-  const cookie = String(begun.headers.get('set-cookie')).split(';')[0] ?? '';
-  const { callback_url } = begun.body.data as { callback_url: string };
+  const started = await ask(`${url}/api/oauth/telegram/bind/start`, { method: 'POST', token });
+  const cookie = String(started.headers.get('set-cookie')).split(';')[0] ?? '';
+  const { callback_url } = started.body.data as { callback_url: string };
   const bound = await fetch(`${url}${callback_url}?${signWidget({ id: 7001 }, now())}`, {
     headers: { cookie },
     redirect: 'manual',
@@ -88,22 +88,22 @@ afterAll(async () => {
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
 
-async function openSignIn(options: Parameters<typeof openKept>[0] = {}): Promise<WatchedPage> {
-  const watched = await openKept(options);
+async function openSignIn(options: Parameters<typeof openPooled>[0] = {}): Promise<WatchedPage> {
+  const watched = await openPooled(options);
   await watched.page.goto(`${options.at ?? origin()}/sign-in`);
   await heading(watched.page, 'Sign in').waitFor();
   return watched;
 }
 
-/** What a page asked of the one other site that it may ask is no complaint. */
-function forgive(watched: WatchedPage, site: string): void {
+/** Ignores complaints about requests to the one site that the page may contact. */
+function ignoreComplaints(watched: WatchedPage, site: string): void {
   const others = watched.complaints.filter((complaint) => !complaint.startsWith(`foreign request: ${site}`));
   expect(others.length).toBeLessThan(watched.complaints.length);
   watched.complaints.splice(0, watched.complaints.length, ...others);
 }
 
-describe('what is offered', () => {
-  test('every method that is switched on, and no other', async () => {
+describe('offered methods', () => {
+  test('every enabled method, and no other', async () => {
     const { page } = await openSignIn();
     const names = await page.getByRole('main').getByRole('button').allInnerTexts();
     expect(names.filter((name) => name !== '')).toEqual([
@@ -129,7 +129,7 @@ describe('what is offered', () => {
   });
 
   test.each(IS_FULL_RUN ? ['127.0.0.1', insecureHost] : [insecureHost])(
-    'passkeys at http://%s: why not, and where they do',
+    'passkeys at http://%s: the reason and the address where they work',
     async (host) => {
       const { page } = await openSignIn({ at: `http://${host}:${gateway().port}` });
       expect(await button(page, 'Sign in with a passkey').count()).toBe(0);
@@ -141,9 +141,9 @@ describe('what is offered', () => {
 describe('passkeys', () => {
   const owner = { username: 'pat', password: 'a password of Pat' };
 
-  /** Makes one for `owner` in the page's virtual authenticator, as the security page does. */
-  async function plugInWithPasskey(page: Page): Promise<void> {
-    await plugInPasskeys(page);
+  /** Adds a passkey for `owner` to the page's virtual authenticator, as the security page does. */
+  async function addPasskey(page: Page): Promise<void> {
+    await addVirtualAuthenticator(page);
     await page.evaluate(async (account) => {
       const post = async (path: string, body: object, token = '') => {
         const headers = {
@@ -153,22 +153,22 @@ describe('passkeys', () => {
         return (await (await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })).json()).data;
       };
       const { access_token } = await post('/api/user/login', account);
-      const begun = await post('/api/user/passkey/register/begin', {}, access_token);
-      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(begun.options.publicKey);
+      const started = await post('/api/user/passkey/register/begin', {}, access_token);
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(started.options.publicKey);
       const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential;
-      const body = { flow_token: begun.flow_token, credential: credential.toJSON() };
+      const body = { flow_token: started.flow_token, credential: credential.toJSON() };
       await post('/api/user/passkey/register/finish', body, access_token);
       await fetch('/api/user/auth/logout', { method: 'POST' });
     }, owner);
   }
 
-  test('one click signs in; the dialog given up, and a passkey of nobody, are said', async () => {
+  test('one click signs in; a cancelled dialog and an unknown passkey show errors', async () => {
     await root().call('POST', '/api/user', owner);
     const { page } = await openSignIn();
-    await plugInWithPasskey(page);
+    await addPasskey(page);
     await button(page, 'Sign in with a passkey').click();
     await accountMenu(page, owner.username).waitFor();
-    expect(await stored(page)).not.toMatch(/eyJ/);
+    expect(await readBrowserStorage(page)).not.toMatch(/eyJ/);
     await signOut(page);
     await heading(page, 'Sign in').waitFor();
 
@@ -182,12 +182,12 @@ describe('passkeys', () => {
     );
     await button(page, 'Sign in with a passkey').click();
     await alert(page).getByText('This passkey belongs to no account here.').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
   });
 });
 
 describe('WeChat', () => {
-  test('the picture, a wrong code, a right one', async () => {
+  test('the QR code, a wrong code, a right code', async () => {
     wechat.codes.set('246810', 'oWx_of-the-panel');
     const { page } = await openSignIn();
     await button(page, 'Continue with WeChat').click();
@@ -198,19 +198,19 @@ describe('WeChat', () => {
       () => (document.querySelector('main img') as HTMLImageElement | null)?.naturalWidth === 1,
     );
     const codeField = field(page, 'Code from WeChat');
-    await focused(codeField);
+    await waitForFocus(codeField);
     await button(page, 'Sign in').click();
-    await see(page, 'Enter a code.');
+    await waitForText(page, 'Enter a code.');
     await codeField.fill('111111');
     await page.keyboard.press('Enter');
     await alert(page).getByText('This code is wrong or too old.').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await codeField.fill('246810');
     await page.keyboard.press('Enter');
     await accountMenu(page, 'WeChat User').waitFor();
   });
 
-  testInFullRun('a code that is typed before the beginning is answered is not lost', async () => {
+  testInFullRun('a code typed before the flow has started is not lost', async () => {
     wechat.codes.set('135790', 'oWx_of-a-quick-one');
     const { page } = await openSignIn();
     const typed = Promise.withResolvers<void>();
@@ -225,11 +225,11 @@ describe('WeChat', () => {
     await accountMenu(page, 'WeChat User').waitFor();
   });
 
-  testInFullRun('a picture that does not come leaves the form; another way is one click away', async () => {
+  testInFullRun('without the QR code the form remains; another method is one click away', async () => {
     const { page } = await openSignIn();
     await page.route('**/api/oauth/wechat/qrcode', (route) => route.fulfill({ status: 502, json: {} }));
     await button(page, 'Continue with WeChat').click();
-    await see(page, "Follow this gateway's WeChat account");
+    await waitForText(page, "Follow this gateway's WeChat account");
     expect(await page.getByRole('main').getByRole('img').count()).toBe(0);
     await button(page, 'Sign in another way').click();
     await heading(page, 'Sign in').waitFor();
@@ -239,8 +239,8 @@ describe('WeChat', () => {
 describe('Telegram', () => {
   const site = 'https://telegram.org/';
   /**
-   * Stands in for Telegram: its script puts a link where the button would be, which leads to the
-   * return address with what was signed.
+   * Stands in for Telegram: its script inserts a link instead of the button, which leads to the
+   * callback with signed data.
    */
   async function stand(page: Page, person: { id: number }): Promise<void> {
     await page.route(`${site}**`, (route: Route) =>
@@ -257,7 +257,7 @@ describe('Telegram', () => {
     );
   }
 
-  test('nothing is asked of Telegram before somebody wants it; the account that is connected signs in', async () => {
+  test('Telegram is not contacted before the click; a bound account signs in', async () => {
     const watched = await openSignIn();
     const { page } = watched;
     await stand(page, { id: 7001 });
@@ -266,28 +266,28 @@ describe('Telegram', () => {
     await page.getByRole('link', { name: `Log in as ${BOT.name}` }).click();
     await accountMenu(page).waitFor();
     expect(new URL(page.url()).pathname).toBe('/');
-    forgive(watched, site);
+    ignoreComplaints(watched, site);
 
     await page.goto(`${origin()}${telegramReturn}`);
     await heading(page, 'Telegram is connected').waitFor();
     await page.goto(
       `${origin()}/oauth/telegram?telegram_bind=error&error_code=TELEGRAM_BIND_FLOW_INVALID&flow_token=x`,
     );
-    await see(page, 'That took too long or was used already. Begin again under Security.');
+    await waitForText(page, 'That took too long or was used already. Begin again under Security.');
   });
 
-  test('an account that is connected to nothing is told what to do', async () => {
+  test('an unbound account is told what to do', async () => {
     const watched = await openSignIn();
     const { page } = watched;
     await stand(page, { id: 7002 });
     await button(page, 'Continue with Telegram').click();
     await page.getByRole('link', { name: `Log in as ${BOT.name}` }).click();
     await alert(page).getByText('connected to no account here').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    forgive(watched, site);
+    expect(await findAxeViolations(page)).toEqual([]);
+    ignoreComplaints(watched, site);
   });
 
-  test('login CSRF: a signed return address that this tab has not asked for signs nobody in', async () => {
+  test('login CSRF: a signed callback that this tab did not request signs nobody in', async () => {
     const { page, apiCalls } = await openSignIn();
     for (const state of ['/abc', '']) {
       await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
@@ -296,28 +296,28 @@ describe('Telegram', () => {
     expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
   });
 
-  testInFullRun('a button that does not load says so, and can be tried again', async () => {
+  testInFullRun('a button that fails to load shows an error and a retry', async () => {
     const watched = await openSignIn();
     const { page } = watched;
     await page.route(`${site}**`, (route: Route) => route.abort());
     await button(page, 'Continue with Telegram').click();
     await alert(page).getByText("Telegram's button did not load.").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.unroute(`${site}**`);
     await stand(page, { id: 7003 });
     await button(page, 'Try again').click();
     await page.getByRole('link', { name: `Log in as ${BOT.name}` }).waitFor();
-    forgive(watched, site);
+    ignoreComplaints(watched, site);
   });
 });
 
-describe('the challenge against robots', () => {
+describe('captcha', () => {
   const site = 'https://challenges.cloudflare.com/';
 
-  /** The pages that have the function for good. */
+  /** Pages that always have the function. */
   const solvers = new WeakSet<Page>();
 
-  /** Stands in for Turnstile: a button that is pressed by a person makes a token. */
+  /** Stands in for Turnstile: pressing its button issues a token. */
   async function stand(page: Page): Promise<void> {
     if (!solvers.has(page)) await page.exposeFunction('solveChallenge', () => challenge.solve());
     solvers.add(page);
@@ -348,13 +348,13 @@ describe('the challenge against robots', () => {
       }),
     );
   }
-  /** Until the page has the token and knows it. */
+  /** Waits until the page has received the token. */
   const solve = async (page: Page) => {
     await button(page, 'I am a person').click();
     await page.locator('main button[data-passed]').waitFor();
   };
 
-  async function withChallenge(work: () => Promise<void>): Promise<void> {
+  async function withCaptcha(work: () => Promise<void>): Promise<void> {
     await setOptions(root(), {
       TurnstileSiteKey: 'site-key',
       TurnstileSecretKey: SECRET,
@@ -369,9 +369,9 @@ describe('the challenge against robots', () => {
     }
   }
 
-  test('a code by mail and an account take one each; nothing is sent without', () =>
-    withChallenge(async () => {
-      const watched = await openKept();
+  test('a mailed code and an account need a token each; nothing is sent without', () =>
+    withCaptcha(async () => {
+      const watched = await openPooled();
       const { page, apiCalls } = watched;
       await stand(page);
       await page.goto(`${origin()}/sign-up`);
@@ -381,7 +381,7 @@ describe('the challenge against robots', () => {
       await button(page, 'Send code').click();
       await alert(page).getByText('Finish the check against robots first.').waitFor();
       expect(apiCalls).not.toContain('POST /api/verification');
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findAxeViolations(page)).toEqual([]);
       await solve(page);
       await button(page, 'Send code').click();
       const { text } = await mail.next(({ recipients }) => recipients.includes('grace@example.net'));
@@ -391,12 +391,12 @@ describe('the challenge against robots', () => {
       await solve(page);
       await button(page, 'Create account').click();
       await heading(page, 'Your account is ready').waitFor();
-      forgive(watched, site);
+      ignoreComplaints(watched, site);
     }));
 
-  test('a forgotten password; a token that the verifier does not take is asked for again', () =>
-    withChallenge(async () => {
-      const watched = await openKept();
+  test('a forgotten password; a rejected token is requested again', () =>
+    withCaptcha(async () => {
+      const watched = await openPooled();
       const { page } = watched;
       await stand(page);
       await page.goto(`${origin()}/forgot-password`);
@@ -409,27 +409,27 @@ describe('the challenge against robots', () => {
       await solve(page);
       await button(page, 'Send link').click();
       await heading(page, 'Look at your mail').waitFor();
-      forgive(watched, site);
+      ignoreComplaints(watched, site);
     }));
 
-  testInFullRun('a script that does not load says so', () =>
-    withChallenge(async () => {
-      const watched = await openKept();
+  testInFullRun('a script that fails to load shows an error', () =>
+    withCaptcha(async () => {
+      const watched = await openPooled();
       const { page } = watched;
       await page.route(`${site}**`, (route: Route) => route.abort());
       await page.goto(`${origin()}/forgot-password`);
       await alert(page).getByText('The check against robots did not load.').waitFor();
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findAxeViolations(page)).toEqual([]);
       await page.unroute(`${site}**`);
       await stand(page);
       await button(page, 'Try again').click();
       await button(page, 'I am a person').waitFor();
-      forgive(watched, site);
+      ignoreComplaints(watched, site);
     }),
   );
 });
 
-describe('what people agree to', () => {
+describe('legal texts', () => {
   async function withTexts(work: () => Promise<void>): Promise<void> {
     await setOptions(root(), { 'legal.user_agreement': AGREEMENT, 'legal.privacy_policy': 'We keep nothing.' });
     try {
@@ -439,18 +439,18 @@ describe('what people agree to', () => {
     }
   }
 
-  test('an account is made by who has agreed; the texts can be read, and nothing in them runs', () =>
+  test('XSS: registration needs consent; the texts are shown, and nothing in them runs', () =>
     withTexts(async () => {
       const { page } = await openSignIn();
-      await see(page, 'By signing in you accept the user agreement and the privacy policy.');
+      await waitForText(page, 'By signing in you accept the user agreement and the privacy policy.');
       await page.goto(`${origin()}/sign-up`);
       await field(page, 'User name').fill('lin');
       await field(page, 'Password').fill(password);
       await button(page, 'Create account').click();
-      await see(page, 'Accept this to create an account.');
+      await waitForText(page, 'Accept this to create an account.');
       const consent = page.getByRole('checkbox');
-      await focused(consent);
-      expect(await findBarriers(page)).toEqual([]);
+      await waitForFocus(consent);
+      expect(await findAxeViolations(page)).toEqual([]);
       await page.keyboard.press('Space');
       await button(page, 'Create account').click();
       await heading(page, 'Your account is ready').waitFor();
@@ -460,20 +460,20 @@ describe('what people agree to', () => {
       await page.getByRole('heading', { level: 2, name: 'Terms' }).waitFor();
       await page.getByRole('heading', { level: 3, name: 'Details' }).waitFor();
       expect(await page.getByRole('main').getByRole('link').count()).toBe(1);
-      await see(page, '<script>alert(1)</script>');
-      expect(await findBarriers(page)).toEqual([]);
+      await waitForText(page, '<script>alert(1)</script>');
+      expect(await findAxeViolations(page)).toEqual([]);
       await page.goto(`${origin()}/privacy-policy`);
-      await see(page, 'We keep nothing.');
+      await waitForText(page, 'We keep nothing.');
     }));
 
-  testInFullRun('a gateway without texts says so', async () => {
-    const { page } = await openKept();
+  testInFullRun('a gateway without legal texts shows a notice', async () => {
+    const { page } = await openPooled();
     await page.goto(`${origin()}/privacy-policy`);
-    await see(page, 'Whoever runs this gateway has written no such text.');
-    expect(await findBarriers(page)).toEqual([]);
+    await waitForText(page, 'runs this gateway has written no such text.');
+    expect(await findAxeViolations(page)).toEqual([]);
   });
 
-  test('Markdown is read as text and addresses alone', () => {
+  test('Markdown is parsed to texts and addresses only', () => {
     const read = (source: string) => JSON.stringify(parseMarkdown(source));
     for (const source of [
       '[x](javascript:alert(1))',
@@ -494,12 +494,12 @@ describe('what people agree to', () => {
 });
 
 testInFullRun.each([
-  ['light', 'desk'],
+  ['light', 'desktop'],
   ['dark', 'phone'],
-] as const)('%s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
+] as const)('%s scheme, %s: no accessibility violation, no overflow', async (colorScheme, screen) => {
   const { page } = await openSignIn({ colorScheme, viewport: screens[screen] });
   const inspect = async (): Promise<void> => {
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
   };
   await button(page, 'Continue with Telegram').waitFor();

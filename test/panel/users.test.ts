@@ -1,6 +1,6 @@
 /**
- * Accounts in the browser: searched, made, changed, switched off and deleted, as far as one's own
- * rank goes.
+ * Accounts in the browser: search, creation, changes, disabling and deletion, within the operator's
+ * role.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -10,17 +10,17 @@ import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
-import { accountMenu, alert, findFlaws, heading, password, screens, see, useOnePanel } from './harness.ts';
+import { accountMenu, alert, findPageIssues, heading, password, screens, usePanel, waitForText } from './harness.ts';
 
 let provider: IdentityProvider;
 afterAll(() => provider?.stop());
 const ids = new Map<string, number>();
 const idOf = (name: string): number => ids.get(name) ?? 0;
 
-const one = useOnePanel(async (admin) => {
+const panel = usePanel(async (admin) => {
   const make = async (username: string, more: object = {}) => {
-    const made = await admin.call<{ id: number }>('POST', '/api/user', { username, password, ...more });
-    ids.set(username, made.id);
+    const created = await admin.call<{ id: number }>('POST', '/api/user', { username, password, ...more });
+    ids.set(username, created.id);
   };
   await make('ada', { role: 10 });
   await make('grace', { role: 10, display_name: 'Grace Hopper' });
@@ -29,16 +29,16 @@ const one = useOnePanel(async (admin) => {
   for (let number = 1; number <= 22; number += 1) await make(`person${number}`);
   await admin.call('PUT', '/api/option', { key: 'groups', value: '{"default":1,"vip":0.8}' });
 });
-const { origin, root, gateway, keepRootPage } = one;
+const { origin, root, gateway, sharedRootPage } = panel;
 
 async function openAsRoot(path: string): Promise<Page> {
-  const page = await keepRootPage();
+  const page = await sharedRootPage();
   await page.goto(`${origin()}${path}`);
   return page;
 }
 
 async function openAs(username: string, path: string): Promise<Page> {
-  const { page } = await one.openAs({ username, password }, path, { viewport: screens.desk });
+  const { page } = await panel.openAs({ username, password }, path, { viewport: screens.desktop });
   await accountMenu(page, username).waitFor();
   return page;
 }
@@ -54,42 +54,42 @@ const canSignIn = async (username: string): Promise<boolean> => {
 };
 
 describe('the list', () => {
-  test('is searched, filtered and paged, and the address says how', async () => {
+  test('is searched, filtered and paged, with the filters in the URL', async () => {
     const page = await openAsRoot('/users');
-    await see(page, '1–20 of 27');
+    await waitForText(page, '1–20 of 27');
     await page.getByRole('button', { name: 'Page 2' }).click();
-    await see(page, '21–27 of 27');
+    await waitForText(page, '21–27 of 27');
     expect(page.url()).toContain('page=2');
 
     await page.getByLabel('Search').fill('ULF@');
-    await see(page, '1–1 of 1');
+    await waitForText(page, '1–1 of 1');
     await page.getByRole('link', { name: 'ulf' }).waitFor();
     expect(page.url()).toEndWith('/users?keyword=ULF%40');
     await page.getByLabel('Search').fill('nobody at all');
-    await see(page, 'Nobody matches');
+    await waitForText(page, 'Nobody matches');
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
-    await see(page, '1–20 of 27');
+    await waitForText(page, '1–20 of 27');
     expect(await page.getByLabel('Search').inputValue()).toBe('');
 
     await page.goto(`${origin()}/users?role=10&sort=username.asc`);
-    await see(page, '1–2 of 2');
+    await waitForText(page, '1–2 of 2');
     expect(await page.getByRole('row').allInnerTexts()).toEqual([
       expect.stringContaining('User'),
       expect.stringContaining('ada'),
       expect.stringContaining('Grace Hopper'),
     ]);
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
   });
 
-  test('a new account: what is wrong, a name that is taken, and one that is made', async () => {
+  test('a new account: invalid input, a taken name, and one that is created', async () => {
     const page = await openAsRoot('/users');
     await page.getByRole('button', { name: 'Add user' }).click();
     const dialog = page.getByRole('dialog', { name: 'New user' });
     const create = dialog.getByRole('button', { name: 'Create user' });
     await create.click();
-    await see(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
-    await see(page, 'Use 8 characters or more.');
-    expect(await findFlaws(page)).toEqual([]);
+    await waitForText(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
+    await waitForText(page, 'Use 8 characters or more.');
+    expect(await findPageIssues(page)).toEqual([]);
 
     await dialog.getByLabel('User name').fill('ada');
     await dialog.getByLabel(/^Password/).fill(password);
@@ -97,16 +97,16 @@ describe('the list', () => {
     await create.click();
     await dialog.getByText(/taken/).first().waitFor();
     expect(await dialog.getByLabel('Opening balance').inputValue()).toBe('$2.5');
-    await dialog.getByLabel('User name').fill('newcomer');
+    await dialog.getByLabel('User name').fill('nina');
     await create.click();
-    await heading(page, 'newcomer').waitFor();
+    await heading(page, 'nina').waitFor();
     await page.getByText('$2.50', { exact: true }).waitFor();
-    expect(await canSignIn('newcomer')).toBe(true);
+    expect(await canSignIn('nina')).toBe(true);
   });
 });
 
 describe('an account', () => {
-  test('its fields are changed, and a refused one stands at its field', async () => {
+  test('its fields are changed, and an error shows at its field', async () => {
     const page = await openAsRoot(`/users/${idOf('ulf')}`);
     expect(await page.getByLabel('Remark').inputValue()).toBe('Pays by invoice');
     await page.getByLabel('E-mail').fill('no address');
@@ -121,10 +121,10 @@ describe('an account', () => {
     await save.click();
     await heading(page, 'Ulf Larsson').waitFor();
     expect(await account('ulf')).toMatchObject({ display_name: 'Ulf Larsson', group: 'vip', email: null });
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
   });
 
-  test('its balance is added to, taken from and set, with the sum before it is sent', async () => {
+  test('its balance is added to, subtracted from and set, with a preview of the result', async () => {
     const page = await openAsRoot(`/users/${idOf('vera')}`);
     const change = async ({
       mode,
@@ -149,7 +149,7 @@ describe('an account', () => {
     expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
   });
 
-  test('it is switched off and on, raised and lowered, each after a question', async () => {
+  test('it is disabled, enabled, promoted and demoted, each after a confirmation', async () => {
     const page = await openAsRoot(`/users/${idOf('vera')}`);
     const answer = async (title: string, action: string) => {
       const dialog = page.getByRole('dialog', { name: title });
@@ -159,7 +159,7 @@ describe('an account', () => {
     };
     await page.getByRole('button', { name: 'Disable account' }).click();
     await answer('Disable “vera”?', 'Disable account');
-    await see(page, 'Disabled');
+    await waitForText(page, 'Disabled');
     expect(await canSignIn('vera')).toBe(false);
     await page.getByRole('button', { name: 'Enable account' }).click();
     await answer('Enable “vera”?', 'Enable account');
@@ -176,7 +176,7 @@ describe('an account', () => {
     expect(await account('vera')).toMatchObject({ role: 1, status: 1 });
   });
 
-  test('root sees where it is signed in, signs it out, and sets a new password', async () => {
+  test('root sees its sessions, ends them, and sets a new password', async () => {
     expect(await canSignIn('person1')).toBe(true);
     expect(await canSignIn('person1')).toBe(true);
     const page = await openAsRoot(`/users/${idOf('person1')}`);
@@ -190,7 +190,7 @@ describe('an account', () => {
     await dialog.getByLabel(/^New password/).fill('another long password');
     await dialog.getByRole('button', { name: 'Set password' }).click();
     await dialog.waitFor({ state: 'hidden' });
-    await see(page, 'Nowhere at the moment.');
+    await waitForText(page, 'Nowhere at the moment.');
     expect(await canSignIn('person1')).toBe(false);
   });
 
@@ -203,24 +203,24 @@ describe('an account', () => {
     expect(await remove.isDisabled()).toBe(true);
     await dialog.getByLabel('Type person2 to confirm').fill('person2');
     await remove.click();
-    await see(page, 'Deleted');
+    await waitForText(page, 'Deleted');
     expect(await canSignIn('person2')).toBe(false);
   });
 });
 
-describe('what an owner has lost', () => {
+describe('lost sign-in methods', () => {
   const signIn = async (username: string) => {
     const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
     return body.data as { access_token?: string; require_2fa?: boolean };
   };
 
   /**
-   * An account with a token for scripts, an identity, a passkey and an authenticator app; each made
-   * as its own page makes it.
+   * Creates an account with an access token, an identity, a passkey and an authenticator app, each
+   * as its own page does.
    */
-  async function equip(username: string): Promise<{ scriptToken: string }> {
-    const made = await root().call<{ id: number }>('POST', '/api/user', { username, password });
-    ids.set(username, made.id);
+  async function addSignInMethods(username: string): Promise<{ scriptToken: string }> {
+    const created = await root().call<{ id: number }>('POST', '/api/user', { username, password });
+    ids.set(username, created.id);
     provider = await startIdentityProvider();
     const house = { slug: 'house', name: 'House login', ...provider.addedProvider() };
     await root().call('POST', '/api/custom-oauth-provider', house);
@@ -231,11 +231,11 @@ describe('what an owner has lost', () => {
     await bindIdentity(gateway().url, { token: owner.token, idp: provider, provider: 'house' });
 
     type Begun = { flow_token: string; options: { publicKey: Parameters<SoftwareAuthenticator['create']>[0] } };
-    const begun = await owner.call<Begun>('POST', '/api/user/passkey/register/begin');
+    const started = await owner.call<Begun>('POST', '/api/user/passkey/register/begin');
     const device = new SoftwareAuthenticator({ origin: origin(), rpId: 'localhost' });
     const registered = await owner.call<{ access_token: string }>('POST', '/api/user/passkey/register/finish', {
-      flow_token: begun.flow_token,
-      credential: device.create(begun.options.publicKey),
+      flow_token: started.flow_token,
+      credential: device.create(started.options.publicKey),
     });
     owner = new Administrator(gateway().url, registered.access_token);
     const { secret } = await owner.call<{ secret: string }>('POST', '/api/user/2fa/setup');
@@ -246,33 +246,33 @@ describe('what an owner has lost', () => {
   /** `confirm` names the dialog's button where it differs from the row's. */
   type Removal = { line: string; button: string; title: string; confirm?: string };
 
-  test('is taken away piece by piece, each after a word about it', async () => {
-    const { scriptToken } = await equip('iris');
+  test('are reset one by one, each after a confirmation', async () => {
+    const { scriptToken } = await addSignInMethods('iris');
     expect((await signIn('iris')).require_2fa).toBe(true);
     const page = await openAsRoot(`/users/${idOf('iris')}`);
     await heading(page, 'iris').waitFor();
-    expect(await findFlaws(page)).toEqual([]);
+    expect(await findPageIssues(page)).toEqual([]);
     const factors = page.getByRole('region', { name: 'Sign-in', exact: true });
-    const takeAway = async ({ line, button, title, confirm = button }: Removal) => {
-      const offered = factors.getByRole('listitem').filter({ hasText: line }).getByRole('button', { name: button });
+    const resetMethod = async ({ line, button, title, confirm = button }: Removal) => {
+      const resetButton = factors.getByRole('listitem').filter({ hasText: line }).getByRole('button', { name: button });
       const dialog = page.getByRole('dialog', { name: title });
-      await offered.click();
+      await resetButton.click();
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await dialog.waitFor({ state: 'hidden' });
-      await offered.click();
+      await resetButton.click();
       await dialog.getByRole('button', { name: confirm, exact: true }).click();
-      await offered.waitFor({ state: 'detached' });
+      await resetButton.waitFor({ state: 'detached' });
     };
 
-    await takeAway({
+    await resetMethod({
       line: 'Two-factor authentication',
       button: 'Take away',
       title: 'Take two-factor authentication from “iris”?',
     });
     expect((await signIn('iris')).access_token).toBeString();
     await factors.getByText('1 passkey', { exact: true }).waitFor();
-    await takeAway({ line: 'Passkeys', button: 'Delete all', title: 'Delete all passkeys of “iris”?' });
-    await takeAway({
+    await resetMethod({ line: 'Passkeys', button: 'Delete all', title: 'Delete all passkeys of “iris”?' });
+    await resetMethod({
       line: 'house',
       button: 'Disconnect house',
       title: 'Disconnect house from “iris”?',
@@ -280,7 +280,7 @@ describe('what an owner has lost', () => {
     });
     const usesToken = async () => (await ask(`${gateway().url}/api/user/self`, { token: scriptToken })).status;
     expect(await usesToken()).toBe(200);
-    await takeAway({
+    await resetMethod({
       line: 'Personal access token',
       button: 'Revoke',
       title: 'Revoke the access token of “iris”?',
@@ -295,34 +295,34 @@ describe('what an owner has lost', () => {
     });
   });
 
-  testInFullRun('what was taken away meanwhile is told where it was asked for', async () => {
-    const made = await root().call<{ id: number }>('POST', '/api/user', { username: 'jon', password });
-    ids.set('jon', made.id);
+  testInFullRun('a method removed meanwhile shows an error where it was requested', async () => {
+    const created = await root().call<{ id: number }>('POST', '/api/user', { username: 'jon', password });
+    ids.set('jon', created.id);
     const { access_token: token } = await signIn('jon');
     await ask(`${gateway().url}/api/user/token`, { method: 'POST', token: token ?? '' });
-    const page = await openAsRoot(`/users/${made.id}`);
+    const page = await openAsRoot(`/users/${created.id}`);
     const revoke = page.getByRole('button', { name: 'Revoke' });
     await revoke.waitFor();
-    await root().call('POST', '/api/user/manage', { id: made.id, action: 'delete' });
+    await root().call('POST', '/api/user/manage', { id: created.id, action: 'delete' });
     await revoke.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await alert(page).getByText('Somebody has deleted this account meanwhile.').waitFor();
   });
 });
 
-test('an account that is not there is no refusal: what became of it, and the way to the others', async () => {
+test('an account that does not exist shows a not-found page with a link to the list', async () => {
   const page = await openAsRoot('/users/nobody');
   for (const id of ['nobody', '99999', '99999999999999999999', '1%2Fsessions']) {
     await page.goto(`${origin()}/users/${id}`);
     await alert(page).getByText('There is no such account').waitFor();
   }
-  expect(await findFlaws(page)).toEqual([]);
+  expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('link', { name: 'All users' }).click();
-  await see(page, '1–20 of');
+  await waitForText(page, '1–20 of');
 });
 
-describe('rank', () => {
-  test('an administrator is offered what he may do to users, and nothing for peers and root', async () => {
+describe('roles', () => {
+  test('administrators see actions for users, none for administrators and root', async () => {
     const page = await openAs('ada', `/users/${idOf('ulf')}`);
     await page.getByRole('button', { name: 'Disable account' }).waitFor();
     expect(await page.getByText('Signed in on').count()).toBe(0);
@@ -333,11 +333,11 @@ describe('rank', () => {
     await page.goto(`${origin()}/users/${idOf('grace')}`);
     await alert(page).getByText('This account is not yours to manage').waitFor();
     await page.goto(`${origin()}/users/${idOf('ada')}`);
-    await see(page, 'This is your own account.');
+    await waitForText(page, 'This is your own account.');
     expect(await page.getByRole('button', { name: /Disable|Change balance|Save/ }).count()).toBe(0);
   });
 
-  test('a user finds no such page', async () => {
+  test('users see the not-found page', async () => {
     const page = await openAs('person3', '/users');
     await heading(page, 'Nothing at this address').waitFor();
   });

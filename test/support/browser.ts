@@ -66,17 +66,18 @@ export async function openProfile(browser: Browser, options: BrowserContextOptio
 }
 
 /**
- * What a page tells in passing goes by itself, perhaps while nobody looks: it is kept in `told`
- * until the page is left.
+ * Notifications disappear by themselves, perhaps before a test looks: their texts are kept in
+ * `announcements` until the page is left.
  */
 function keepTold(): void {
   const live = '[role="alert"], [role="status"], [aria-live]';
-  const told: string[] = [];
-  Object.assign(globalThis, { told });
+  const announcements: string[] = [];
+  Object.assign(globalThis, { announcements });
   new MutationObserver((changes) => {
     for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes])) {
       if (!(node instanceof Element)) continue;
-      for (const part of node.closest(live) ? [node] : node.querySelectorAll(live)) told.push(part.textContent ?? '');
+      for (const part of node.closest(live) ? [node] : node.querySelectorAll(live))
+        announcements.push(part.textContent ?? '');
     }
   }).observe(document, { childList: true, subtree: true });
 }

@@ -77,4 +77,4 @@ export function NewPasswordForm({ link, onDone, onInvalidLink }: NewPasswordForm
 }
 
 /** The link was cut or altered: its fields fail validation. */
-const isMalformed = ({ fieldErrors: faults }: ApiError): boolean => faults.has('email') || faults.has('token');
+const isMalformed = ({ fieldErrors }: ApiError): boolean => fieldErrors.has('email') || fieldErrors.has('token');

@@ -1,26 +1,26 @@
 /**
- * Pages that the tests of a file use one after the other: the first load starts a process and
- * compiles the panel, a later one does neither.
+ * Pages that the tests of a file reuse: only the first load starts a process and compiles the
+ * panel.
  */
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { openProfile, type WatchedPage, watchNewPage } from '../support/browser.ts';
 
-export type KeptPages = {
+export type PagePool = {
   /**
-   * A page at no address, whose profile has no cookie and nothing stored, and in which nothing
-   * moves. The first page of a kind is the one of the tests before; another in the same test is
-   * another tab of its profile.
+   * A blank page whose profile has no cookies and no storage, with animations off. The first page
+   * of a kind is reused from earlier tests; another one in the same test is a second tab of its
+   * profile.
    */
   open(origin: string, options: BrowserContextOptions): Promise<WatchedPage>;
-  /** After a test: what was complained of, and the pages are as `open` gives them. */
-  tidy(): Promise<string[]>;
+  /** Call it after a test: resets the pages for reuse and returns their complaints. */
+  release(): Promise<string[]>;
 };
 
 const connections = new WeakMap<Page, CDPSession[]>();
 
 /**
- * Chromium's own protocol for a page. What was ordered by it (devices, no cache) ends when the page
- * is tidied up.
+ * Opens a DevTools session for a page. Its overrides (virtual devices, disabled cache) end when the
+ * page is released.
  */
 export async function connect(page: Page): Promise<CDPSession> {
   const connection = await page.context().newCDPSession(page);
@@ -28,13 +28,13 @@ export async function connect(page: Page): Promise<CDPSession> {
   return connection;
 }
 
-export function keepPages(browser: () => Browser): KeptPages {
+export function createPagePool(browser: () => Browser): PagePool {
   const free = new Map<string, WatchedPage>();
   const used: { key: string; watched: WatchedPage }[] = [];
 
   return {
     async open(origin, { viewport, colorScheme, ...options }) {
-      // Gateways of one host are one site to Chromium: they take turns in a process.
+      // Chromium treats gateways of one host as one site, so they share a process.
       const key = JSON.stringify([new URL(origin).hostname, options]);
       const watched = await take(key, origin, options);
       const { page } = watched;
@@ -42,16 +42,16 @@ export function keepPages(browser: () => Browser): KeptPages {
       await page.emulateMedia({ colorScheme: colorScheme ?? 'light', reducedMotion: 'reduce' });
       return watched;
     },
-    async tidy() {
-      const tidied = used.splice(0);
-      for (const { key, watched } of tidied) {
+    async release() {
+      const released = used.splice(0);
+      for (const { key, watched } of released) {
         if (watched.page.isClosed()) continue;
         if (free.has(key)) await watched.page.close();
         else if (await clean(watched).catch(() => false)) free.set(key, watched);
         else await watched.context.close();
       }
-      // What goes wrong while a page is left is this test's as well.
-      return tidied.flatMap(({ watched }) => watched.complaints.splice(0));
+      // Errors while the page is reset count for this test.
+      return released.flatMap(({ watched }) => watched.complaints.splice(0));
     },
   };
 
@@ -67,15 +67,18 @@ export function keepPages(browser: () => Browser): KeptPages {
   }
 }
 
-/** Makes a page and its profile as new, the files of the panel excepted; false: it has to end. */
+/**
+ * Resets a page and its profile, except for cached files of the panel. False if the page cannot be
+ * reused.
+ */
 async function clean({ page, origin, context, apiCalls }: WatchedPage): Promise<boolean> {
   const isHere = page.url().startsWith(`${origin}/`);
   if (!isHere && page.url() !== 'about:blank') return false;
   await page.unrouteAll({ behavior: 'ignoreErrors' });
-  // Here, so that what the page's process remembers of it goes as well.
+  // Cleared in the page, so that its process forgets the values too.
   if (isHere) await page.evaluate(() => [sessionStorage, localStorage].forEach((storage) => void storage.clear()));
   await page.goto('about:blank');
-  // As long as it is there, a tab may write.
+  // Open tabs could still write.
   for (const each of context.pages()) if (each !== page) await each.close();
   const cdp = await connect(page);
   await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' });

@@ -1,4 +1,4 @@
-/** The rules of the session client, as Chromium and the compiled binary play them together. */
+/** The session client's rules, with Chromium and the compiled binary together. */
 import { describe, expect, test } from 'bun:test';
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
@@ -8,21 +8,21 @@ import {
   accountMenu,
   alert,
   cookiesOf,
-  findBarriers,
+  findAxeViolations,
   heading,
   password,
-  see,
+  readBrowserStorage,
   signOut,
-  stored,
-  told,
-  useOnePanel,
+  usePanel,
+  waitForNotice,
+  waitForText,
 } from './harness.ts';
 
-/** Whose sessions are ended all at once: those of the others go on. */
+/** An account whose sessions are all ended by a test, so that other accounts keep theirs. */
 const ROAMER = { username: 'roamer', password };
 const ADA = { username: 'ada', password };
 
-const { gateway, origin, open, openKept, openAs, start } = useOnePanel(async (root) => {
+const { gateway, origin, open, openPooled, openAs, start } = usePanel(async (root) => {
   for (const account of [ROAMER, ADA]) await root.call('POST', '/api/user', account);
 });
 
@@ -46,22 +46,22 @@ async function enter(page: Page, at: string, account = ROOT): Promise<void> {
   await accountMenu(page, account.username).waitFor();
 }
 
-/** The page with the fewest questions. */
+/** The page with the fewest requests. */
 const quietPath = '/profile';
-const atQuiet = (page: Page) => see(page, 'About you');
+const openQuietPage = (page: Page) => waitForText(page, 'About you');
 
-/** A page on which somebody is signed in by his cookie. */
+/** A page that is signed in by its cookie. */
 async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = ROOT): Promise<WatchedPage> {
   const watched = await openAs(account, quietPath, options);
   await accountMenu(watched.page, account.username).waitFor();
-  await atQuiet(watched.page);
+  await openQuietPage(watched.page);
   watched.apiCalls.length = 0;
   return watched;
 }
 
 /**
  * Another tab of the same browser, signed in by its cookie. Opened by the page, it shares its
- * process: that is cheaper.
+ * process, which is cheaper.
  */
 async function openTab(page: Page): Promise<Page> {
   const opened = page.waitForEvent('popup');
@@ -71,11 +71,11 @@ async function openTab(page: Page): Promise<Page> {
   return tab;
 }
 
-/** Goes to a page that asks the API something, without loading the panel anew. */
+/** Navigates to a page that calls the API, without reloading the panel. */
 const goToKeys = (page: Page) => page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
 const atKeys = (page: Page) => heading(page, 'API keys').waitFor();
 
-/** As if the access token were no longer good: the next question of this page is refused once. */
+/** Acts as if the access token had expired: rejects the next request of this page once. */
 async function refuseOnce(page: Page): Promise<void> {
   let isRefused = false;
   await page.route(
@@ -92,7 +92,7 @@ const refreshesOf = (calls: readonly string[]): number =>
   calls.filter((call) => call === 'POST /api/user/auth/refresh').length;
 
 describe('the access token', () => {
-  /** Notes whatever a page stores, or tells other tabs. */
+  /** Records what a page stores or sends to other tabs. */
   async function listen(context: BrowserContext): Promise<string[]> {
     const noted: string[] = [];
     await context.exposeFunction('noteTold', (text: string) => noted.push(text));
@@ -114,7 +114,7 @@ describe('the access token', () => {
     return noted;
   }
 
-  test('token theft: it is in memory alone; tabs tell each other the session and what became of it, no more', async () => {
+  test('token theft: the token is in memory only; tabs exchange session ids and events, nothing else', async () => {
     const { page, context } = await open();
     const noted = await listen(context);
     await enter(page, origin());
@@ -129,10 +129,10 @@ describe('the access token', () => {
     ]);
     expect(events).toMatchObject([{ kind: 'authenticated' }, { kind: 'signed_out' }]);
     expect(noted.join()).not.toMatch(/eyJ/);
-    expect(await stored(page)).not.toMatch(/eyJ/);
+    expect(await readBrowserStorage(page)).not.toMatch(/eyJ/);
   });
 
-  testInFullRun('without BroadcastChannel tabs tell each other by storage, and leave nothing there', async () => {
+  testInFullRun('without BroadcastChannel tabs use storage events, and leave nothing in storage', async () => {
     const { page, context } = await open();
     await context.addInitScript(() => Reflect.deleteProperty(globalThis, 'BroadcastChannel'));
     const noted = await listen(context);
@@ -140,7 +140,7 @@ describe('the access token', () => {
     const tab = await openTab(page);
     await signOut(page);
     await heading(tab, 'Sign in').waitFor();
-    await see(tab, 'You signed out in another tab.');
+    await waitForText(tab, 'You signed out in another tab.');
     const read = () => noted.filter((text) => text.startsWith('taskgate:session='));
     await until('both are noted', () => read().length > 1);
     const events = read();
@@ -152,7 +152,7 @@ describe('the access token', () => {
     expect(await page.evaluate(() => localStorage.getItem('taskgate:session'))).toBeNull();
   });
 
-  test('its end in the middle of work is not noticed: it is renewed before, and where that failed when it is refused', async () => {
+  test('expires unnoticed: it is renewed shortly before, or after a 401', async () => {
     const { page, apiCalls } = await open();
     await page.clock.install();
     await enter(page, origin());
@@ -163,29 +163,29 @@ describe('the access token', () => {
     apiCalls.length = 0;
     await page.clock.fastForward('14:20');
     await goToKeys(page);
-    await see(page, 'No API keys yet');
+    await waitForText(page, 'No API keys yet');
     expect(refreshesOf(apiCalls)).toBe(1);
     expect(refusals).toEqual([]);
 
     const { page: other, apiCalls: calls } = await openSignedIn();
     await refuseOnce(other);
     await goToKeys(other);
-    await see(other, 'No API keys yet');
+    await waitForText(other, 'No API keys yet');
     expect(refreshesOf(calls)).toBe(1);
     expect(await alert(other).count()).toBe(0);
   });
 });
 
 describe('cold start', () => {
-  test('the sign-in page asks for a session only where the hint cookie says that there may be one', async () => {
-    const { page, apiCalls } = await openKept();
+  test('the sign-in page asks for a session only with the hint cookie', async () => {
+    const { page, apiCalls } = await openPooled();
     await page.goto(`${origin()}/sign-in`);
     await heading(page, 'Sign in').waitFor();
     await page.waitForLoadState('networkidle');
     expect(refreshesOf(apiCalls)).toBe(0);
   });
 
-  test('a protected page always asks, hint or not', async () => {
+  test('a protected page always asks, with or without the hint', async () => {
     const { page, context, apiCalls } = await openSignedIn();
     await context.clearCookies({ name: 'svc_has_session' });
     await page.reload();
@@ -198,7 +198,7 @@ describe('cold start', () => {
   });
 
   test.each(IS_FULL_RUN ? [429, 503] : [503])(
-    'a %d is no verdict: the page says so, and goes on by itself',
+    'a %d does not sign out: the page shows it and retries by itself',
     async (status) => {
       const { page, context } = await openSignedIn();
       await page.route(refresh, (route) =>
@@ -224,11 +224,11 @@ describe('several tabs', () => {
   ] as const;
 
   test.each(origins)(
-    'at http://%s: two that renew at once, and three that start at once, all stay signed in',
+    'at http://%s: two tabs that renew at once and three that start at once stay signed in',
     async (_host, at) => {
       const { page } = await openSignedIn({ at: at() });
       const tab = await openTab(page);
-      await atQuiet(tab);
+      await openQuietPage(tab);
       for (const one of [page, tab]) await refuseOnce(one);
       await Promise.all([goToKeys(page), goToKeys(tab)]);
       await Promise.all([atKeys(page), atKeys(tab)]);
@@ -246,10 +246,10 @@ describe('several tabs', () => {
 
   test('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
     const at = `http://${insecureHost}:${gateway().port}`;
-    const { page } = await openKept({ at });
+    const { page } = await openPooled({ at: at });
     await enter(page, at);
     await page.getByRole('button', { name: 'Copy' }).first().click();
-    await told(page, 'Copied');
+    await waitForNotice(page, 'Copied');
     await page.reload();
     await accountMenu(page).waitFor();
     await signOut(page);
@@ -258,7 +258,7 @@ describe('several tabs', () => {
     await heading(page, 'Sign in').waitFor();
   });
 
-  test('another login of this browser: its session is taken over, after one refusal and one question without the old one', async () => {
+  test('another login of this browser is taken over after one mismatch and one request without the old session', async () => {
     const { page, context, apiCalls } = await openSignedIn();
     const login = await logIn(ADA);
     await context.addCookies(cookiesOf(login, origin()));
@@ -268,17 +268,17 @@ describe('several tabs', () => {
       if (response.url().endsWith('/auth/refresh')) answers.push(response.status());
     });
     await goToKeys(page);
-    // What root sees is nothing for ada: the page is loaded anew.
+    // Root's data must not be shown to ada, so the page reloads.
     await accountMenu(page, 'ada').waitFor();
     expect(answers.slice(0, 2)).toEqual([409, 200]);
     expect(refreshesOf(apiCalls)).toBeGreaterThanOrEqual(2);
   });
 });
 
-describe('trouble on the way', () => {
-  test('refresh while offline: the page stays, says so, and goes on by itself', async () => {
+describe('network failures', () => {
+  test('a refresh while offline keeps the page, shows a notice and recovers by itself', async () => {
     const { page, context } = await openSignedIn();
-    // The first answer that comes ends the waiting.
+    // The first answer ends the wait.
     const everything = '**/api/**';
     await page.route(everything, (route) => route.abort());
     await refuseOnce(page);
@@ -286,13 +286,13 @@ describe('trouble on the way', () => {
     await atKeys(page);
     await waitingNotice(page).waitFor();
     expect(await accountMenu(page).isVisible()).toBe(true);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.unroute(everything);
     await waitingNotice(page).waitFor({ state: 'detached' });
-    await see(page, 'No API keys yet');
+    await waitForText(page, 'No API keys yet');
 
     await context.setOffline(true);
-    await see(page, 'You are offline.');
+    await waitForText(page, 'You are offline.');
     await context.setOffline(false);
     await waitingNotice(page).waitFor({ state: 'detached' });
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
@@ -300,7 +300,7 @@ describe('trouble on the way', () => {
   });
 
   test.each(IS_FULL_RUN ? [429, 500, 503] : [503])(
-    'a refresh that is answered with %d signs nobody out; a later try succeeds',
+    'a refresh answered with %d signs nobody out; a later one succeeds',
     async (status) => {
       const { page } = await openSignedIn();
       await refuseOnce(page);
@@ -313,37 +313,37 @@ describe('trouble on the way', () => {
       await atKeys(page);
       expect(await accountMenu(page).isVisible()).toBe(true);
       await page.unroute(refresh);
-      await see(page, 'No API keys yet');
+      await waitForText(page, 'No API keys yet');
     },
   );
 });
 
 describe('the end of a session', () => {
-  test('revoked from another device: the sign-in page says why, and leads back', async () => {
+  test('revoked from another device: the sign-in page says why and redirects back afterwards', async () => {
     const { page } = await openSignedIn({}, ROAMER);
     await revokeOthers(ROAMER);
     await goToKeys(page);
     await heading(page, 'Sign in').waitFor();
-    await see(page, 'You were signed out: this session was ended on another device');
-    expect(await findBarriers(page)).toEqual([]);
+    await waitForText(page, 'You were signed out: this session was ended on another device');
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.getByLabel('User name or e-mail').fill(ROAMER.username);
     await page.getByLabel('Password', { exact: true }).fill(ROAMER.password);
     await page.keyboard.press('Enter');
     await atKeys(page);
   });
 
-  testInFullRun('revoked while the page was closed: the same', async () => {
+  testInFullRun('revoked while the page was closed: the sign-in page says why', async () => {
     const { page } = await openSignedIn({}, ROAMER);
     await revokeOthers(ROAMER);
     await page.reload();
-    await see(page, 'You were signed out: this session was ended on another device');
+    await waitForText(page, 'You were signed out: this session was ended on another device');
   });
 
-  test('too many sessions: the sign-in page tells the ways out', async () => {
+  test('too many sessions: the sign-in page lists the remedies', async () => {
     const limited = await start({ env: { USER_SESSION_ACTIVE_LIMIT: '2' } });
     const administrator = await setUp(limited);
     await signInByApi(limited.url);
-    const { page } = await openKept({ at: limited.url });
+    const { page } = await openPooled({ at: limited.url });
     await page.goto(`${limited.url}/sign-in`);
     const attempt = async (): Promise<void> => {
       await page.getByLabel('User name or e-mail').fill(ROOT.username);
@@ -353,8 +353,8 @@ describe('the end of a session', () => {
     await attempt();
     await alert(page).getByText('This account is signed in on too many devices').waitFor();
     await alert(page).getByText('On a device that is signed in, open Security').waitFor();
-    await alert(page).getByText('Ask whoever runs this gateway for a new password').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    await alert(page).getByText('runs this gateway for a new password').waitFor();
+    expect(await findAxeViolations(page)).toEqual([]);
     const mail = { SMTPServer: '127.0.0.1', SMTPFrom: 'gate@example.org', SMTPStartTLSEnabled: 'false' };
     await administrator.call('PUT', '/api/option', {
       options: Object.entries(mail).map(([key, value]) => ({ key, value })),
@@ -370,7 +370,7 @@ describe('the end of a session', () => {
     await accountMenu(page).waitFor();
   });
 
-  test('signing out while a refresh is on its way: its answer brings no cookie back', async () => {
+  test('signing out during a refresh: its answer restores no cookie', async () => {
     const { page, context } = await openSignedIn();
     await refuseOnce(page);
     const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -394,15 +394,15 @@ describe('the end of a session', () => {
     expect(await page.getByText('You were signed out').count()).toBe(0);
   });
 
-  testInFullRun('a page that was kept while another was shown does not show who has signed out since', async () => {
+  testInFullRun('a page restored from the back/forward cache shows nothing of a user who has signed out', async () => {
     const { page, context } = await openSignedIn();
     await context.clearCookies();
-    // The browser of the tests keeps no pages: this is what a page hears that was kept.
+    // The tests' browser has no back/forward cache, so the event is dispatched by hand.
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
     await heading(page, 'Sign in').waitFor();
   });
 
-  test('signing out where another login has taken the cookie ends that one', async () => {
+  test('signing out after another login took the cookie ends that login', async () => {
     const { page, context } = await openSignedIn();
     const answer = await logIn(ROOT);
     await context.addCookies(cookiesOf(answer, origin()));

@@ -27,7 +27,7 @@ describe('languages', () => {
   });
 });
 
-test('pages before sign-in say nothing whose text comes after it', () => {
+test('pages before sign-in use only texts of the first chunk', () => {
   const before = [
     'src/panel/pages/{sign-in,accounts,oauth}/*.{ts,tsx}',
     'src/panel/pages/not-found-page.tsx',
@@ -38,7 +38,7 @@ test('pages before sign-in say nothing whose text comes after it', () => {
   const root = new URL('../..', import.meta.url).pathname;
   const files = before
     .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
-    // Used by the security page.
+    // Used only by the security page.
     .filter((file) => !file.endsWith('/bind-in-popup.ts'));
   expect(files.length).toBeGreaterThan(40);
   const late = files.flatMap((file) =>
@@ -50,7 +50,7 @@ test('pages before sign-in say nothing whose text comes after it', () => {
   expect(late).toEqual([]);
 });
 
-describe('where a sign-in leads', () => {
+describe('redirect after sign-in', () => {
   test.each([
     ['/', '/'],
     ['/tasks?page=2#row', '/tasks?page=2#row'],
@@ -72,7 +72,7 @@ describe('where a sign-in leads', () => {
   });
 });
 
-describe('set-up link', () => {
+describe('setup link', () => {
   test.each([
     ['http://localhost:3000/setup#token=aB3-_', 'aB3-_'],
     ['  #token=aB3 ', 'aB3'],
@@ -85,13 +85,13 @@ describe('set-up link', () => {
 });
 
 describe('account rules', () => {
-  test.each(['root', 'a', 'A.b_c-9', 'x'.repeat(32)])('name %p is fine', (name) =>
+  test.each(['root', 'a', 'A.b_c-9', 'x'.repeat(32)])('name %p is valid', (name) =>
     expect(validateUsername(name)).toBeNull(),
   );
-  test.each(['', 'x'.repeat(33), 'two words', 'é', 'a/b'])('name %p is not', (name) =>
+  test.each(['', 'x'.repeat(33), 'two words', 'é', 'a/b'])('name %p is invalid', (name) =>
     expect(validateUsername(name)).not.toBeNull(),
   );
-  test('passwords have 8 to 128 characters, counted as people count them', () => {
+  test('passwords have 8 to 128 characters, counted by code point', () => {
     expect(validatePassword('1234567')).toBe('setup.passwordTooShort');
     expect(validatePassword('12345678')).toBeNull();
     expect(validatePassword('密'.repeat(8))).toBeNull();
@@ -101,16 +101,16 @@ describe('account rules', () => {
 
 test.each([
   [['', 'a'], 'a', ['a']],
-  // The page was slow: more was typed and told before this came back.
+  // The page was slow: more was typed and sent before this came back.
   [['', 'a', 'ab'], 'a', ['a', 'ab']],
   [['', 'a', 'ab'], 'ab', ['ab']],
   [['', 'a', ''], '', ['']],
   [['a', 'ab'], '', null],
-])('of what was typed and told (%p), %p comes back: %p may still come', (told, value, left) =>
-  expect(pendingValues(told, value)).toEqual(left),
+])('of the sent values %p, %p came back: %p are pending', (sent, value, pending) =>
+  expect(pendingValues(sent, value)).toEqual(pending),
 );
 
-test('devices are named by browser and system', () => {
+test('user agents are parsed to browser and system', () => {
   const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0';
   expect(parseUserAgent(firefox)).toEqual({ browser: 'Firefox', system: 'Windows' });
   expect(parseUserAgent('curl/8.5')).toBeNull();

@@ -46,15 +46,15 @@ function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
 
 type Answer = unknown | ApiError | (() => Promise<unknown>);
 
-/** A session whose server gives these answers in turn, path by path; the last one is repeated. */
+/** A session whose server returns these answers in order, per path; the last one repeats. */
 function setUp(answers: Record<string, Answer[]>, { hint = false } = {}) {
   let nowMs = 0;
-  const asked: ApiRequest[] = [];
+  const requests: ApiRequest[] = [];
   const published: TabEvent[] = [];
   let reloads = 0;
-  let hear: (event: TabEvent) => void = () => {};
+  let dispatch: (event: TabEvent) => void = () => {};
   const send = (async (request: ApiRequest) => {
-    asked.push(request);
+    requests.push(request);
     const list = answers[request.path] ?? [];
     const answer = list.length > 1 ? list.shift() : list[0];
     if (answer instanceof ApiError) throw answer;
@@ -62,7 +62,7 @@ function setUp(answers: Record<string, Answer[]>, { hint = false } = {}) {
   }) as SendRequest;
   const session = createSession({
     send,
-    tabs: { publish: (event) => published.push(event), subscribe: (listener) => (hear = listener) },
+    tabs: { publish: (event) => published.push(event), subscribe: (listener) => (dispatch = listener) },
     hasHint: () => hint,
     reload: () => {
       reloads += 1;
@@ -72,39 +72,46 @@ function setUp(answers: Record<string, Answer[]>, { hint = false } = {}) {
   const wait = (seconds: number): void => {
     nowMs += seconds * 1000;
   };
-  return { wait, session, asked, published, hear: (event: TabEvent) => hear(event), reloads: () => reloads };
+  return {
+    wait,
+    session,
+    asked: requests,
+    published,
+    hear: (event: TabEvent) => dispatch(event),
+    reloads: () => reloads,
+  };
 }
 
 const refused = (status: number, code: string) => new ApiError({ status, code, message: code });
 
 describe('cold start', () => {
-  test('restores the session of the cookie without naming one', async () => {
-    const { session, asked } = setUp({ [refreshPath]: [bundle('a')] });
+  test("restores the cookie's session without naming one", async () => {
+    const { session, asked: requests } = setUp({ [refreshPath]: [bundle('a')] });
     await session.restore();
     expect(session.read().bundle?.session.sid).toBe('a');
-    expect(asked[0]?.headers).toBeUndefined();
+    expect(requests[0]?.headers).toBeUndefined();
   });
 
-  test('asks once, however many parts of the page want to know', async () => {
-    const { session, asked } = setUp({ [refreshPath]: [() => Bun.sleep(5).then(() => bundle('a'))] });
+  test('asks once for concurrent callers', async () => {
+    const { session, asked: requests } = setUp({ [refreshPath]: [() => Bun.sleep(5).then(() => bundle('a'))] });
     await Promise.all([session.restore(), session.restore(), session.restore()]);
     await session.restore();
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('a refused cookie is a verdict: anonymous, and not asked again', async () => {
-    const { session, asked } = setUp({ [refreshPath]: [refused(401, 'AUTH_UNAUTHORIZED')] });
+  test('a rejected cookie means anonymous, and is not asked again', async () => {
+    const { session, asked: requests } = setUp({ [refreshPath]: [refused(401, 'AUTH_UNAUTHORIZED')] });
     await session.restore();
     await session.restore();
     expect(session.read().phase).toBe('anonymous');
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
   test.each([
     ['AUTH_SESSION_REVOKED', true, 'revoked'],
     ['AUTH_UNAUTHORIZED', true, 'expired'],
     ['AUTH_UNAUTHORIZED', false, null],
-  ] as const)('%p to a browser that had a session (%p): the reason is %p', async (code, hint, end) => {
+  ] as const)('%p with a previous session (%p): the reason is %p', async (code, hint, end) => {
     const { session } = setUp({ [refreshPath]: [refused(401, code)] }, { hint });
     await session.restore();
     expect(session.read()).toEqual({ phase: 'anonymous', bundle: null, end });
@@ -116,7 +123,7 @@ describe('cold start', () => {
     [409, 'AUTH_SESSION_MISMATCH'],
     [429, 'RATE_LIMITED'],
     [503, 'AUTH_UNAVAILABLE'],
-  ])('trouble (%p %p) is no verdict: the next try may succeed', async (status, code) => {
+  ])('a failure (%p %p) leaves the phase unknown: the next try may succeed', async (status, code) => {
     const { session } = setUp({ [refreshPath]: [refused(status, code), bundle('a')] });
     await expect(session.restore()).rejects.toThrow(code);
     expect(session.read().phase).toBe('unknown');
@@ -132,38 +139,46 @@ describe('renewal', () => {
     return all;
   }
 
-  test('a refused access token is renewed once and the request sent again with the new one', async () => {
-    const { session, asked } = await signedIn({
+  test('a rejected access token is renewed once and the request repeated', async () => {
+    const { session, asked: requests } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
       [refreshPath]: [bundle('a', 'second')],
     });
     expect(await session.send<{ id: number }>({ method: 'GET', path: '/api/user/self' })).toEqual({ id: 1 });
-    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
-    expect(asked.find((request) => request.path === refreshPath)?.headers).toEqual({ 'x-auth-session': 'a' });
+    expect(requests.at(-1)?.headers?.authorization).toBe('Bearer second');
+    expect(requests.find((request) => request.path === refreshPath)?.headers).toEqual({ 'x-auth-session': 'a' });
   });
 
   test('an access token is renewed before its last minute, not after every request', async () => {
-    const { session, asked, wait } = await signedIn({
+    const {
+      session,
+      asked: requests,
+      wait,
+    } = await signedIn({
       '/api/user/self': [{ id: 1 }],
       [refreshPath]: [bundle('a', 'second')],
     });
     const readSelf = () => session.send({ method: 'GET', path: '/api/user/self' });
     wait(800);
     await readSelf();
-    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer token-of-a');
+    expect(requests.at(-1)?.headers?.authorization).toBe('Bearer token-of-a');
     wait(50);
     await Promise.all([readSelf(), readSelf()]);
     await readSelf();
-    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
-    expect(asked.filter((request) => request.path === refreshPath)).toHaveLength(1);
+    expect(requests.at(-1)?.headers?.authorization).toBe('Bearer second');
+    expect(requests.filter((request) => request.path === refreshPath)).toHaveLength(1);
   });
 
   test.each([
     [0, 'UNREACHABLE'],
     [429, 'RATE_LIMITED'],
     [503, 'AUTH_UNAVAILABLE'],
-  ])('trouble (%p %p) leaves the session as it was, and the token is used while it lasts', async (status, code) => {
-    const { session, asked, wait } = await signedIn({
+  ])('a failure (%p %p) keeps the session, and the token is used until it expires', async (status, code) => {
+    const {
+      session,
+      asked: requests,
+      wait,
+    } = await signedIn({
       '/api/user/self': [{ id: 1 }, refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
       [refreshPath]: [refused(status, code), refused(status, code), refused(status, code), bundle('a', 'second')],
     });
@@ -173,11 +188,11 @@ describe('renewal', () => {
     await expect(readSelf()).rejects.toThrow(code);
     expect(session.read()).toMatchObject({ phase: 'signed_in', bundle: { session: { sid: 'a' } } });
     expect(await readSelf()).toEqual({ id: 1 });
-    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
+    expect(requests.at(-1)?.headers?.authorization).toBe('Bearer second');
   });
 
-  test('after the end nobody asks for another token', async () => {
-    const { session, asked } = await signedIn({
+  test('after the session ended, no renewal is attempted', async () => {
+    const { session, asked: requests } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_SESSION_REVOKED')],
       [refreshPath]: [refused(401, 'AUTH_SESSION_REVOKED')],
     });
@@ -185,22 +200,22 @@ describe('renewal', () => {
       await expect(session.send({ method: 'GET', path: '/api/user/self' })).rejects.toThrow();
     }
     expect(session.read().end).toBe('revoked');
-    expect(asked.filter((request) => request.path === refreshPath)).toHaveLength(1);
+    expect(requests.filter((request) => request.path === refreshPath)).toHaveLength(1);
   });
 
-  test('what a change of the own account answers is taken over by the session that goes on', async () => {
-    const { session, asked, wait } = await signedIn({ '/api/user/self': [{ id: 1 }] });
+  test('the session adopts the answer to a change of the own account', async () => {
+    const { session, asked: requests, wait } = await signedIn({ '/api/user/self': [{ id: 1 }] });
     wait(850);
     const { user, ...rotation } = bundle('a', 'rotated');
     session.adopt(rotation);
     session.adopt({ user: { ...user, display_name: 'Ada' } });
     await session.send({ method: 'GET', path: '/api/user/self' });
-    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer rotated');
-    expect(asked.filter((request) => request.path === refreshPath)).toEqual([]);
+    expect(requests.at(-1)?.headers?.authorization).toBe('Bearer rotated');
+    expect(requests.filter((request) => request.path === refreshPath)).toEqual([]);
     expect(session.read().bundle?.user.display_name).toBe('Ada');
   });
 
-  test('a late answer to somebody else, or of another session, changes nothing', async () => {
+  test('a late answer for another user or session changes nothing', async () => {
     const { session } = await signedIn({});
     const before = session.read();
     const { user, ...rotation } = bundle('b', 'of-another-session');
@@ -209,16 +224,16 @@ describe('renewal', () => {
     expect(session.read()).toEqual(before);
   });
 
-  test('a second refusal ends it: no endless loop', async () => {
-    const { session, asked } = await signedIn({
+  test('a second 401 ends it: no endless loop', async () => {
+    const { session, asked: requests } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_UNAUTHORIZED')],
       [refreshPath]: [bundle('a', 'second')],
     });
     await expect(session.send({ method: 'GET', path: '/api/user/self' })).rejects.toThrow('AUTH_UNAUTHORIZED');
-    expect(asked.filter((request) => request.path === '/api/user/self')).toHaveLength(2);
+    expect(requests.filter((request) => request.path === '/api/user/self')).toHaveLength(2);
   });
 
-  test('a revoked session becomes anonymous and the other tabs hear of it', async () => {
+  test('a revoked session becomes anonymous and the other tabs are notified', async () => {
     const { session, published } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_SESSION_REVOKED')],
       [refreshPath]: [refused(401, 'AUTH_SESSION_REVOKED')],
@@ -228,14 +243,14 @@ describe('renewal', () => {
     expect(published.at(-1)).toEqual({ kind: 'signed_out', sid: 'a' });
   });
 
-  test('a cookie of another login is taken over after one more question without the old session', async () => {
-    const { session, asked } = await signedIn({
+  test('a cookie of another login is adopted after one request without the old session', async () => {
+    const { session, asked: requests } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
       [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), bundle('b')],
     });
     await session.send({ method: 'GET', path: '/api/user/self' });
     expect(session.read().bundle?.session.sid).toBe('b');
-    const refreshes = asked.filter((request) => request.path === refreshPath);
+    const refreshes = requests.filter((request) => request.path === refreshPath);
     expect(refreshes.map((request) => request.headers)).toEqual([{ 'x-auth-session': 'a' }, undefined]);
   });
 
@@ -243,10 +258,15 @@ describe('renewal', () => {
     ['refused', 0],
     ['about to end', 860],
   ])(
-    'a cookie of another user loads the page anew; what was asked with a token %s is not done in his name',
+    'a cookie of another user reloads the page; a request with a token %s is not repeated in their name',
     async (_, seconds) => {
       const other = bundle('b');
-      const { session, asked, reloads, wait } = await signedIn({
+      const {
+        session,
+        asked: requests,
+        reloads,
+        wait,
+      } = await signedIn({
         '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
         [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), { ...other, user: { ...other.user, id: 2 } }],
       });
@@ -254,12 +274,12 @@ describe('renewal', () => {
       const request = session.send({ method: 'PUT', path: '/api/user/self', body: { display_name: 'Ada' } });
       await expect(request).rejects.toThrow('ended.revoked');
       expect(reloads()).toBe(1);
-      const changes = asked.filter(({ path }) => path === '/api/user/self');
+      const changes = requests.filter(({ path }) => path === '/api/user/self');
       expect(changes.filter(({ headers }) => headers?.authorization === 'Bearer token-of-b')).toEqual([]);
     },
   );
 
-  test('a lost race is tried again', async () => {
+  test('a lost refresh race is retried', async () => {
     const { session } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
       [refreshPath]: [refused(409, 'AUTH_REFRESH_RACE'), refused(409, 'AUTH_REFRESH_RACE'), bundle('a', 'second')],
@@ -268,15 +288,15 @@ describe('renewal', () => {
     expect(session.read().bundle?.access_token).toBe('second');
   });
 
-  test('an answer that a logout overtook does not sign in again', async () => {
+  test('an answer overtaken by a logout does not sign in again', async () => {
     let release: (value: SessionBundle) => void = () => {};
-    const { session, asked } = await signedIn({
+    const { session, asked: requests } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED')],
       [refreshPath]: [() => new Promise<SessionBundle>((resolve) => (release = resolve))],
       [logoutPath]: [null],
     });
     const pending = session.send({ method: 'GET', path: '/api/user/self' }).catch(() => null);
-    while (!asked.some((request) => request.path === refreshPath)) await Bun.sleep(1);
+    while (!requests.some((request) => request.path === refreshPath)) await Bun.sleep(1);
     await session.signOut();
     release(bundle('a', 'late'));
     await pending;
@@ -285,9 +305,13 @@ describe('renewal', () => {
 });
 
 describe('the second factor', () => {
-  test('a password alone signs nobody in; the code does', async () => {
+  test('a password alone does not sign in; the code does', async () => {
     const due = { require_2fa: true, flow_token: 'a flow', expires_at: 1 };
-    const { session, asked, published } = setUp({
+    const {
+      session,
+      asked: requests,
+      published,
+    } = setUp({
       '/api/user/auth/login': [due],
       '/api/user/login/2fa': [refused(400, 'AUTH_CODE_INVALID'), bundle('a')],
     });
@@ -296,14 +320,14 @@ describe('the second factor', () => {
     await expect(session.finishSignIn('a flow', '000000')).rejects.toThrow('AUTH_CODE_INVALID');
     expect(session.read().phase).toBe('unknown');
     await session.finishSignIn('a flow', '123456');
-    expect(asked.at(-1)?.body).toEqual({ flow_token: 'a flow', code: '123456' });
+    expect(requests.at(-1)?.body).toEqual({ flow_token: 'a flow', code: '123456' });
     expect(session.read().bundle?.session.sid).toBe('a');
     expect(published).toEqual([{ kind: 'authenticated', sid: 'a' }]);
   });
 });
 
 describe('sign-out', () => {
-  test('is confirmed by the server, or the session stays', async () => {
+  test("needs the server's confirmation, otherwise the session stays", async () => {
     const { session, published } = setUp({
       '/api/user/auth/login': [bundle('a')],
       [logoutPath]: [refused(503, 'AUTH_UNAVAILABLE'), null],
@@ -316,21 +340,21 @@ describe('sign-out', () => {
     expect(published.map((event) => event.kind)).toEqual(['authenticated', 'signed_out']);
   });
 
-  test('with a cookie of another login: renews first, then ends that one', async () => {
-    const { session, asked } = setUp({
+  test('with a cookie of another login renews first, then ends that login', async () => {
+    const { session, asked: requests } = setUp({
       '/api/user/auth/login': [bundle('a')],
       [logoutPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), null],
       [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), bundle('b')],
     });
     await session.signIn('root', 'secret');
     await session.signOut();
-    expect(asked.at(-1)?.headers?.['x-auth-session']).toBe('b');
+    expect(requests.at(-1)?.headers?.['x-auth-session']).toBe('b');
     expect(session.read().phase).toBe('anonymous');
   });
 });
 
 describe('other tabs', () => {
-  test('tell which session began or ended, and never a token', async () => {
+  test('are told session ids and events, never a token', async () => {
     const { session, published } = setUp({ '/api/user/auth/login': [bundle('a')], [logoutPath]: [null] });
     await session.signIn('root', 'secret');
     await session.signOut();
@@ -341,59 +365,64 @@ describe('other tabs', () => {
     expect(JSON.stringify(published)).not.toContain('token');
   });
 
-  test('a logout elsewhere ends this one; that of another session does not', async () => {
-    const { session, hear } = setUp({ '/api/user/auth/login': [bundle('a')] });
+  test('a logout in another tab ends this session; one of another session does not', async () => {
+    const { session, hear: dispatch } = setUp({ '/api/user/auth/login': [bundle('a')] });
     await session.signIn('root', 'secret');
-    hear({ kind: 'signed_out', sid: 'b' });
+    dispatch({ kind: 'signed_out', sid: 'b' });
     expect(session.read().phase).toBe('signed_in');
-    hear({ kind: 'signed_out', sid: 'a' });
+    dispatch({ kind: 'signed_out', sid: 'a' });
     expect(session.read()).toEqual({ phase: 'anonymous', bundle: null, end: 'signed_out' });
   });
 
-  test('a login as somebody else loads this page anew', async () => {
-    const { session, hear, reloads } = setUp({ '/api/user/auth/login': [bundle('a')] });
+  test('a login as another user reloads this page', async () => {
+    const { session, hear: dispatch, reloads } = setUp({ '/api/user/auth/login': [bundle('a')] });
     await session.signIn('root', 'secret');
-    hear({ kind: 'authenticated', sid: 'a' });
+    dispatch({ kind: 'authenticated', sid: 'a' });
     expect(reloads()).toBe(0);
-    hear({ kind: 'authenticated', sid: 'b' });
+    dispatch({ kind: 'authenticated', sid: 'b' });
     expect(reloads()).toBe(1);
   });
 });
 
 describe('the connection', () => {
   /**
-   * One that is answered as `answers` say, the last of them for ever; its waits end when the test
-   * says so.
+   * A connection that is answered by `answers`, the last one repeating; the test ends its delays.
    */
-  function connect(answers: (ApiError | object)[]) {
-    const asked: string[] = [];
-    const waits: { ms: number; end(): void }[] = [];
+  function createConnection(answers: (ApiError | object)[]) {
+    const requests: string[] = [];
+    const delays: { ms: number; end(): void }[] = [];
     const { connection, send } = watchConnection({
       send: (async ({ path }: ApiRequest) => {
-        asked.push(path);
+        requests.push(path);
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer instanceof ApiError) throw answer;
         return answer;
       }) as SendRequest,
-      wait: (ms) => new Promise((resolve) => waits.push({ ms, end: resolve })),
+      wait: (ms) => new Promise((resolve) => delays.push({ ms, end: resolve })),
     });
     const states: boolean[] = [];
     connection.subscribe(() => states.push(connection.isUnreachable()));
-    return { connection, send, asked, waits, states };
+    return { connection, send, asked: requests, waits: delays, states };
   }
-  const away = refused(0, 'UNREACHABLE');
+  const unreachable = refused(0, 'UNREACHABLE');
 
-  test('is away after an answer that did not come, asks less and less often, and is back with the first answer', async () => {
-    const { connection, send, asked, waits, states } = connect([away, away, away, {}]);
+  test('is unreachable after a missing answer, probes with growing delays, and recovers with the first answer', async () => {
+    const {
+      connection,
+      send,
+      asked: requests,
+      waits: delays,
+      states,
+    } = createConnection([unreachable, unreachable, unreachable, {}]);
     await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
     expect(connection.isUnreachable()).toBe(true);
     for (let round = 0; round < 3; round += 1) {
-      while (waits.length <= round) await Bun.sleep(1);
-      waits[round]?.end();
+      while (delays.length <= round) await Bun.sleep(1);
+      delays[round]?.end();
     }
     while (connection.isUnreachable()) await Bun.sleep(1);
-    expect(asked).toEqual(['/api/task', '/api/status', '/api/status', '/api/status']);
-    expect(waits.map(({ ms }) => ms)).toEqual([1000, 2000, 4000]);
+    expect(requests).toEqual(['/api/task', '/api/status', '/api/status', '/api/status']);
+    expect(delays.map(({ ms }) => ms)).toEqual([1000, 2000, 4000]);
     expect(states).toEqual([true, false]);
   });
 
@@ -402,18 +431,18 @@ describe('the connection', () => {
     [500, 'INTERNAL', false],
     [401, 'AUTH_UNAUTHORIZED', false],
     [502, 'UNREADABLE', true],
-  ])('%p %p: away is %p', async (status, code, expected) => {
-    const { connection, send } = connect([refused(status, code)]);
+  ])('%p %p: unreachable is %p', async (status, code, expected) => {
+    const { connection, send } = createConnection([refused(status, code)]);
     await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
     expect(connection.isUnreachable()).toBe(expected);
   });
 
-  test('news of the network make it look at once', async () => {
-    const { connection, asked } = connect([away, {}]);
+  test('online and offline events probe at once', async () => {
+    const { connection, asked: requests } = createConnection([unreachable, {}]);
     connection.checkNow();
     while (!connection.isUnreachable()) await Bun.sleep(1);
     connection.checkNow();
     while (connection.isUnreachable()) await Bun.sleep(1);
-    expect(asked).toEqual(['/api/status', '/api/status']);
+    expect(requests).toEqual(['/api/status', '/api/status']);
   });
 });

@@ -1,24 +1,24 @@
-/** Answers that stay on the way, for what a person does meanwhile. */
+/** Holds responses back, to test what the user does meanwhile. */
 import type { Page, Request, Route } from 'playwright-core';
 
-export type HeldAnswer = {
-  /** The gateway has answered. */
+export type HeldResponse = {
+  /** Resolves when the gateway has answered. */
   answered: Promise<unknown>;
-  /** Lets the answer go on, until the page has shown what it makes of it. */
+  /** Delivers the response and waits until the page has rendered it. */
   release(): Promise<void>;
 };
 
-/** Holds the answer to the next request to `url` by this method. */
-export async function holdAnswer(page: Page, url: string, method: string): Promise<HeldAnswer> {
+/** Holds the response to the next request with this URL and method. */
+export async function holdResponse(page: Page, url: string, method: string): Promise<HeldResponse> {
   const answered = Promise.withResolvers<Request>();
-  const freed = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   let isHeld = false;
   const hold = async (route: Route): Promise<void> => {
     if (isHeld || route.request().method() !== method) return route.fallback();
     isHeld = true;
     const response = await route.fetch();
     answered.resolve(route.request());
-    await freed.promise;
+    await released.promise;
     await route.fulfill({ response });
     await page.unroute(url, hold);
   };
@@ -26,10 +26,10 @@ export async function holdAnswer(page: Page, url: string, method: string): Promi
   return {
     answered: answered.promise,
     async release() {
-      freed.resolve();
+      released.resolve();
       const response = await (await answered.promise).response();
       await response?.finished();
-      // It is read, then acted on, then shown.
+      // The page reads the response, then updates its state, then renders.
       await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve))));
     },
   };
