@@ -1,7 +1,4 @@
-/**
- * The way out from the command line, beside a running gateway, and what the audit trail keeps of
- * it.
- */
+/** Account recovery from the command line beside a running gateway, and its audit log. */
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
@@ -9,7 +6,7 @@ import { openPanel, type PanelCaller } from '../http/panel-api/panel-caller.ts';
 import { until } from '../support/gateway.ts';
 import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
 
-// Each case starts processes of its own, several at once on a busy machine.
+// Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
 const NEW_PASSWORD = 'another long password';
@@ -24,7 +21,7 @@ afterEach(async () => {
 const reset = (dataDir: string, username: string, ...flags: string[]) =>
   runTaskgate([...RESET, username, '--data-dir', dataDir, ...flags], { stdin: NEW_PASSWORD });
 
-/** Two-factor with a backup code, and a passkey, as far as the database knows them. */
+/** Writes two-factor with a backup code, and a passkey, into the database. */
 const addFactors = ({ run }: PanelCaller, userId: number): void => {
   run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${userId}, 'sealed', 1, 1)`);
   run(`insert into backup_codes (user_id, code_hash, created_at) values (${userId}, 'hash', 1)`);
@@ -43,7 +40,7 @@ const auditOf = (dataDir: string) =>
   rowsOf(dataDir, 'select user_id, username, auth_method, ip, action, target, detail from audit_logs order by id');
 
 describe('admin reset-password', () => {
-  test('beside a running gateway ends sessions at once; factors and the personal access token stay', async () => {
+  test('beside a running gateway it ends sessions at once and keeps factors and the personal access token', async () => {
     panel = await openPanel();
     const { dataDir } = panel.gateway;
     const id = panel.addUser('ada', 1);
@@ -67,7 +64,7 @@ describe('admin reset-password', () => {
     expect((await panel.send('/api/user/login', login)).json.data.require_2fa).toBe(true);
   });
 
-  test('--reset-factors takes away two-factor, backup codes, passkeys and the personal access token', async () => {
+  test('--reset-factors removes two-factor, backup codes, passkeys and the personal access token', async () => {
     panel = await openPanel();
     const { dataDir } = panel.gateway;
     const [id, other] = [panel.addUser('ada', 1), panel.addUser('bea', 1)];
@@ -97,7 +94,7 @@ describe('admin reset-password', () => {
     }
   });
 
-  test('account takeover: --reset-factors frees identities, address and mail flows, which a stranger may have left', async () => {
+  test('account takeover: --reset-factors frees identities, address and mail flows, which an attacker may have left', async () => {
     panel = await openPanel();
     const { dataDir } = panel.gateway;
     const [id, other] = [panel.addUser('ada', 1), panel.addUser('bea', 1)];
@@ -122,19 +119,19 @@ describe('admin reset-password', () => {
     expect(rowsOf(dataDir, 'select token_hash from auth_flows')).toEqual([]);
   });
 
-  test('without factors does not speak of them', async () => {
+  test('without factors the output does not mention them', async () => {
     panel = await openPanel();
     const { out } = await reset(panel.gateway.dataDir, 'root');
     expect(out).toBe('password of "root" set; all its sessions have ended\n');
   });
 
-  test('lets root in again where nobody signs in with a password any more, and nobody else', async () => {
+  test('for root it switches signing in with a password on again; for others it does not', async () => {
     const opened = await openPanel({ SYNC_FREQUENCY: '1' });
     panel = opened;
     const { dataDir } = opened.gateway;
     opened.addUser('ada', 1);
     addFactors(opened, 1);
-    // Below the gateway: nobody has the second factor that it would ask for.
+    // Written to the database: the gateway would ask for a second factor that nobody has.
     opened.run("insert into options (key, value) values ('PasswordLoginEnabled', 'false')");
     const logIn = (username: string) => opened.send('/api/user/login', { body: { username, password: NEW_PASSWORD } });
     await until('signing in with a password is off', async () => {
@@ -159,7 +156,7 @@ describe('admin reset-password', () => {
     });
   });
 
-  test('its help says what --reset-factors does', async () => {
+  test('the help describes --reset-factors', async () => {
     const { out } = await runTaskgate(['admin', 'reset-password', '--help']);
     expect(out).toMatch(
       /--reset-factors +remove two-factor, backup codes, passkeys, the personal access token, bound\s+identities and the mail\s+address/,
@@ -167,8 +164,8 @@ describe('admin reset-password', () => {
   });
 });
 
-describe('the audit trail', () => {
-  test('has every run by the command line, with what it was done to', async () => {
+describe('the audit log', () => {
+  test('records every command-line change with its target', async () => {
     panel = await openPanel();
     const { dataDir } = panel.gateway;
     const id = panel.addUser('ada', 1);
@@ -190,7 +187,7 @@ describe('the audit trail', () => {
     expect(await panel.audit('user.password_reset')).toMatchObject([rows[2], rows[1]] as object[]);
   });
 
-  test('that cannot be written leaves the change done, and says so', async () => {
+  test('a failed audit entry leaves the change made and prints a warning', async () => {
     const dataDir = temporaryFolder();
     const create = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir];
     expect((await runTaskgate(create, { stdin: 'correct horse battery' })).code).toBe(0);
@@ -200,7 +197,7 @@ describe('the audit trail', () => {
     const done = await reset(dataDir, 'root');
     expect(done.code).toBe(0);
     expect(done.out).toContain('password of "root" set');
-    expect(done.err).toContain('the audit trail does not have it');
+    expect(done.err).toContain('could not be written to the audit log');
     expect(rowsOf(dataDir, 'select auth_version from users')).toEqual([{ auth_version: 2 }]);
   });
 });

@@ -43,7 +43,7 @@ async function announce(store: Store, session: readonly string[], crypto: readon
 }
 
 describe('nodes on one PostgreSQL', () => {
-  test('with the same secrets run side by side', async () => {
+  test('nodes with the same secrets run side by side', async () => {
     const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s'], ['c']);
     await announce(store, ['s'], ['c']);
@@ -60,7 +60,7 @@ describe('nodes on one PostgreSQL', () => {
     expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(1);
   });
 
-  test('a rotation passes: the former secret is named by either side', async () => {
+  test('a rotation works: either node names the former secret', async () => {
     const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s1'], ['c1']);
     await announce(store, ['s2', 's1'], ['c2', 'c1']);
@@ -68,7 +68,7 @@ describe('nodes on one PostgreSQL', () => {
     expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(3);
   });
 
-  test('workers alone are told once that nobody cleans up, after the others have had their time to start', async () => {
+  test('without a master a worker warns once, after nodes that start together have written their rows', async () => {
     const store = await open(await migratedDatabaseUrl());
     const lines: string[] = [];
     let now = 1_000_000;
@@ -106,7 +106,7 @@ describe('nodes on one PostgreSQL', () => {
     expect(await beat(40)).toBe(1);
   });
 
-  test('a node that stopped, or whose heartbeat is old, refuses nobody', async () => {
+  test('a node that stopped, or whose heartbeat is old, does not block a start', async () => {
     const store = await open(await migratedDatabaseUrl());
     await (await announce(store, ['s1'], ['c1'])).stop();
     const dead = { id: newUuid(), role: 'master', version: '0', startedAt: 1, fingerprints: ['session:x', 'crypto:x'] };
@@ -115,7 +115,7 @@ describe('nodes on one PostgreSQL', () => {
   });
 });
 
-test('on SQLite a row that a crash left behind refuses nobody', async () => {
+test('on SQLite a row left by a crash does not block a start', async () => {
   const store = await open('');
   const crashed = {
     id: newUuid(),
@@ -128,7 +128,7 @@ test('on SQLite a row that a crash left behind refuses nobody', async () => {
   await announce(store, ['s'], ['c']);
 });
 
-test('a gateway on PostgreSQL starts, refuses a stranger, answers doctor, and stops', async () => {
+test('a gateway on PostgreSQL starts, refuses a node with other secrets, passes doctor, and stops', async () => {
   const environment = {
     DATABASE_URL: await migratedDatabaseUrl(),
     SESSION_SECRET: 'a-secret-of-thirty-two-characters',

@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 import { until } from '../support/until.ts';
 
-test('a check that fails is not begun again by everybody who asks, and is made up for soon', async () => {
+test('a failed check is not repeated by every call, and is tried again after five minutes', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-ledger-'));
   const open = () =>
     openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });

@@ -9,11 +9,11 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
-// Each case starts processes of its own, several at once on a busy machine.
+// Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
-describe('the rhythm', () => {
-  /** A clock whose sleeps last until the test ends them. */
+describe('the schedule', () => {
+  /** A clock whose sleeps end when the test says so. */
   function sleepingClock() {
     const sleeps: { ms: number; end(): void }[] = [];
     const sleep = (ms: number, signal?: AbortSignal) =>
@@ -25,7 +25,7 @@ describe('the rhythm', () => {
     return { clock: { ...systemClock, sleep }, sleeps };
   }
 
-  test('a moment after the start, then hourly, whatever a run comes to', async () => {
+  test('runs a second after the start, then hourly, failed runs included', async () => {
     const { clock, sleeps } = sleepingClock();
     const { logger, lines } = recordingLogger();
     let runs = 0;
@@ -47,7 +47,7 @@ describe('the rhythm', () => {
     expect(runs).toBe(3);
   });
 
-  test('a stop tells the run under way and waits for it; there is no further one', async () => {
+  test('a stop aborts the current run, waits for it, and starts no further one', async () => {
     const { clock, sleeps } = sleepingClock();
     let signal: AbortSignal | undefined;
     let finish = () => {};
@@ -137,14 +137,14 @@ describe('on a running gateway', () => {
     };
   }
 
-  test('the master cleans up by itself, with its own retention, and says what it did', async () => {
+  test('a master cleans up by itself with its retention and logs the counts', async () => {
     const { dataDir, column } = await fillSqlite();
     const gateway = await start({ USER_SESSION_REVOKED_RETENTION_DAYS: '4' }, dataDir);
     await gateway.logged('cleaned up');
     expect(column(SESSIONS)).toEqual(['counts-1', 'revoked-1']);
     expect(column(FLOWS)).toEqual([]);
     expect(gateway.log()).toContain('"deleted":{"expired sessions":1100,"flows":600}');
-    // It did not hold up the start.
+    // The clean-up did not delay the start.
     expect(gateway.log().indexOf('"msg":"ready"')).toBeLessThan(gateway.log().indexOf('cleaned up'));
     expect(await gateway.stop()).toBe(0);
     expect(gateway.log()).toContain('"step":"clean-up"');
@@ -155,7 +155,7 @@ describe('on a running gateway', () => {
     expect(await next.stop()).toBe(0);
   });
 
-  test('the alert about issuance is one line of the log', async () => {
+  test('the alert about issuance is one log line', async () => {
     const { dataDir } = await fillSqlite();
     const gateway = await start({ USER_SESSION_HOURLY_ALERT_THRESHOLD: '1' }, dataDir);
     await gateway.logged('cleaned up');
@@ -175,7 +175,7 @@ describe('on a running gateway', () => {
     expect(alerts.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', sessions: 2, threshold: 1 }]);
   });
 
-  test('a worker never does it', async () => {
+  test('a worker never cleans up', async () => {
     const { dataDir, column } = await fillSqlite();
     const worker = await start({ NODE_ROLE: 'worker' }, dataDir);
     expect(await worker.stop()).toBe(0);
@@ -184,7 +184,7 @@ describe('on a running gateway', () => {
     expect(column(SESSIONS)).toHaveLength(1102);
   });
 
-  test('of two masters on one database each row is deleted by one', async () => {
+  test('two masters on one database delete each row once', async () => {
     const databaseUrl = await migratedDatabaseUrl();
     const environment = { DATABASE_URL: databaseUrl, ...SECRETS };
     await runTaskgate(ROOT, { environment, stdin: 'correct horse battery' });

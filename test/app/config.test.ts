@@ -24,7 +24,7 @@ const faults = (environment: Record<string, string>) => {
 };
 
 describe('defaults', () => {
-  test('an empty environment is valid and gives the documented defaults', () => {
+  test('an empty environment is valid and has the documented defaults', () => {
     const { config } = valid({});
     expect(config).toMatchObject({
       host: '127.0.0.1',
@@ -56,7 +56,7 @@ describe('defaults', () => {
     expect(valid({ PORT: '', HOST: '  ' }).config).toMatchObject({ port: 3000, host: '127.0.0.1' });
   });
 
-  test('a flag stands above its variable and is named in the message', () => {
+  test('a flag overrides its variable and is named in the message', () => {
     const override = { port: { flag: '--port', value: '4000' } };
     const reading = readConfig({ PORT: '5000' }, override);
     expect(reading.ok && reading.config.port).toBe(4000);
@@ -65,7 +65,7 @@ describe('defaults', () => {
   });
 });
 
-describe('a bad value stops the start: key, what was read, what is allowed', () => {
+describe('an invalid value stops the start: the message has key, value read and allowed values', () => {
   const rows: [environment: Record<string, string>, ...parts: string[]][] = [
     [{ PORT: 'abc' }, 'PORT: read "abc"', 'a whole number from 0 to 65535'],
     [{ PORT: '65536' }, 'PORT: read "65536"'],
@@ -137,7 +137,7 @@ describe('session cookie origins', () => {
     expect(faults(secure(value))).toEqual([expect.stringContaining(part)]);
   });
 
-  test('takes exact origins, normalised', () => {
+  test('accepts exact origins and normalises them', () => {
     const { config } = valid(secure('https://A.example:443, https://b.example:8443,https://[::1]:4443'));
     expect(config.cookieTrustedUrls).toEqual(['https://a.example', 'https://b.example:8443', 'https://[::1]:4443']);
   });
@@ -162,7 +162,7 @@ describe('trusted proxies', () => {
     ]);
     expect(warnings.join()).toContain('TRUSTED_PROXIES is not set');
   });
-  test('none, in any case, trusts nobody', () => {
+  test('"none", in upper or lower case, trusts no proxy', () => {
     expect(valid({ TRUSTED_PROXIES: 'None' }).config.trustedProxies).toEqual([]);
   });
   test('a list replaces the default; blank items are skipped', () => {
@@ -188,7 +188,7 @@ describe('keys with a fallback', () => {
     }
   });
 
-  test('the idle time-out is off, or at least the life of an access token; else it is off, with a warning', () => {
+  test('an idle time-out shorter than the life of an access token is off, with a warning', () => {
     const env = 'USER_SESSION_IDLE_TIMEOUT_MINUTES';
     expect(valid({}).config.sessionIdleMinutes).toBe(0);
     for (const good of ['0', '15', '43200'])
@@ -212,12 +212,12 @@ describe('keys with a fallback', () => {
 
 describe('secrets on PostgreSQL', () => {
   const url = 'postgres://u:hunter2@localhost/db';
-  test('unset refuses the start and names both keys, not the password', () => {
+  test('unset secrets stop the start: the message names both keys, never the password', () => {
     const found = faults({ DATABASE_URL: url });
     expect(found.map((fault) => fault.split(':')[0])).toEqual(['SESSION_SECRET', 'CRYPTO_SECRET']);
     expect(found.join()).not.toContain('hunter2');
   });
-  test('set is fine', () => {
+  test('set secrets are accepted', () => {
     expect(faults({ DATABASE_URL: url, SESSION_SECRET: SECRET, CRYPTO_SECRET: SECRET })).toEqual([]);
   });
 });
@@ -232,7 +232,7 @@ describe('unsafe combinations warn', () => {
   test.each(rows)('%j', (environment, part) => {
     expect(valid({ TRUSTED_PROXIES: 'none', ...environment }).warnings).toEqual([expect.stringContaining(part)]);
   });
-  test.each(['127.0.0.1', 'localhost', '::1', '127.9.9.9'])('%s alone does not', (host) => {
+  test.each(['127.0.0.1', 'localhost', '::1', '127.9.9.9'])('HOST=%s alone does not warn', (host) => {
     expect(valid({ TRUSTED_PROXIES: 'none', HOST: host }).warnings).toEqual([]);
   });
 });
@@ -245,7 +245,7 @@ describe('documentation', () => {
     expect(new Set(names).size).toBe(names.length);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   });
-  test('docs/configuration.md is what the table says', () => {
+  test('docs/configuration.md is up to date', () => {
     const path = new URL('../../docs/configuration.md', import.meta.url);
     expect(readFileSync(path, 'utf8')).toBe(configurationDocument());
   });

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { runTaskgate, spawnTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
-// Each case starts processes of its own, several at once on a busy machine.
+// Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
@@ -18,7 +18,7 @@ const databaseOf = (dataDir: string): string => {
 };
 
 describe('admin create-root', () => {
-  test('makes the administrator on a fresh data directory, once', async () => {
+  test('creates the administrator in a new data directory, once', async () => {
     const dataDir = join(temporaryFolder(), 'data');
     const first = await createRoot(dataDir);
     expect([first.code, first.err]).toEqual([0, '']);
@@ -78,7 +78,7 @@ describe('admin reset-password', () => {
     expect(hash()?.[0]).not.toBe(before?.[0]);
     expect(hash()?.[1]).toBe(2);
   });
-  test('of an unknown account exits 1', async () => {
+  test('an unknown account exits 1', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const { code, err } = await reset(dataDir, 'nobody');
@@ -88,7 +88,7 @@ describe('admin reset-password', () => {
 });
 
 describe('migrate', () => {
-  test('lists without doing, does, and finds nothing more to do', async () => {
+  test('--dry-run lists and changes nothing; a run migrates; a second one finds nothing to do', async () => {
     const dataDir = join(temporaryFolder(), 'data');
     const migrate = (...argv: string[]) => runTaskgate(['migrate', '--json', '--data-dir', dataDir, ...argv]);
     const listed = JSON.parse((await migrate('--dry-run')).out) as { migrations: string[] };
@@ -110,7 +110,7 @@ describe('migrate', () => {
       expect(code).toBe(1);
     };
 
-    test('several at once: damaged secrets and a newer database', async () => {
+    test('several problems at once: damaged secrets and a newer database', async () => {
       const dataDir = temporaryFolder();
       await createRoot(dataDir);
       const database = new Database(databaseOf(dataDir));
@@ -123,7 +123,7 @@ describe('migrate', () => {
       expect(readdirSync(dataDir).sort()).toEqual(before);
     });
 
-    test('a data directory that another gateway has', async () => {
+    test('a data directory in use by another gateway', async () => {
       const dataDir = temporaryFolder();
       const gateway = await startTaskgate({}, dataDir);
       await refused(dataDir, 'Another gateway is running on the data directory');
@@ -132,15 +132,15 @@ describe('migrate', () => {
       expect((await dryRun(dataDir)).code).toBe(0);
     });
 
-    test('a file in place of the data directory, a file in its path, a file system that takes no folder', async () => {
+    test('a file in place of the data directory, a file in its path, a file system without new folders', async () => {
       const file = join(temporaryFolder(), 'file');
       writeFileSync(file, '');
-      await refused(file, 'there is a file of that name');
+      await refused(file, 'there is a file with that name');
       await refused(join(file, 'data'), 'a part of the path is a file');
       await refused('/proc/taskgate-data', 'cannot be used');
     });
 
-    test('settings that are not valid, a database that is none, the tables of another program', async () => {
+    test('invalid settings, a file that is not a database, the tables of another program', async () => {
       const dataDir = temporaryFolder();
       await refused(dataDir, 'PORT: read "abc"', { PORT: 'abc' });
       await createRoot(dataDir);
@@ -154,7 +154,7 @@ describe('migrate', () => {
       await refused(dataDir, 'tables of another program');
     });
 
-    test('PostgreSQL that is not there', () =>
+    test('a PostgreSQL that does not answer', () =>
       refused(temporaryFolder(), 'PostgreSQL cannot be reached', {
         DATABASE_URL: 'postgres://taskgate:x@127.0.0.1:9/none',
         SESSION_SECRET: 'a-session-secret-of-the-tests',
@@ -167,7 +167,7 @@ describe('doctor', () => {
   const doctor = (dataDir: string, environment: Record<string, string> = {}, ...argv: string[]) =>
     runTaskgate(['doctor', '--data-dir', dataDir, ...argv], { environment });
 
-  test('finds a sound database sound', async () => {
+  test('finds no fault in a sound database', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const { code, out } = await doctor(dataDir);
@@ -176,7 +176,7 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
-  test('exits 1 when a balance does not agree with the ledger, and names it', async () => {
+  test('exits 1 and names a balance that does not agree with the ledger', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const database = new Database(databaseOf(dataDir));
@@ -190,7 +190,7 @@ describe('doctor', () => {
     expect(JSON.parse(json.out)).toMatchObject({ ok: false });
   });
 
-  test('tampering: exits 1 when a row of the audit log was changed, and names it', async () => {
+  test('tampering: exits 1 and names a changed row of the audit log', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     expect((await doctor(dataDir)).out).toContain('the audit log is as it was written (1 rows in its chains)');
@@ -213,7 +213,7 @@ describe('doctor', () => {
     );
   });
 
-  test('names users and providers whose secrets no CRYPTO_SECRET decrypts, and says when every node is a worker', async () => {
+  test('names users and providers whose secrets no CRYPTO_SECRET decrypts, and warns if every node is a worker', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const database = new Database(databaseOf(dataDir));
@@ -240,7 +240,7 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
-  test('makes nothing: an absent data directory and an absent database are errors', async () => {
+  test('creates nothing: an absent data directory or database is an error', async () => {
     const dataDir = join(temporaryFolder(), 'absent');
     expect((await doctor(dataDir)).code).toBe(1);
     expect(existsSync(dataDir)).toBe(false);
@@ -253,7 +253,7 @@ describe('doctor', () => {
 });
 
 describe('demo-vendor', () => {
-  test('serves until it is told to stop', async () => {
+  test('serves until a stop signal', async () => {
     const child = spawnTaskgate(['demo-vendor', '--port', '0', '--json']);
     const { value } = await child.stdout.getReader().read();
     const { url } = JSON.parse(new TextDecoder().decode(value)) as { url: string };

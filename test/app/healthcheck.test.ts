@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runTaskgate } from './run-taskgate.ts';
 
-// Each case starts processes of its own, several at once on a busy machine.
+// Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
 let ready = true;
@@ -20,7 +20,7 @@ describe('healthcheck', () => {
     expect([code, out]).toEqual([0, `ready: http://127.0.0.1:${plain.port}\n`]);
   });
 
-  test('asks loopback when the gateway listens everywhere', async () => {
+  test('requests loopback when the gateway listens on a wildcard address', async () => {
     ready = true;
     const { code } = await runTaskgate(['healthcheck'], {
       environment: { HOST: '0.0.0.0', PORT: String(plain.port) },
@@ -41,13 +41,13 @@ describe('healthcheck', () => {
   });
 
   test('exits 1 when nothing listens', async () => {
-    // Nobody has this port, while one that was just let go may be somebody else's by now.
+    // Nothing listens on this port. One that was just freed may already be in use again.
     const { code, err } = await runTaskgate(['healthcheck', '--port', '1']);
     expect(code).toBe(1);
-    expect(err).toContain('nothing listens there');
+    expect(err).toContain('no program listens there');
   });
 
-  test('speaks TLS with the configured certificate', async () => {
+  test('uses TLS with the configured certificate', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'taskgate-tls-'));
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const made = Bun.spawnSync(
@@ -84,7 +84,7 @@ describe('healthcheck', () => {
     expect((await runTaskgate(['healthcheck'], { environment })).code).toBe(0);
   });
 
-  test('a bad configuration lists all faults and exits 1', async () => {
+  test('an invalid configuration lists all faults and exits 1', async () => {
     const { code, err } = await runTaskgate(['healthcheck'], { environment: { PORT: '99999', NODE_ROLE: 'x' } });
     expect(code).toBe(1);
     expect(err).toContain('PORT: read "99999"');

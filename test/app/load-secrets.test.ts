@@ -7,7 +7,7 @@ import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/con
 const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-secrets-'));
 const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
 
-test('are made once with mode 0600 and reused', () => {
+test('secrets are created once with mode 0600 and reused', () => {
   const dir = folder();
   const first = loadSecrets(unset, dir);
   expect(first.created).toBe(true);
@@ -19,7 +19,7 @@ test('are made once with mode 0600 and reused', () => {
   expect(readdirSync(dir)).toEqual([SECRETS_FILE]);
 });
 
-test('of the configuration stand above the file; without need the file is not made', () => {
+test('configured secrets override the file; if both are set no file is created', () => {
   const dir = folder();
   const given = {
     ...unset,
@@ -31,7 +31,7 @@ test('of the configuration stand above the file; without need the file is not ma
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('two processes that start at once keep one pair', async () => {
+test('two processes that start at once share one pair', async () => {
   const dir = folder();
   const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/config/load-secrets.ts', import.meta.url).pathname)};
     process.stdout.write(JSON.stringify(loadSecrets(${JSON.stringify(unset)}, ${JSON.stringify(dir)})));`;
@@ -63,7 +63,7 @@ describe('the file', () => {
   );
 });
 
-test('fingerprints tell equal secrets from different ones and never the secret', () => {
+test('fingerprints show whether secrets are equal and reveal none', () => {
   const prints = fingerprintSecrets({ session: ['s1', 's0'], crypto: ['c1'] });
   expect(prints).toHaveLength(3);
   expect(

@@ -23,7 +23,7 @@ describe('lines', () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'info', request_id: 'r1', status: 200, msg: 'request' });
     expect(JSON.parse(lines[0]!).time).toMatch(/^\d{4}-\d\d-\d\dT/);
   });
-  test('below the level are not written', async () => {
+  test('below the level they are not written', async () => {
     const { logger, lines } = await capture();
     logger.debug({}, 'quiet');
     expect(lines).toEqual([]);
@@ -36,10 +36,10 @@ describe('lines', () => {
   });
 });
 
-describe('a value that a client sends forges no line and moves nothing in a terminal', () => {
+describe('log injection: a value from a client forges no line and controls no terminal', () => {
   const HOSTILE = 'x\n[12:00:00.000] INFO: forged\r\u001b[2J\u007f\u009b31m\u2028\u2029\u202e\u2066';
   const HOSTILE_CHARACTER =
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them
     /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
   const cause = new Error(HOSTILE);
   const rows: [what: string, write: (logger: Logger) => void][] = [
@@ -59,7 +59,7 @@ describe('a value that a client sends forges no line and moves nothing in a term
     const text = lines.join('');
     expect(text).toContain('forged');
     expect(text).not.toMatch(HOSTILE_CHARACTER);
-    // Every line but the first is an indented part of it.
+    // Every line but the first is indented.
     for (const line of text.trimEnd().split('\n').slice(1)) expect(line).toMatch(/^ {4}/);
   });
   test.each(rows)('JSON: %s', async (_what, write) => {
@@ -114,7 +114,7 @@ describe('credentials never reach a line', () => {
   });
 });
 
-test('what is no credential stays', () => {
+test('text that is no credential is kept', () => {
   expect(redactFields({ tokens: 12, plugin: 'demo', has_password: true, path: '/v1/tasks?page=2&access=x' })).toEqual({
     tokens: 12,
     plugin: 'demo',
@@ -130,12 +130,12 @@ test.each(['a.', 'a-', 'ey-', 'eyJ-', ';token', 'a://b', 'Bearer ', 'sk-', '\npa
     const text = unit.repeat(300_000 / unit.length);
     const before = process.cpuUsage();
     redactText(text);
-    // The square of its length took 12 seconds.
+    // A quadratic pattern took 12 seconds.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
   },
 );
 
-test('a structure that contains itself ends', () => {
+test('a circular structure is cut off', () => {
   const loop: Record<string, unknown> = {};
   loop.self = loop;
   expect(JSON.stringify(redactFields(loop))).toContain('[deeper]');

@@ -4,7 +4,7 @@ import { measureLag } from '../../src/app/operations/event-loop-lag.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { until } from '../support/until.ts';
 
-test('a piece of work that holds the event loop shows in taskgate_event_loop_lag_seconds', async () => {
+test('work that blocks the event loop shows in taskgate_event_loop_lag_seconds', async () => {
   const registry = new Registry();
   const stop = measureLag(registry, systemClock);
   try {

@@ -23,7 +23,7 @@ async function run(...argv: string[]) {
   return { code, out, err };
 }
 
-describe('wrong usage exits 2 and says what and how', () => {
+describe('wrong usage exits 2 and says what is wrong and what is right', () => {
   const rows: [argv: string[], part: string][] = [
     [[], 'no command given'],
     [['serv'], 'there is no command "serv"'],
@@ -53,12 +53,12 @@ describe('wrong usage exits 2 and says what and how', () => {
     expect(out).toBe('');
     expect(err).toContain(part);
   });
-  test('and names the help that says more: of the command, once it is known', async () => {
+  test('names the help of the command, once that is known', async () => {
     expect((await run('serve', '--prot', '80')).err).toContain('See: taskgate serve --help\n');
     expect((await run('plugin', 'lint')).err).toContain('See: taskgate plugin lint --help\n');
     expect((await run('plugin')).err).toContain('See: taskgate --help\n');
   });
-  test('as JSON where that is asked for', async () => {
+  test('answers as JSON with --json', async () => {
     const { code, out, err } = await run('serve', '--prot', '80', '--json');
     expect([code, err]).toEqual([2, '']);
     expect(JSON.parse(out)).toEqual({ ok: false, error: 'unknown option --prot' });
@@ -71,14 +71,14 @@ test('options are read in both forms', () => {
 });
 
 describe('help', () => {
-  test('names every command', async () => {
+  test('the general help names every command', async () => {
     for (const argv of [['--help'], ['-h'], ['help'], ['plugin', '--help']]) {
       const { code, out } = await run(...argv);
       expect(code).toBe(0);
       for (const command of COMMANDS) expect(out).toContain(command.name);
     }
   });
-  test('of serve lists every variable', async () => {
+  test('the help of serve lists every variable', async () => {
     const { code, out } = await run('serve', '--help');
     expect(code).toBe(0);
     for (const { env, doc } of Object.values(VARIABLES)) {
@@ -86,7 +86,7 @@ describe('help', () => {
       expect(out.replace(/\s+/g, ' ')).toContain(doc);
     }
   });
-  test('of every command names its options', async () => {
+  test('the help of each command names its options', async () => {
     for (const command of COMMANDS) {
       const { code, out } = await run(...command.name.split(' '), '--help');
       expect(code).toBe(0);
@@ -95,7 +95,7 @@ describe('help', () => {
   });
 });
 
-test('version answers', async () => {
+test('version prints the version', async () => {
   expect((await run('version')).out).toMatch(/^taskgate \d+\.\d+\.\d+\n$/);
   expect(
     JSON.parse((await run('--version', '--json')).out === '' ? '{}' : (await run('version', '--json')).out),

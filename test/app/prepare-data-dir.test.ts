@@ -6,7 +6,7 @@ import { prepareDataDir } from '../../src/app/operations/prepare-data-dir.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-dir-'));
 
-test('is made with mode 0700 and left without a trace of the probe', () => {
+test('the folder is created with mode 0700, without a trace of the probe', () => {
   const dir = join(folder(), 'a', 'data');
   expect(prepareDataDir(dir)).toMatchObject({ path: dir, created: true });
   expect(statSync(dir).mode & 0o777).toBe(0o700);
@@ -17,24 +17,24 @@ test('is made with mode 0700 and left without a trace of the probe', () => {
 test('a file in the way is named', () => {
   const file = join(folder(), 'file');
   writeFileSync(file, '');
-  expect(() => prepareDataDir(file)).toThrow(/there is a file of that name/);
+  expect(() => prepareDataDir(file)).toThrow(/there is a file with that name/);
   expect(() => prepareDataDir(join(file, 'data'))).toThrow(/a part of the path is a file/);
 });
 
-test('a folder that others may write gives a warning', () => {
+test('a folder that others can write gives a warning', () => {
   const dir = folder();
   chmodSync(dir, 0o777);
   expect(prepareDataDir(dir).warnings).toEqual([expect.stringContaining('can be written by other users')]);
 });
 
-test.each([0o750, 0o755, 0o704])('a folder that others may read gives a warning (%d)', (mode) => {
+test.each([0o750, 0o755, 0o704])('a folder that others can read gives a warning (%d)', (mode) => {
   const dir = folder();
   chmodSync(dir, mode);
   expect(prepareDataDir(dir).warnings).toEqual([expect.stringContaining('can be read by other users: chmod 700')]);
 });
 
 test('a read-only file system is named', () => {
-  // sysfs refuses new folders to everybody, root included.
+  // sysfs refuses new folders, even to root.
   expect(() => prepareDataDir('/sys/taskgate-data')).toThrow(
     /the data directory \/sys\/taskgate-data cannot be used: /,
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readKeys } from '../../src/app/cli/read-keys.ts';
 
-/** What is read of these chunks: the line, `null` for a cancelled one, 'open' while it goes on. */
+/** Reads these chunks: the line, `null` if cancelled, 'open' while it has not ended. */
 function type(...chunks: (string | Uint8Array)[]): string | null {
   const read = readKeys();
   for (const chunk of chunks) {
@@ -11,7 +11,7 @@ function type(...chunks: (string | Uint8Array)[]): string | null {
   return 'open';
 }
 
-describe('a secret that is typed', () => {
+describe('a typed secret', () => {
   test.each<[name: string, keys: (string | Uint8Array)[], read: string | null]>([
     ['ends with Enter', ['sk-1', '2\r'], 'sk-12'],
     ['ends with Ctrl-D', ['sk-1\u0004'], 'sk-1'],

@@ -1,6 +1,6 @@
 /**
- * Runs the program as a process of its own, with nothing of this process's environment but what is
- * given: from source, or the compiled binary that `TASKGATE_BINARY` names, as `npm test` does.
+ * Runs the program as its own process with only the given environment: from source, or the compiled
+ * binary that `TASKGATE_BINARY` names, as `npm test` does.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ type Announcement = { address: string; port: number; data_dir: string; created: 
 export type RunningGateway = Announcement & {
   pid: number;
   dataDir: string;
-  /** The log so far, all of it once the process has ended. */
+  /** The log so far; complete once the process has ended. */
   log(): string;
   /** Resolves when `text` has appeared in the log. */
   logged(text: string): Promise<void>;
@@ -51,10 +51,7 @@ export type RunningGateway = Announcement & {
   stop(): Promise<number>;
 };
 
-/**
- * Starts `serve` on a free port and resolves when it is ready; rejects with its output when it ends
- * instead.
- */
+/** Starts `serve` on a free port and resolves when it is ready; rejects with its output if it exits. */
 export async function startTaskgate(
   environment: Record<string, string> = {},
   dataDir = temporaryFolder(),

@@ -6,7 +6,7 @@ import { startLivedTime } from '../support/lived-time.ts';
 import { until } from '../support/until.ts';
 import { type RunningGateway, runTaskgate, spawnTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
-// Each case starts processes of its own, several at once on a busy machine.
+// Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
 const running: RunningGateway[] = [];
@@ -25,7 +25,7 @@ afterEach(async () => {
 const serveOnce = (dataDir: string, environment: Record<string, string> = {}, prefix: readonly string[] = []) =>
   runTaskgate(['serve', '--port', '0', '--data-dir', dataDir], { environment, prefix });
 
-/** A request whose body is not complete: the gateway has to wait for it. */
+/** A request with an incomplete body, for which the gateway has to wait. */
 async function openRequest(port: number): Promise<{ socket: Socket; finish(): void; answer: Promise<string> }> {
   const socket = connect(port, '127.0.0.1');
   const body = JSON.stringify({ username: 'nobody', password: 'wrong-password' });
@@ -45,7 +45,7 @@ async function openRequest(port: number): Promise<{ socket: Socket; finish(): vo
 }
 
 describe('start', () => {
-  test('is ready with an address, and prints the set-up link outside of the log', async () => {
+  test('prints address and set-up link, the link outside of the log', async () => {
     const gateway = await start();
     expect(gateway.address).toBe(`http://localhost:${gateway.port}`);
     expect((await fetch(`http://127.0.0.1:${gateway.port}/readyz`)).status).toBe(200);
@@ -55,11 +55,11 @@ describe('start', () => {
     expect(gateway.created.join()).toContain('secrets.json');
   });
 
-  test('prints for people where nothing else is asked', async () => {
+  test('without --json it prints for people', async () => {
     const folder = temporaryFolder();
     const child = spawnTaskgate(['serve', '--port=0', `--data-dir=${folder}`]);
     let text = '';
-    // It may come in parts.
+    // The output may come in parts.
     for await (const chunk of child.stdout) {
       text += new TextDecoder().decode(chunk);
       if (text.includes('/setup#token=') && text.includes('SQLite in') && text.endsWith('\n')) break;
@@ -71,7 +71,7 @@ describe('start', () => {
     expect(text).toContain(`SQLite in ${folder}`);
   });
 
-  test('keeps its secrets over a restart, with mode 0600', async () => {
+  test('keeps its secrets across a restart, with mode 0600', async () => {
     const first = await start();
     const file = join(first.dataDir, 'secrets.json');
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -107,8 +107,7 @@ describe('a start that cannot succeed says why and exits 1', () => {
     const folder = temporaryFolder();
     chmodSync(folder, 0o555);
     const asRoot = process.getuid?.() === 0;
-    // Permissions do not hold root back: the same as an unprivileged user, who must be able to read
-    // the program.
+    // Permissions do not bind root, so this runs as an unprivileged user who can read the program.
     if (asRoot) chownSync(folder, 0, 0);
     const prefix = asRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
     const { code, err } = await serveOnce(folder, {}, prefix);
@@ -145,7 +144,7 @@ describe('a start that cannot succeed says why and exits 1', () => {
     expect(err).not.toContain('hunter2');
   });
 
-  test('several bad values are all named', async () => {
+  test('all invalid values are named', async () => {
     const { code, err } = await serveOnce(temporaryFolder(), { NODE_ROLE: 'boss', TASK_POLL_INTERVAL_SECONDS: '0' });
     expect(code).toBe(1);
     expect(err).toContain('NODE_ROLE: read "boss"; allowed: master, worker');
@@ -163,11 +162,11 @@ test.each([['abc'], ['70000'], ['-1']])(
   },
 );
 
-describe('stop', () => {
+describe('shutdown', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('%s lets the request in flight finish, then exits 0', async (signal) => {
     const gateway = await start();
     const request = await openRequest(gateway.port);
-    // The request is known to be inside once another, sent later, has been answered.
+    // Once a later request has been answered, this one has arrived.
     await fetch(`http://127.0.0.1:${gateway.port}/livez`);
     gateway.signal(signal);
     await gateway.logged('stopping');
@@ -177,7 +176,7 @@ describe('stop', () => {
     expect(gateway.log()).toContain('"stopped"');
   });
 
-  test('takes no new connection while it drains', async () => {
+  test('accepts no new connection while it drains', async () => {
     const gateway = await start();
     const request = await openRequest(gateway.port);
     await fetch(`http://127.0.0.1:${gateway.port}/livez`);
@@ -218,7 +217,7 @@ describe('stop', () => {
     await request.answer;
   });
 
-  test('leaves no process behind, killed or stopped', async () => {
+  test('killed or stopped, it leaves no process behind', async () => {
     for (const end of ['SIGTERM', 'SIGKILL'] as const) {
       const gateway = await start();
       await until(() => childrenOf(gateway.pid).length > 0);
@@ -230,7 +229,7 @@ describe('stop', () => {
   });
 });
 
-/** A process that ended and that nobody has waited for yet counts as gone. */
+/** A zombie process counts as gone. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -1,6 +1,6 @@
 /**
- * Cookie mode, trusted origins and trusted proxies: whatever is unsafe or unclear stops the start
- * and says which, why and what to write.
+ * Cookie mode, trusted origins and trusted proxies: unsafe or unclear values stop the start, and the
+ * message says why and what to write.
  */
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
@@ -115,7 +115,7 @@ describe('SESSION_COOKIE_TRUSTED_URL', () => {
     ['https://[2001:DB8:0:0::7]:8443', ['https://[2001:db8::7]:8443']],
     ['https://203.0.113.7', ['https://203.0.113.7']],
     ['https://bücher.example', ['https://xn--bcher-kva.example']],
-  ])('%s is taken as %j', (value, origins) => {
+  ])('%s is read as %j', (value, origins) => {
     const { config } = configOf({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
     expect(config.cookieTrustedUrls).toEqual(origins);
   });
@@ -126,7 +126,7 @@ describe('SESSION_COOKIE_TRUSTED_URL', () => {
     ]);
   });
 
-  test('may be left out: a warning says what is allowed then', () => {
+  test('may be left out: a warning says which origins count then', () => {
     const { warnings } = configOf({ SESSION_COOKIE_SECURE: 'true', TRUSTED_PROXIES: 'none' });
     expect(warnings).toEqual([expect.stringContaining("only the request's own origin may refresh and log out")]);
   });
@@ -163,18 +163,18 @@ describe('TRUSTED_PROXIES', () => {
     expect(fault).toContain(rule);
   });
 
-  test.each(['none', 'NONE', ' None '])('%s alone trusts nobody', (value) => {
+  test.each(['none', 'NONE', ' None '])('%s alone trusts no proxy', (value) => {
     const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
     expect([config.trustedProxies, warnings]).toEqual([[], []]);
   });
 
-  test.each(['', ' ', '\t \n'])('white space %j is the default, with a warning', (value) => {
+  test.each(['', ' ', '\t \n'])('blank %j is the default, with a warning', (value) => {
     const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
     expect(config.trustedProxies).toHaveLength(6);
     expect(warnings).toEqual([expect.stringMatching(/^TRUSTED_PROXIES is not set: .*forge.*list your proxies/)]);
   });
 
-  test('has one spelling for each range; IPv4 in IPv6 form is IPv4', () => {
+  test('each range has one spelling; IPv4-mapped IPv6 becomes IPv4', () => {
     const { config } = configOf({
       TRUSTED_PROXIES: '::ffff:10.0.0.2, ::FFFF:10.0.0.0/104,2001:DB8:0::/32,10.0.0.0/08',
     });
@@ -186,7 +186,7 @@ describe('TRUSTED_PROXIES', () => {
   });
 });
 
-test('serve ends with 1 before it opens anything, all faults named for people', async () => {
+test('serve exits 1 before it opens anything, and names all faults', async () => {
   const { code, out, err } = await runTaskgate(['serve', '--port', '0', '--data-dir', temporaryFolder()], {
     environment: {
       SESSION_COOKIE_SECURE: 'yes',

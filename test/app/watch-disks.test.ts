@@ -22,7 +22,7 @@ function watch(
   });
 }
 
-test('a folder that can be written says how much is free, and keeps nothing of the look', async () => {
+test('a writable folder reports its free space and keeps no probe file', async () => {
   const path = folder();
   const disks = createDiskWatch({
     folders: [{ name: 'data', path }],
@@ -37,7 +37,7 @@ test('a folder that can be written says how much is free, and keeps nothing of t
   await disks.requireWritable();
 });
 
-test('a folder that was writable and is gone, and is there again', async () => {
+test('a removed folder is a fault until it is there again', async () => {
   const path = folder();
   const disks = createDiskWatch({
     folders: [{ name: 'uploads', path }],
@@ -56,7 +56,7 @@ test('a folder that was writable and is gone, and is there again', async () => {
   expect(disks.faults()).toEqual([]);
 });
 
-test('a full data directory is not ready and stops polling; a full folder of uploads is not ready alone', async () => {
+test('a full data directory stops readiness and polling; a full uploads folder only readiness', async () => {
   const faults: (string | undefined)[] = [undefined, undefined];
   let probes = 0;
   const probe = async (): Promise<DiskReading> => {
@@ -80,13 +80,13 @@ test('a full data directory is not ready and stops polling; a full folder of upl
   await disks.requireWritable();
 });
 
-test('a folder that never could be written does not count: a node on PostgreSQL may have none', async () => {
+test('a folder that was never writable does not count: a node on PostgreSQL may have none', async () => {
   const disks = watch({ probe: async () => ({ fault: 'is read-only' }) });
   await disks.check();
   expect([disks.faults(), disks.states(), disks.canStore()]).toEqual([[], [], true]);
 });
 
-test("the database's own write error counts where the folder seems writable", async () => {
+test("the database's write error counts even if the folder is writable", async () => {
   let fault: string | undefined = 'The database file cannot be written.';
   const disks = watch({ databaseFault: () => fault });
   await disks.check();

@@ -105,7 +105,7 @@ describe('plugin new', () => {
     writeFileSync(at('paper-s-films.js'), `${read('paper-s-films.js')}// mine\n`);
     const again = await plugin('new', "Paper's Films");
     expect(again).toMatchObject({ code: 1, out: '' });
-    expect(again.err).toContain('paper-s-films.js is there already');
+    expect(again.err).toContain('paper-s-films.js already exists');
     expect(read('paper-s-films.js')).toEndWith('// mine\n');
     const other = await plugin('new', 'Écran', '--json');
     expect(JSON.parse(other.out)).toMatchObject({
@@ -212,7 +212,7 @@ describe('plugin test', () => {
     const before = read('try.fixture.json');
     const { code, out } = await plugin('test', 'try.js', '--update');
     expect(code).toBe(1);
-    expect(out).toContain('note: "volatile" gives another result each time');
+    expect(out).toContain('note: "volatile" gives a different result each time');
     const expected = [{ key: 'video', type: 'video', mimeType: 'video/mp4' }];
     expect(read('try.fixture.json')).toBe(
       before.replace('"args":[{"status":"SUCCESS"}]', `$&, "expected": ${JSON.stringify(expected)}`),
@@ -235,7 +235,7 @@ describe('plugin test', () => {
       await Bun.sleep(5);
     }
     writeFileSync(at('watch.fixture.json'), '{ half a file');
-    await watching.wait('the broken file', ({ error }) => error === 'watch.fixture.json is no JSON');
+    await watching.wait('the broken file', ({ error }) => error === 'watch.fixture.json is not JSON');
     writeFileSync(at('watch.fixture.json'), fixture(60));
     await watching.wait(
       'the last save',
@@ -410,7 +410,7 @@ describe('plugin dev', () => {
   test('it touches no folder that is not its own, and starts nothing with a broken plugin', async () => {
     const foreign = await plugin('dev', 'ecran.js', '--port', '0', '--data-dir', '.');
     expect(foreign).toMatchObject({ code: 1 });
-    expect(foreign.err).toContain('is not empty and not of "plugin dev"');
+    expect(foreign.err).toContain('is not empty and was not created by "plugin dev"');
     const broken = await plugin('dev', 'broken.js', '--port', '0', '--data-dir', 'unused');
     expect([broken.code, existsSync(at('unused'))]).toEqual([1, false]);
     expect(broken.out).toContain('[key.format]');

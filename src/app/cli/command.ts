@@ -1,11 +1,11 @@
-/** What a command is given and how it answers. */
+/** The input of a command and how it answers. */
 
 export type CommandIo = {
   out(text: string): void;
   err(text: string): void;
   /** All of standard input, at most 64 KiB. */
   readStdin(): Promise<string>;
-  /** Resolves when what was printed has left the process. */
+  /** Resolves when all output has been written. */
   flush(): Promise<void>;
   /** Whether standard error is a terminal. */
   isTerminal: boolean;
@@ -23,13 +23,10 @@ export type CommandInput = {
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A module of `cli/` that does the work of one command; loaded when the command is given. */
+/** A module of `cli/commands/` that runs one command; loaded when it is called. */
 export type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
 
-/**
- * The command was used wrongly: exit 2. `message` says what and how; `command` is its name once
- * that is known.
- */
+/** Wrong usage: exit 2. `message` says what is wrong and what is right; `command` is its name. */
 export class UsageError extends Error {
   readonly command: string | undefined;
 
@@ -39,10 +36,10 @@ export class UsageError extends Error {
   }
 }
 
-/** The command failed in a way that its message explains: exit 1, no stack. */
+/** An expected failure that its message explains: exit 1, no stack. */
 export class CommandError extends Error {}
 
-/** A string option, `undefined` when it was not given. */
+/** The value of a string option, `undefined` if it was not given. */
 export const option = (input: CommandInput, name: string): string | undefined => {
   const value = input.values[name];
   return typeof value === 'string' ? value : undefined;

@@ -9,7 +9,7 @@ type OptionSpec = {
 };
 
 export type CommandSpec = {
-  /** The words that call it. */
+  /** The words that call the command. */
   name: string;
   summary: string;
   /** Required words after the name; the last one may end in `...` and then takes one or more. */
@@ -17,11 +17,11 @@ export type CommandSpec = {
   options: Readonly<Record<string, OptionSpec>>;
   /** Further help, loaded only when asked for. */
   more?: () => Promise<string>;
-  /** Lazy: a command loads what it needs and nothing of the others. */
+  /** Lazy: a command loads only its own modules. */
   load: () => Promise<CommandModule>;
 };
 
-const dataDir = { type: 'string', value: 'DIR', doc: 'data directory (stands above DATA_DIR)' } as const;
+const dataDir = { type: 'string', value: 'DIR', doc: 'data directory (overrides DATA_DIR)' } as const;
 const account = {
   username: { type: 'string', value: 'NAME', doc: 'user name of the account', required: true },
   'password-stdin': { type: 'boolean', doc: 'read the password from standard input', required: true },
@@ -40,8 +40,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'run the gateway',
     positionals: [],
     options: {
-      host: { type: 'string', value: 'HOST', doc: 'address to listen on (stands above HOST)' },
-      port: { type: 'string', value: 'PORT', doc: 'port to listen on (stands above PORT)' },
+      host: { type: 'string', value: 'HOST', doc: 'address to listen on (overrides HOST)' },
+      port: { type: 'string', value: 'PORT', doc: 'port to listen on (overrides PORT)' },
       'data-dir': dataDir,
     },
     more: async () => {
@@ -55,10 +55,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'write a plugin to start from, with types and a fixture',
     positionals: ['NAME'],
     options: {
-      dir: { type: 'string', value: 'DIR', doc: 'folder to write into, made if absent (default: the current one)' },
+      dir: { type: 'string', value: 'DIR', doc: 'folder to write into, created if absent (default: the current one)' },
     },
     more: async () =>
-      'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is made of it: "Paper Films"\n' +
+      'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is derived from it: "Paper Films"\n' +
       'gives paper-films.',
     load: () => import('./commands/new-plugin.ts'),
   },
@@ -84,8 +84,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     more: async () =>
       'A case has "expected", which must equal the result as JSON, or "expectedError", a part of the message; with neither the hook must only not throw.\n' +
-      '--update gives the latter an "expected" and changes nothing else: no expectation that is there, no formatting. It writes no "expectedError": a\n' +
-      'case that throws stays failed until you say that it is meant to. A result that is another one each time is not written either.',
+      '--update adds "expected" to the latter and changes nothing else: no existing expectation, no formatting. It never writes "expectedError":\n' +
+      'a case that throws fails until you expect the error. It does not write a result that differs each time.',
     load: () => import('./commands/test-plugin.ts'),
   },
   {
@@ -96,7 +96,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       fixture,
       seconds: { type: 'string', value: 'N', doc: 'how long to measure, all hooks together (default 3)' },
     },
-    more: async () => 'Results are not judged. Exit code 1: a case went over the limit of a call, or could not be run.',
+    more: async () =>
+      'Results are not compared. Exit code 1: a case exceeded the limit of a call, or could not be run.',
     load: () => import('./commands/bench-plugin.ts'),
   },
   {
@@ -116,9 +117,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     more: async () =>
       'Prints an API key, a command that submits a task, and every hook call: arguments and result, shortened and without credentials. Source with faults\n' +
-      'is not served: the last good one goes on. Takes nothing from the environment.\n\n' +
-      '--record takes credentials and tokens out of the arguments first; "expected" is what the hook makes of those. A new file freezes the clock with\n' +
-      '"unixNow"; in a file without it, a result that hangs on the clock or on chance is recorded without "expected".',
+      'is not served: the last valid one keeps serving. Reads nothing from the environment.\n\n' +
+      '--record removes credentials and tokens from the arguments first; "expected" is the result for those arguments. A new file freezes the clock\n' +
+      'with "unixNow"; in a file without it, a result that depends on time or randomness is recorded without "expected".',
     load: () => import('./commands/dev-plugin.ts'),
   },
   {
@@ -138,13 +139,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
     },
     more: async () =>
-      'Plugins lie at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
-      'A version that the index has already cannot get another source. Nothing is written while a plugin has a fault.',
+      'Plugins are at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
+      'A version in the index cannot get another source. Nothing is written while a plugin has a fault.',
     load: () => import('./commands/build-marketplace.ts'),
   },
   {
     name: 'marketplace check',
-    summary: 'hold the index of a folder against its files',
+    summary: 'compare the index of a folder with its files',
     positionals: ['DIR'],
     options: {},
     load: () => import('./commands/check-marketplace.ts'),
@@ -164,7 +165,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...account,
       'reset-factors': {
         type: 'boolean',
-        doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or an account that was broken into',
+        doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or a stolen account',
       },
     },
     load: () => import('./commands/reset-password.ts'),
@@ -174,7 +175,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'bring the database to this version',
     positionals: [],
     options: {
-      'dry-run': { type: 'boolean', doc: 'only list what would be done, and what would stop a start' },
+      'dry-run': { type: 'boolean', doc: 'only list the migrations, and what would stop a start' },
       'data-dir': dataDir,
     },
     load: () => import('./commands/migrate.ts'),
@@ -184,8 +185,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'ask a running gateway whether it is ready',
     positionals: [],
     options: {
-      host: { type: 'string', value: 'HOST', doc: 'address to ask (stands above HOST)' },
-      port: { type: 'string', value: 'PORT', doc: 'port to ask (stands above PORT)' },
+      host: { type: 'string', value: 'HOST', doc: 'address to ask (overrides HOST)' },
+      port: { type: 'string', value: 'PORT', doc: 'port to ask (overrides PORT)' },
     },
     load: () => import('./commands/healthcheck.ts'),
   },

@@ -10,7 +10,7 @@ export function describeCommands(): string {
     '',
     ...COMMANDS.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
     '',
-    'Every command takes --help, and --json for programs. Exit code: 0 done, 1 failed, 2 used wrongly.',
+    'Every command takes --help, and --json for programs. Exit code: 0 done, 1 failed, 2 wrong usage.',
     '',
   ].join('\n');
 }

@@ -1,29 +1,29 @@
 import { structuredPatch } from 'diff';
 import { isObject, type Json } from '../../kernel/index.ts';
 
-/** Beyond so many different lines a diff helps nobody, and finding it takes time. */
+/** With more different lines than this a diff is slow to compute and useless to read. */
 const MAX_EDITS = 1000;
 /** Lines of a diff that are shown. */
 const MAX_LINES = 80;
 const CONTEXT_LINES = 3;
 
-/** Members in one order, since their order does not matter: only what differs shows. */
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted);
+/** Sorts members by key, since their order does not matter. */
+function sortMembers(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortMembers);
   if (!isObject(value)) return value;
   const entries = Object.entries(value as { [key: string]: Json }).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sortMembers(member)]));
 }
 
-const pretty = (value: Json): string => `${JSON.stringify(sorted(value), null, 2)}\n`;
+const pretty = (value: Json): string => `${JSON.stringify(sortMembers(value), null, 2)}\n`;
 
-/** The difference of two JSON values line by line: `-` what was expected, `+` what came. */
+/** The difference of two JSON values line by line: `-` expected, `+` actual. */
 export function describeMismatch(expected: Json, actual: Json): string[] {
   const patch = structuredPatch('expected', 'actual', pretty(expected), pretty(actual), '', '', {
     context: CONTEXT_LINES,
     maxEditLength: MAX_EDITS,
   });
-  if (!patch) return ['- expected, + actual: they have next to nothing in common'];
+  if (!patch) return ['- expected, + actual: they have almost nothing in common'];
   const lines = patch.hunks.flatMap((hunk, index) => [...(index > 0 ? ['  …'] : []), ...hunk.lines.map(spaced)]);
   const more = lines.length - MAX_LINES;
   return ['- expected', '+ actual', ...lines.slice(0, MAX_LINES), ...(more > 0 ? [`  … ${more} more lines`] : [])];

@@ -1,10 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type CommandInput, option, UsageError } from './command.ts';
 
-/**
- * The fixture of a plugin file: what `--fixture` names, else the file beside it,
- * `acme.fixture.json` for `acme.js`.
- */
+/** The fixture of a plugin file: `--fixture`, else `acme.fixture.json` beside `acme.js`. */
 export function fixtureFileOf(input: CommandInput, file: string, command: string): string {
   const given = option(input, 'fixture');
   if (given !== undefined) return given;

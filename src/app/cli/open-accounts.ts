@@ -11,28 +11,22 @@ import { prepareDataDir } from '../operations/prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
-/**
- * What a command has done to an account: `user.password_reset` of `user:1`, with what was done
- * besides.
- */
+/** What a command did to an account, for the audit log: `user.password_reset` of `user:1`. */
 export type AccountChange = { action: string; userId: number; detail: JsonObject };
 
 export type Accounts = {
   auth: Auth;
-  /**
-   * Enters a done change into the audit trail. The change stands if that fails; standard error says
-   * so.
-   */
+  /** Writes a change into the audit log. If that fails the change stands, and a warning is shown. */
   audit(change: AccountChange): Promise<void>;
   options: SettingsService;
 };
 
-/** So long a command waits for the mail that tells an owner what it did. */
+/** How long a command waits for the mail that notifies the account's owner. */
 const MAIL_MS = 10_000;
 
 /**
- * Runs `work` with the auth room on the configured database, beside a running gateway or without
- * one; migrates it first.
+ * Runs `work` with the auth room on the configured database, which it migrates first. A gateway may
+ * be running.
  */
 export async function withAccounts<T>(input: CommandInput, work: (accounts: Accounts) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
@@ -57,8 +51,8 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       store,
       counters: createMemoryCounters(),
       successLists: createMemorySuccessLists(systemClock),
-      // What a command changes moves the user's auth version, which running nodes read from the
-      // database at every request.
+      // No cache to invalidate: a change raises the user's auth version, which running nodes read
+      // from the database at every request.
       sessionCache: createNoSessionCache(),
       clock: systemClock,
       logger: silentLogger,
@@ -67,14 +61,14 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       settings: () => authSettings(options, node),
       settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
     });
-    const desk = createSettingsService({
+    const settingsService = createSettingsService({
       store,
       secretBox,
       clock: systemClock,
       reload: async () => {},
       rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
     });
-    const done = await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
+    const done = await work({ auth, options: settingsService, audit: (change) => writeAudit(store, input, change) });
     await auth.mail.stop(MAIL_MS);
     return done;
   } finally {
@@ -83,23 +77,22 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
   }
 }
 
-async function enterAudit(
+async function writeAudit(
   store: Store,
   { io }: CommandInput,
   { action, userId, detail }: AccountChange,
 ): Promise<void> {
-  // Whoever holds the data directory or the database's password acted; the gateway knows no name
-  // for him.
+  // The person has the data directory or the database's password; the gateway knows no name.
   const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
   try {
     await store.logs.addAudit({ ...actor, action, target: `user:${userId}`, detail, createdAt: systemClock.unix() });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    io.err(`taskgate: it is done, but the audit trail does not have it: ${reason}\n`);
+    io.err(`taskgate: the change is made, but could not be written to the audit log: ${reason}\n`);
   }
 }
 
-/** The password on standard input, without the line break at its end. */
+/** Reads the password from standard input, without the final line break. */
 export async function readPassword(input: CommandInput): Promise<string> {
   const password = (await input.io.readStdin()).replace(/\r?\n$/, '');
   if (password === '')

@@ -6,9 +6,7 @@ export type ParsedCommand =
   | { kind: 'help'; spec: CommandSpec | undefined }
   | { kind: 'run'; spec: CommandSpec; input: Omit<CommandInput, 'io'> };
 
-/**
- * Finds the command and its options. Throws `UsageError` with what is wrong and how it should be.
- */
+/** @throws `UsageError` that says what is wrong and what is right */
 export function parseCommand(argv: readonly string[]): ParsedCommand {
   const [first] = argv;
   if (first === undefined) throw new UsageError('no command given');
@@ -19,10 +17,13 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
     return name.every((word, index) => words[index] === word);
   });
   if (spec === undefined) {
-    const family = COMMANDS.filter((command) => command.name.startsWith(`${first} `)).map((command) => command.name);
-    if (family.length > 0 && (words[1] === '--help' || words[1] === '-h')) return { kind: 'help', spec: undefined };
+    const subcommands = COMMANDS.filter((command) => command.name.startsWith(`${first} `)).map(
+      (command) => command.name,
+    );
+    if (subcommands.length > 0 && (words[1] === '--help' || words[1] === '-h'))
+      return { kind: 'help', spec: undefined };
     throw new UsageError(
-      family.length > 0 ? `"${first}" needs one of: ${family.join(', ')}` : `there is no command "${first}"`,
+      subcommands.length > 0 ? `"${first}" needs one of: ${subcommands.join(', ')}` : `there is no command "${first}"`,
     );
   }
   return parseOptions(spec, words.slice(spec.name.split(' ').length));
@@ -34,7 +35,7 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
     help: { type: 'boolean', short: 'h' },
   };
   for (const [name, option] of Object.entries(spec.options)) options[name] = { type: option.type };
-  const misuse = (message: string) => new UsageError(message, spec.name);
+  const usageError = (message: string) => new UsageError(message, spec.name);
   const { tokens } = parseArgs({ args: [...rest], options, strict: false, tokens: true });
   const values: Record<string, string | boolean> = {};
   const positionals: string[] = [];
@@ -42,15 +43,17 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
     const known = options[token.name];
-    if (known === undefined) throw misuse(`unknown option ${token.rawName}`);
+    if (known === undefined) throw usageError(`unknown option ${token.rawName}`);
     if (known.type === 'boolean' && token.value !== undefined) {
-      throw misuse(`${token.rawName} takes no value`);
+      throw usageError(`${token.rawName} takes no value`);
     }
     if (known.type === 'string' && (token.value === undefined || token.value === '')) {
-      throw misuse(`${token.rawName} needs a value: ${token.rawName} ${spec.options[token.name]?.value ?? 'VALUE'}`);
+      throw usageError(
+        `${token.rawName} needs a value: ${token.rawName} ${spec.options[token.name]?.value ?? 'VALUE'}`,
+      );
     }
     if (known.type === 'string' && !token.inlineValue && token.value?.startsWith('--')) {
-      throw misuse(`${token.rawName} needs a value, but "${token.value}" follows`);
+      throw usageError(`${token.rawName} needs a value, but "${token.value}" follows`);
     }
     values[token.name] = token.value ?? true;
   }
@@ -58,13 +61,13 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
   const missing = spec.positionals[positionals.length];
   const takesMore = spec.positionals.at(-1)?.endsWith('...') === true;
   if (missing !== undefined) {
-    throw misuse(`${missing.replace('...', '')} is missing: taskgate ${spec.name} ${missing}`);
+    throw usageError(`${missing.replace('...', '')} is missing: taskgate ${spec.name} ${missing}`);
   }
   const extra = takesMore ? undefined : positionals[spec.positionals.length];
-  if (extra !== undefined) throw misuse(`unexpected argument "${extra}"`);
+  if (extra !== undefined) throw usageError(`unexpected argument "${extra}"`);
   for (const [name, option] of Object.entries(spec.options)) {
     if (option.required && values[name] === undefined) {
-      throw misuse(`--${name} is missing${option.value ? `: --${name} ${option.value}` : ''}`);
+      throw usageError(`--${name} is missing${option.value ? `: --${name} ${option.value}` : ''}`);
     }
   }
   const { json = false, ...others } = values;

@@ -1,21 +1,17 @@
 const CANCEL = '\u0003';
 const ERASE = new Set(['\b', '\u007f']);
-/** Enter, and Ctrl-D as at the end of any input. */
+/** Enter, and Ctrl-D as the end of input. */
 const END = new Set(['\r', '\n', '\u0004']);
 const ESCAPE = '\u001b';
-/**
- * What follows an escape: a control sequence up to its final byte (ECMA-48, 5.4), a function key,
- * or one character with Alt.
- */
+/** After an escape: a control sequence (ECMA-48, 5.4), a function key, or a character with Alt. */
 const SEQUENCE = /^(?:\[[0-?]*[ -/]*[@-~]|O\P{Cc}|[^[O\p{Cc}])/u;
-/** A sequence that has only begun. */
-const BEGUN = /^(?:\[[0-?]*[ -/]*|O)?$/u;
+/** The beginning of a sequence whose end has not arrived. */
+const INCOMPLETE = /^(?:\[[0-?]*[ -/]*|O)?$/u;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * One line from a terminal in raw mode, by its chunks: the text once the line has ended,
- * `undefined` as text when it was cancelled. Arrow keys and other control characters are no part of
- * it.
+ * Reads one line from a terminal in raw mode, chunk by chunk. Returns undefined until the line ends;
+ * its `text` is undefined if it was cancelled. Drops arrow keys and other control characters.
  */
 export function readKeys(): (chunk: Uint8Array) => { text: string | undefined } | undefined {
   const decoder = new TextDecoder();
@@ -40,11 +36,8 @@ export function readKeys(): (chunk: Uint8Array) => { text: string | undefined } 
   };
 }
 
-/**
- * The sequence at the beginning of a text, the escape alone where it begins none; `undefined` while
- * more of it has to come.
- */
+/** The escape sequence at the start of a text, or the escape alone; `undefined` if incomplete. */
 function readEscape(text: string): string | undefined {
   const after = text.slice(ESCAPE.length);
-  return BEGUN.test(after) ? undefined : ESCAPE + (SEQUENCE.exec(after)?.[0] ?? '');
+  return INCOMPLETE.test(after) ? undefined : ESCAPE + (SEQUENCE.exec(after)?.[0] ?? '');
 }

@@ -9,8 +9,9 @@ const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
 ];
 
 /**
- * The configuration with the command's flags above it. Throws `UsageError` for a wrong flag, else
- * `CommandError` that lists every fault.
+ * Reads the configuration; the command's flags override it.
+ *
+ * @throws `UsageError` for an invalid flag, else `CommandError` that lists every fault
  */
 export function readSettings(input: CommandInput): { config: Config; warnings: string[] } {
   const overrides: ConfigOverrides = {};
@@ -20,7 +21,7 @@ export function readSettings(input: CommandInput): { config: Config; warnings: s
   }
   const reading = loadConfig(overrides);
   if (reading.ok) return reading;
-  // A flag that was given wrongly is wrong usage; of the environment the message tells.
+  // An invalid flag is wrong usage; an invalid variable is a failure.
   const wrong = reading.faults.filter((fault) => fault.startsWith('--'));
   if (wrong.length > 0) throw new UsageError(wrong.join('; '));
   throw new CommandError(`the configuration is not valid:\n${reading.faults.map((fault) => `  ${fault}`).join('\n')}`);

@@ -13,9 +13,10 @@ import { randomToken } from '../../kernel/index.ts';
 import { CommandError } from './command.ts';
 
 /**
- * Replaces the text of a file in one step, so that nobody ever reads half of it; links are
- * followed, the mode stays. False when the file no longer has the text `before`: somebody saved it
- * meanwhile, and that is kept. Throws `CommandError` when it cannot be written.
+ * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and leaves
+ * the file alone if its text is no longer `before`: somebody has saved it meanwhile.
+ *
+ * @throws `CommandError` if it cannot be written
  */
 export function replaceFile(path: string, before: string, after: string): boolean {
   let temporary: string | undefined;

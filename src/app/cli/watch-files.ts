@@ -2,17 +2,14 @@ import { statSync } from 'node:fs';
 import type { Clock } from '../../kernel/index.ts';
 
 /**
- * How often the files are looked at. A look costs some microseconds, and no save is missed whatever
- * file system or editor it comes from.
+ * How often the files are checked. A check costs microseconds and, unlike file-system events, works
+ * with every file system and editor.
  */
-const LOOK_MS = 150;
-/** An editor may empty a file before it fills it: a change counts once it has lasted so long. */
+const CHECK_MS = 150;
+/** A change must last this long: an editor may empty a file before it writes it. */
 const SETTLE_MS = 50;
 
-/**
- * Differs after every save: a file that was replaced has another inode, one that was written
- * another time of change.
- */
+/** Differs after every save: a replaced file has another inode, a written one another time. */
 function signatureOf(path: string): string {
   try {
     const { ino, size, ctimeNs, mtimeNs } = statSync(path, { bigint: true });
@@ -23,25 +20,25 @@ function signatureOf(path: string): string {
 }
 
 /**
- * Notices saves of files. `next` resolves at the first save since the files were last taken with
- * `look`, which is called before they are read: a save that comes while they are read or worked on
- * is found by the following `next`. It resolves with false once `signal` is aborted.
+ * Waits for saves of files. Call `mark` before you read the files. `next` resolves with true at the
+ * first save after that mark, so that no save during the work is lost; with false once `signal` is
+ * aborted.
  */
 export function watchFiles(paths: readonly string[], clock: Clock, signal: AbortSignal) {
   const signature = () => paths.map(signatureOf).join('\n');
-  let taken = '';
+  let marked = '';
   return {
-    look() {
-      taken = signature();
+    mark() {
+      marked = signature();
     },
     async next(): Promise<boolean> {
       for (;;) {
         if (signal.aborted) return false;
         const now = signature();
-        if (now !== taken) {
+        if (now !== marked) {
           await clock.sleep(SETTLE_MS, signal);
           if (!signal.aborted && signature() === now) return true;
-        } else await clock.sleep(LOOK_MS, signal);
+        } else await clock.sleep(CHECK_MS, signal);
       }
     },
   };

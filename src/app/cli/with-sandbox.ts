@@ -6,9 +6,8 @@ import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
 import { CommandError } from './command.ts';
 
 /**
- * Runs `work` with a sandbox of one process under the default limits: an author's machine needs no
- * configuration. Only suspension is off: whoever runs a plugin that hangs a sixth time wants to see
- * the sixth result.
+ * Runs `work` with a sandbox of one process under the default limits, without configuration.
+ * Suspension is off: an author who runs a hanging plugin again wants to see it hang again.
  */
 export async function withSandbox<T>(work: (sandbox: Sandbox, limits: SandboxLimits) => Promise<T>): Promise<T> {
   const defaults = readConfig({});
@@ -22,7 +21,7 @@ export async function withSandbox<T>(work: (sandbox: Sandbox, limits: SandboxLim
   }
 }
 
-/** The text of a file that the command line names. Throws `CommandError` when it cannot be read. */
+/** @throws `CommandError` if the file cannot be read */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -8,24 +8,18 @@ export const DEMO_VENDOR_PORT = 4010;
 
 export type DemoVendorOptions = {
   clock: Clock;
-  /**
-   * The only bearer key that is accepted. Without it any key is, except those that begin with
-   * `invalid`.
-   */
+  /** The only accepted bearer key. Default: any key that does not begin with `invalid`. */
   key?: string;
-  /** How long a job takes that says nothing of it. */
+  /** The duration of a job without a directive. */
   durationMs?: number;
-  /**
-   * Requests a second, of all keys together; beyond it 429 with `Retry-After`. Without it there is
-   * no limit.
-   */
+  /** Requests per second of all keys, then 429 with `Retry-After`. Default: no limit. */
   requestsPerSecond?: number;
   maxJobs?: number;
 };
 
 export interface DemoVendor {
   handle(request: Request): Promise<Response>;
-  /** From now on this bearer key alone is accepted. */
+  /** Accepts only this bearer key from now on. */
   changeKey(next: string): void;
   /** Listens on loopback; port 0 takes a free one. */
   start(port: number): Promise<{ url: string; stop(): Promise<void> }>;
@@ -35,21 +29,24 @@ const DEFAULT_DURATION_MS = 6000;
 const DEFAULT_MAX_JOBS = 200_000;
 const MAX_BATCH = 100;
 const MAX_LISTED_DUPLICATES = 100;
-// The gateway keeps connections for four seconds; ours must outlive them.
+// The gateway keeps idle connections for four seconds; the server must keep them longer.
 const IDLE_TIMEOUT_SECONDS = 60;
 
-const failed = (status: number, code: string, message: string, headers: Record<string, string> = {}): Response =>
-  Response.json({ error: { code, message } }, { status, headers });
-const rateLimited = () => failed(429, 'rate_limited', 'Too many requests.', { 'retry-after': '1' });
-const broken = () => failed(500, 'internal', 'Something broke here.');
+const failed = (
+  status: number,
+  error: { code: string; message: string },
+  headers: Record<string, string> = {},
+): Response => Response.json({ error }, { status, headers });
+const rateLimited = () => failed(429, { code: 'rate_limited', message: 'Too many requests.' }, { 'retry-after': '1' });
+const broken = () => failed(500, { code: 'internal', message: 'Something broke here.' });
 const garbage = () => new Response('<html><body>It works!</body></html>', { headers: { 'content-type': 'text/html' } });
-const noSuchJob = () => failed(404, 'not_found', 'There is no such job.');
+const noSuchJob = () => failed(404, { code: 'not_found', message: 'There is no such job.' });
 
 /**
  * An asynchronous video API, all in memory: `POST /v1/jobs` (JSON or multipart), `GET
  * /v1/jobs/:id`, `GET /v1/jobs?ids=a,b`, `GET|HEAD /v1/jobs/:id/content`, and `GET
- * /stats[?reference_id=]`, which counts what arrived and needs no key. How a job goes can be told
- * in its prompt: see `Script`.
+ * /stats[?reference_id=]`, which counts what arrived and needs no key. Directives in the prompt
+ * control a job: see `Script`.
  */
 export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
   const { clock, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;
@@ -76,7 +73,7 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     if (ms > 0) await clock.sleep(ms, request.signal);
   };
 
-  /** The job as its owner sees it. */
+  /** The job as its client sees it. */
   function show(job: Job) {
     const { id, model, prompt, seconds, resolution, reference, image, script } = job;
     const { status, progress } = jobs.progressOf(job);
@@ -104,15 +101,16 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
 
   async function create(request: Request): Promise<Response> {
     const order = await readOrder(request);
-    if (!order.ok) return failed(400, 'invalid_request', order.error);
+    if (!order.ok) return failed(400, { code: 'invalid_request', message: order.error });
     const { script, reference } = order.value;
     counts.creates += 1;
     if (reference !== '') jobs.noteOrder(reference);
     if (script.submit === '429') return rateLimited();
-    if (script.submit === '400') return failed(400, 'content_policy', 'This prompt is not allowed.');
+    if (script.submit === '400') return failed(400, { code: 'content_policy', message: 'This prompt is not allowed.' });
     if (script.submit === '500') return broken();
     const job = jobs.create(order.value);
-    if (!job) return failed(503, 'no_capacity', 'Too many jobs are running.', { 'retry-after': '5' });
+    if (!job)
+      return failed(503, { code: 'no_capacity', message: 'Too many jobs are running.' }, { 'retry-after': '5' });
     counts.jobs += 1;
     await pause(script.delayMs, request);
     return script.submit === 'garbage' ? garbage() : Response.json(show(job));
@@ -130,27 +128,28 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     return Response.json(show(job));
   }
 
-  /** Jobs that nobody knows, and those told to be lost, are left out. */
+  /** Leaves out unknown jobs and those with the directive `404`. */
   async function pollBatch(ids: readonly string[], request: Request): Promise<Response> {
     counts.batch_polls += 1;
     if (ids.length === 0 || ids.length > MAX_BATCH)
-      return failed(400, 'invalid_request', `ids takes 1 to ${MAX_BATCH} ids.`);
+      return failed(400, { code: 'invalid_request', message: `ids takes 1 to ${MAX_BATCH} ids.` });
     const found = ids.map((id) => jobs.find(id)).filter((job) => job !== undefined);
     for (const job of found) job.polls += 1;
     await pause(Math.max(0, ...found.map((job) => job.script.delayMs)), request);
     if (found.some((job) => job.script.poisonsBatch)) return noSuchJob();
     if (found.some((job) => job.polls <= job.script.rateLimited)) return rateLimited();
     if (found.some((job) => job.polls <= job.script.broken)) return broken();
-    const seen = found.filter((job) => !job.script.lost);
+    const visible = found.filter((job) => !job.script.lost);
     return Response.json({
-      jobs: seen.map((job) => (job.polls <= job.script.garbage ? { id: job.id, status: 'wobbling' } : show(job))),
+      jobs: visible.map((job) => (job.polls <= job.script.garbage ? { id: job.id, status: 'wobbling' } : show(job))),
     });
   }
 
   function download(job: Job, request: Request): Response {
     counts.downloads += request.method === 'GET' ? 1 : 0;
     job.downloads += request.method === 'GET' ? 1 : 0;
-    if (jobs.progressOf(job).status !== 'succeeded') return failed(409, 'not_ready', 'The job has no result.');
+    if (jobs.progressOf(job).status !== 'succeeded')
+      return failed(409, { code: 'not_ready', message: 'The job has no result.' });
     return serveVideo(job, request);
   }
 
@@ -183,10 +182,14 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     if (url.pathname === '/stats' && method === 'GET') return stats(url.searchParams.get('reference_id'));
     if (url.pathname === '/' && method === 'GET') return new Response(describeApi());
     const match = /^\/v1\/jobs(?:\/([^/]+)(\/content)?)?$/.exec(url.pathname);
-    if (!match) return failed(404, 'not_found', 'There is nothing here. The API is under /v1/jobs.');
+    if (!match) return failed(404, { code: 'not_found', message: 'There is nothing here. The API is under /v1/jobs.' });
     if (!isAuthorized(request)) {
       counts.unauthorized += 1;
-      return failed(401, 'unauthorized', 'The key is missing or wrong.', { 'www-authenticate': 'Bearer' });
+      return failed(
+        401,
+        { code: 'unauthorized', message: 'The key is missing or wrong.' },
+        { 'www-authenticate': 'Bearer' },
+      );
     }
     if (isOverLimit()) {
       counts.rate_limited += 1;
@@ -199,7 +202,11 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     }
     const allowed = id === undefined ? 'GET, POST' : content ? 'GET, HEAD' : 'GET';
     if (id === undefined || !allowed.includes(method)) {
-      return failed(405, 'method_not_allowed', 'This method is not allowed here.', { allow: allowed });
+      return failed(
+        405,
+        { code: 'method_not_allowed', message: 'This method is not allowed here.' },
+        { allow: allowed },
+      );
     }
     const job = jobs.find(id);
     if (!job) {

@@ -1,4 +1,4 @@
-/** What a person sees who opens the vendor's address. */
+/** The page at the vendor's address. */
 export const describeApi = (): string => `Demo vendor: an asynchronous video API, all in memory.
 
 POST /v1/jobs               {model, prompt, seconds?, resolution?, image?, reference_id?, script?}, or a form with a file "image"
@@ -9,18 +9,18 @@ GET  /stats                 what arrived here; ?reference_id= for one order
 
 Send any key as "Authorization: Bearer KEY"; keys that begin with "invalid" are refused.
 
-How a job goes can be told in its prompt, "a cat [fail] [duration=2]", or in "script":
+Directives in the prompt, "a cat [fail] [duration=2]", or in "script" control a job:
 
 [instant]            done when it is created
-[duration=SECONDS]   takes so long
+[duration=SECONDS]   takes this long
 [slow]               takes ten times as long
 [fail]               ends as failed
-[seconds=N]          the result is so long, whatever was ordered
+[seconds=N]          the length of the result, whatever was ordered
 [bytes=N]            the file is padded to about this size
-[delay=SECONDS]      every answer about the job waits so long
-[404]                every poll says that there is no such job
-[429] [500] [garbage]   the first three polls go wrong; =N polls, or =always
+[delay=SECONDS]      every answer about the job waits this long
+[404]                every poll answers that there is no such job
+[429] [500] [garbage]   the first three polls fail; =N polls, or =always
 [submit=400] [submit=429] [submit=500]   the order is refused
-[submit=garbage]     the order is taken, but the answer is no JSON
+[submit=garbage]     the order is accepted, but the answer is not JSON
 [batch=404]          a batch with this job is answered 404 as a whole
 `;

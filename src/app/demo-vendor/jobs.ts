@@ -14,32 +14,29 @@ export type Order = {
 
 export type Job = Order & { id: string; createdMs: number; doneMs: number; polls: number; downloads: number };
 
-/** What the vendor saw under one reference. */
+/** The orders and jobs with one reference. */
 export type ReferenceCount = { creates: number; jobs: string[] };
 
 export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed';
 
 const QUEUED_SHARE = 0.1;
-// Without one finished job among the oldest the vendor is full of running ones, and says so.
+// If none of the oldest jobs has finished, the vendor is full of running ones and refuses orders.
 const EVICTION_LOOKAHEAD = 1000;
 const JOBS_KEPT_BY_REFERENCE = 10;
 
 export interface Jobs {
   readonly size: number;
   readonly references: ReadonlyMap<string, ReferenceCount>;
-  /** Counts an order before anything can go wrong with it. */
+  /** Counts an order, before it can fail. */
   noteOrder(reference: string): void;
-  /** `undefined` when there is no room. */
+  /** `undefined` if the capacity is used up. */
   create(order: Order): Job | undefined;
   find(id: string): Job | undefined;
-  /** Where the job is now; computed from the time that has passed, nothing runs in between. */
+  /** Computed from the elapsed time; nothing runs in between. */
   progressOf(job: Job): { status: JobStatus; progress: number };
 }
 
-/**
- * Keeps at most `maxJobs` jobs; the oldest finished ones make room. `prefix` keeps the ids of two
- * runs apart.
- */
+/** Keeps at most `maxJobs` jobs and evicts the oldest finished ones. `prefix` is unique per run. */
 export function createJobs(
   clock: Clock,
   { prefix, maxJobs, durationMs }: { prefix: string; maxJobs: number; durationMs: number },
@@ -48,13 +45,13 @@ export function createJobs(
   const references = new Map<string, ReferenceCount>();
   let created = 0;
 
-  function makeRoom(): boolean {
+  function evictIfFull(): boolean {
     if (jobs.size < maxJobs) return true;
-    let looked = 0;
+    let visited = 0;
     for (const [id, job] of jobs) {
       if (job.doneMs <= clock.nowMs()) return jobs.delete(id);
-      looked += 1;
-      if (looked === EVICTION_LOOKAHEAD) break;
+      visited += 1;
+      if (visited === EVICTION_LOOKAHEAD) break;
     }
     return false;
   }
@@ -72,13 +69,13 @@ export function createJobs(
       if (oldest && !oldest.done) references.delete(oldest.value);
     },
     create(order) {
-      if (!makeRoom()) return undefined;
+      if (!evictIfFull()) return undefined;
       created += 1;
       const { script } = order;
-      const wanted = script.instant ? 0 : (script.durationMs ?? durationMs) * (script.slow ? 10 : 1);
+      const runMs = script.instant ? 0 : (script.durationMs ?? durationMs) * (script.slow ? 10 : 1);
       const createdMs = clock.nowMs();
       const id = `${prefix}${created.toString(36).padStart(6, '0')}`;
-      const job: Job = { ...order, id, createdMs, doneMs: createdMs + wanted, polls: 0, downloads: 0 };
+      const job: Job = { ...order, id, createdMs, doneMs: createdMs + runMs, polls: 0, downloads: 0 };
       jobs.set(id, job);
       const count = references.get(order.reference);
       if (count && count.jobs.length < JOBS_KEPT_BY_REFERENCE) count.jobs.push(id);

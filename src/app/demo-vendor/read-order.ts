@@ -7,8 +7,8 @@ const MAX_SECONDS = 60;
 const MAX_KEPT_PROMPT = 200;
 
 /**
- * An order from a JSON body or a form with an optional file `image`; the reason, in words for its
- * sender, when it is none.
+ * Reads an order from a JSON body or a form with an optional file `image`. Errors are sentences for
+ * the sender.
  */
 export async function readOrder(request: Request): Promise<Result<Order, string>> {
   const multipart = request.headers.get('content-type')?.startsWith('multipart/form-data') ?? false;
@@ -41,7 +41,7 @@ export async function readOrder(request: Request): Promise<Result<Order, string>
   });
 }
 
-/** A file, or Base64 with or without `data:` in front. Only its size and hash are kept. */
+/** Reads a file, or Base64 with or without a `data:` prefix. Keeps only size and hash. */
 async function readImage(value: unknown): Promise<Result<Order['image'], string>> {
   if (value === undefined || value === null || value === '') return ok(undefined);
   let bytes: Uint8Array;

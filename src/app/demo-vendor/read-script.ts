@@ -1,35 +1,29 @@
-/** How often a fault shows before things go well again. */
+/** How many polls fail before they succeed again. */
 type Times = number;
 
-/**
- * What a job was told to do. All of it can stand in the prompt, `a cat [fail] [duration=2]`, or in
- * the field `script`.
- */
+/** How a job behaves, from its prompt (`a cat [fail] [duration=2]`) or its field `script`. */
 export type Script = {
   /** `fail`: ends as failed. */
   fail: boolean;
-  /** `instant`: is done when it is created. */
+  /** `instant`: done at its creation. */
   instant: boolean;
   /** `duration=SECONDS`: how long it takes. */
   durationMs: number | undefined;
   /** `slow`: takes ten times as long. */
   slow: boolean;
-  /** `delay=SECONDS`: every answer about the job, to its creation too, waits this long. */
+  /** `delay=SECONDS`: every answer about the job, its creation included, waits this long. */
   delayMs: number;
-  /** `404`: every poll says that there is no such job. */
+  /** `404`: every poll answers that there is no such job. */
   lost: boolean;
   /** `429`, `500`, `garbage`: the first three polls, `=N` polls or `=always`. */
   rateLimited: Times;
   broken: Times;
   garbage: Times;
-  /**
-   * `submit=429`, `400`, `500`: no job is made. `submit=garbage`: it is, but the answer cannot be
-   * read.
-   */
+  /** `submit=429`, `400`, `500`: creates no job. `submit=garbage`: creates one, answers garbage. */
   submit: '429' | '400' | '500' | 'garbage' | undefined;
   /** `batch=404`: a batch with this job is answered 404 as a whole. */
   poisonsBatch: boolean;
-  /** `seconds=N`: the result is so long, whatever was ordered. */
+  /** `seconds=N`: the length of the result, whatever was ordered. */
   actualSeconds: number | undefined;
   /** `bytes=N`: the file is padded to about this size, at most 64 MiB. */
   bytes: number;
@@ -38,7 +32,7 @@ export type Script = {
 const DEFAULT_TIMES = 3;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** The directives in square brackets of a text; others are part of the prompt. */
+/** Reads the directives in square brackets; unknown ones are part of the prompt. */
 export function readScript(text: string): Script {
   const directives = new Map<string, string>();
   for (const [, name = '', value = ''] of text.matchAll(/\[([a-z0-9]+)(?:=([a-z0-9.]+))?\]/g))

@@ -1,6 +1,6 @@
 /**
- * Two seconds of a square crossing the picture: MP4, H.264 Main, 320 x 180, 24 frames, index in
- * front. Made once with FFmpeg's `color` and `overlay` sources and libx264.
+ * Two seconds of a moving square: MP4, H.264 Main, 320 x 180, 24 frames, index first. Created once
+ * with FFmpeg's `color` and `overlay` sources and libx264.
  */
 const BASE64 = [
   'AAAAIGZ0eXBpc29tAAACAGlzb21pc28yYXZjMW1wNDEAAAPzbW9vdgAAAGxtdmhkAAAAAAAAAAAAAAAAAAAD6AAAB9AAAQAAAQAAAAAAAAAAAA',

@@ -5,8 +5,8 @@ import { sampleVideo } from './sample-video.ts';
 const BOX_HEADER_BYTES = 8;
 
 /**
- * The sample with a `free` box behind it that holds the job's id, so that no two jobs have the same
- * bytes. Players skip the box.
+ * The sample with the job's id in a `free` box at its end, so that no two jobs have the same bytes.
+ * Players skip the box.
  */
 function videoOf(job: Job): Uint8Array {
   const sample = sampleVideo();
@@ -44,9 +44,7 @@ export function serveVideo(job: Job, request: Request): Response {
   });
 }
 
-/**
- * First and last byte of a single range; `undefined` for none or for a form that is to be ignored.
- */
+/** First and last byte of a single range; `undefined` for none or for a form to be ignored. */
 function readRange(header: string | null, size: number): [number, number] | 'unsatisfiable' | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return undefined;

@@ -1,7 +1,7 @@
 import { isObject, type Json } from '../../kernel/index.ts';
 import { cleanExchange, type HookCall } from '../../plugins/index.ts';
 
-/** What a person can take in at a glance. */
+/** Limits that keep a call readable at a glance. */
 const MAX_TEXT = 80;
 const MAX_ITEMS = 5;
 const MAX_LINE = 400;
@@ -19,7 +19,7 @@ function shorten(value: Json): Json {
   return Object.fromEntries(Object.entries(value as { [key: string]: Json }).map(([key, one]) => [key, shorten(one)]));
 }
 
-/** An argument or a result as it may be shown: without credentials, long texts and lists cut. */
+/** An argument or a result without credentials, with long texts and lists shortened. */
 const shown = (value: Json): Json => shorten(cleanExchange(value));
 
 function line(value: Json): string {
@@ -29,7 +29,7 @@ function line(value: Json): string {
 
 const shownText = (text: string): string => String(cleanExchange(text));
 
-/** A call for programs, with the same cuts as for people. */
+/** A call for programs, shortened as for people. */
 export const summarizeHookCall = ({ hook, args, outcome, console, ms }: HookCall) => ({
   event: 'hook',
   hook,
@@ -41,7 +41,7 @@ export const summarizeHookCall = ({ hook, args, outcome, console, ms }: HookCall
   console: console.map(shownText),
 });
 
-/** A call for people: the hook, each argument, the result, what it wrote to the console. */
+/** A call for people: the hook, its arguments, its console output, its result. */
 export function describeHookCall({ hook, args, outcome, console, ms }: HookCall): string {
   return [
     `${hook}  ${ms.toFixed(1)} ms`,

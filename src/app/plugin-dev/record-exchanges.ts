@@ -6,9 +6,9 @@ import { CommandError } from '../cli/command.ts';
 import { replaceFile } from '../cli/replace-file.ts';
 
 export type Recorder = {
-  /** Takes a call of `source`; the file follows by itself. */
+  /** Queues a call of `source` for the file. */
   add(source: string, call: HookCall): void;
-  /** Resolves when all calls are in the file; gives how many became cases. */
+  /** Resolves when all calls are written; returns how many became cases. */
   end(): Promise<number>;
 };
 
@@ -17,35 +17,36 @@ type RecorderOptions = {
   sandbox: Sandbox;
   channelKey: string;
   clock: Clock;
-  /** A word for the person at the terminal. */
-  say(text: string): void;
+  /** Prints a note at the terminal. */
+  print(text: string): void;
 };
 
 /**
- * Appends real hook calls to a fixture as cases, one after the other; the file is made if it is
- * absent, with the time as its `unixNow`, so that results that hang on the clock can be expected.
- * Throws `CommandError` when the file is no fixture.
+ * Appends real hook calls to a fixture as cases, one after the other. Creates the file if it is
+ * absent, with the current time as its `unixNow`, which makes results that use the clock repeatable.
+ *
+ * @throws `CommandError` if the file is not a fixture
  */
-export function createRecorder({ path, sandbox, channelKey, clock, say }: RecorderOptions): Recorder {
+export function createRecorder({ path, sandbox, channelKey, clock, print }: RecorderOptions): Recorder {
   if (existsSync(path)) readExisting(path);
   else writeNew(path, clock.unix());
   let written = 0;
   const exclusively = createMutex();
-  const said = new Set<string>();
-  const sayOnce = (text: string): void => {
-    if (!said.has(text)) say(text);
-    said.add(text);
+  const printed = new Set<string>();
+  const printOnce = (text: string): void => {
+    if (!printed.has(text)) print(text);
+    printed.add(text);
   };
 
   async function write(source: string, call: HookCall): Promise<void> {
     const plugin = await openPlugin(source, sandbox);
     if (!plugin.ok) return;
     const { text, fixture } = readExisting(path);
-    const { case: made, note } = await recordCall(plugin.value, { fixture, call, channelKey });
-    if (note !== undefined) sayOnce(note);
-    if (made === undefined) return;
-    if (replaceFile(path, text, addCases(text, [made]))) written += 1;
-    // Somebody saved the file in between: what he wrote is read with the second try.
+    const { case: recorded, note } = await recordCall(plugin.value, { fixture, call, channelKey });
+    if (note !== undefined) printOnce(note);
+    if (recorded === undefined) return;
+    if (replaceFile(path, text, addCases(text, [recorded]))) written += 1;
+    // Somebody saved the file meanwhile: the second attempt reads the new text.
     else await write(source, call);
   }
 
@@ -53,7 +54,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, say }: Record
     add(source, call) {
       const record = () =>
         write(source, call).catch((error) =>
-          sayOnce(`not recorded: ${error instanceof Error ? error.message : String(error)}`),
+          printOnce(`not recorded: ${error instanceof Error ? error.message : String(error)}`),
         );
       void exclusively(record);
     },
@@ -66,7 +67,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, say }: Record
 function readExisting(path: string) {
   const text = readFileSync(path, 'utf8');
   const fixture = readFixture(parseJson(text));
-  if (!fixture.ok) throw new CommandError(`${path} is no fixture: ${fixture.error}`);
+  if (!fixture.ok) throw new CommandError(`${path} is not a fixture: ${fixture.error}`);
   return { text, fixture: fixture.value };
 }
 

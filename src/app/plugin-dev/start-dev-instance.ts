@@ -11,10 +11,7 @@ import { type Gateway, startGateway } from '../start-gateway.ts';
 type DevOptions = {
   source: string;
   port: number;
-  /**
-   * Where the instance keeps its data between runs; undefined: in a temporary folder that goes with
-   * it.
-   */
+  /** Keeps the data between runs; undefined: a temporary folder, removed at the end. */
   dataDir: string | undefined;
   /** The vendor's address and the key of the channel. */
   vendor: { baseUrl: string; key: string };
@@ -28,15 +25,12 @@ export type DevInstance = {
   manifest: Manifest;
   root: { username: string; password: string };
   apiKey: string;
-  /**
-   * Serves a new source, with the channel bound to it; or gives its faults, and what served goes
-   * on.
-   */
+  /** Serves a new source and binds the channel to it; or returns its faults and changes nothing. */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   stop(): Promise<void>;
 };
 
-/** What a data directory remembers, so that the next run has the same account and key. */
+/** Stored in the data directory, so that the next run has the same account and key. */
 type Accounts = { username: string; password: string; apiKey: string };
 const ACCOUNTS_FILE = 'plugin-dev.json';
 
@@ -45,9 +39,10 @@ const CHANNEL = 'plugin-dev';
 const VENDOR_CHANNEL_TYPE = 61;
 
 /**
- * Starts a whole gateway for one plugin: on loopback, with a root account, an API key, and a
- * channel that is bound to the plugin. It takes nothing from the environment, which may be that of
- * another gateway. Throws `CommandError`, with the faults of a source that cannot serve.
+ * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel bound
+ * to the plugin. Reads nothing from the environment, which may be that of another gateway.
+ *
+ * @throws `CommandError` with the faults of a source that cannot serve
  */
 export async function startDevInstance(options: DevOptions): Promise<DevInstance> {
   const { dataDir, clock, logger, vendor, onHookCall } = options;
@@ -57,11 +52,11 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
   };
   let gateway: Gateway | undefined;
   try {
-    const known = readAccounts(folder);
+    const stored = readAccounts(folder);
     const config = devConfig(folder, options.port);
     const started = await startGateway({ config, clock, logger, development: { onHookCall } });
     gateway = started;
-    const accounts = known ?? (await createAccounts(started, folder));
+    const accounts = stored ?? (await createAccounts(started, folder));
     const bind = await openChannel(started, vendor);
     const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
       const developed = await started.services.plugins.develop(source);
@@ -98,7 +93,7 @@ function devConfig(dataDir: string, port: number) {
       port: flag(String(port)),
       dataDir: flag(dataDir),
       trustedProxies: flag('none'),
-      // Somebody sits before it and waits.
+      // A person waits for the result.
       pollIntervalSeconds: flag('1'),
       shutdownSeconds: flag('2'),
       sandboxKillsToSuspend: flag('1000'),
@@ -108,10 +103,7 @@ function devConfig(dataDir: string, port: number) {
   return reading.config;
 }
 
-/**
- * Throws `CommandError` for a folder that is somebody else's: nothing here may touch a gateway that
- * serves people.
- */
+/** @throws `CommandError` for a folder of another program, such as a gateway in production */
 function readAccounts(folder: string): Accounts | undefined {
   const file = join(folder, ACCOUNTS_FILE);
   if (existsSync(file)) {
@@ -121,10 +113,12 @@ function readAccounts(folder: string): Accounts | undefined {
       if (typeof username === 'string' && typeof password === 'string' && typeof apiKey === 'string')
         return { username, password, apiKey };
     }
-    throw new CommandError(`${file} cannot be understood: remove the folder ${folder}`);
+    throw new CommandError(`${file} is damaged: remove the folder ${folder}`);
   }
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new CommandError(`${folder} is not empty and not of "plugin dev": choose another folder with --data-dir`);
+    throw new CommandError(
+      `${folder} is not empty and was not created by "plugin dev": choose another folder with --data-dir`,
+    );
   }
   return undefined;
 }
@@ -141,17 +135,14 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
   if (login.kind !== 'session') throw new Error('a new account asks for a second factor');
   const principal = await auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);
   const { key } = await auth.apiKeys.create(principal, { name: CHANNEL, unlimited_quota: true });
-  // Nobody has set prices here, and nobody has to.
+  // This gateway has no prices, and needs none.
   await options.change([{ key: 'billing.unpriced', value: 'everyone' }]);
   const accounts: Accounts = { username: ROOT, password, apiKey: key };
   writeFileSync(join(folder, ACCOUNTS_FILE), `${JSON.stringify(accounts, null, 2)}\n`, { mode: 0o600 });
   return accounts;
 }
 
-/**
- * Gives what brings the channel in line with a manifest: it is made at the first and follows key
- * and models of the others.
- */
+/** Returns the function that binds the channel to a manifest; its first call creates the channel. */
 async function openChannel({ services }: Gateway, { baseUrl, key }: DevOptions['vendor']) {
   const { channels } = services;
   const { items } = await channels.list({ page: 1, pageSize: 100 });

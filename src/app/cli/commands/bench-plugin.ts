@@ -9,14 +9,14 @@ import { readText, withSandbox } from '../with-sandbox.ts';
 const DEFAULT_SECONDS = 3;
 const MAX_SECONDS = 3600;
 
-/** Measures the hooks that a fixture's cases call; exit 1 when a case goes over the limit. */
+/** Measures the hooks that a fixture's cases call; exit 1 if a case exceeds the limit. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = fixtureFileOf(input, file, 'plugin bench');
   const durationMs = readSeconds(input) * 1000;
   const source = readText(file);
   const fixture = parseJson(readText(fixtureFile));
-  if (fixture === undefined) throw new CommandError(`${fixtureFile} is no JSON`);
+  if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
   const benched = await withSandbox((sandbox, { callTimeoutMs }) =>
     benchPlugin(sandbox, { source, fixture }, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
   );

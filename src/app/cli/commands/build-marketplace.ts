@@ -7,10 +7,7 @@ import { countOf } from '../pluralize.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
-/**
- * Writes the index of a folder of plugins; exit 1, and nothing written, when one of them has a
- * fault.
- */
+/** Writes the index of a folder of plugins; exit 1, and nothing is written, if one has a fault. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [folder = ''] = input.positionals;
   const out = option(input, 'out') ?? join(folder, 'index.json');
@@ -41,7 +38,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 
 function write(out: string, before: string | undefined, text: string): void {
   if (before !== undefined) {
-    if (!replaceFile(out, before, text)) throw new CommandError(`${out} was changed by somebody else: run this again`);
+    if (!replaceFile(out, before, text)) throw new CommandError(`${out} was changed meanwhile: run the command again`);
     return;
   }
   try {

@@ -5,7 +5,7 @@ import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
-/** Holds the index of a folder against its files; exit 1 with a fault. */
+/** Compares the index of a folder with its files; exit 1 if there is a fault. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [folder = ''] = input.positionals;
   const { faults, ...summary } = await withSandbox((sandbox) => checkFolder(folder, sandbox));
@@ -17,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     { ok, file, ...summary, faults },
     [
       ...faults.map((fault) => describePluginFault(join(folder, fault.file), fault)),
-      `${file}: ${size}, ${ok ? 'all sound' : countOf(faults.length, 'fault')}`,
+      `${file}: ${size}, ${ok ? 'no faults' : countOf(faults.length, 'fault')}`,
     ].join('\n'),
   );
   return ok ? EXIT.ok : EXIT.failed;

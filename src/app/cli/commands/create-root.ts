@@ -1,10 +1,7 @@
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { readPassword, withAccounts } from '../open-accounts.ts';
 
-/**
- * Creates the first administrator with the password on standard input; exit 1 when there is one
- * already.
- */
+/** Creates the first administrator, with the password on standard input; exit 1 if one exists. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);
   const username = option(input, 'username') ?? '';

@@ -15,13 +15,13 @@ import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
-/** Near the gateway's 3000 and the demo vendor's 4010, and neither. */
+/** Differs from the gateway's 3000 and the demo vendor's 4010. */
 const DEFAULT_PORT = 4020;
 const PORT = integer(0, 65_535);
 
 /**
- * Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call,
- * records them on demand.
+ * Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call, and
+ * records calls with `--record`.
  */
 export function run(input: CommandInput): Promise<ExitCode> {
   return withSandbox((sandbox) => develop(input, sandbox));
@@ -34,7 +34,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
   if (!port.ok) throw new UsageError(`--port: read "${given}"; allowed: ${PORT.allowed}`, 'plugin dev');
   const stopping = stopSignals();
   const watcher = watchFiles([file], systemClock, stopping);
-  watcher.look();
+  watcher.mark();
   let source = readText(file);
   const linted = await lintPlugin(source, sandbox);
   if (!linted.ok) {
@@ -43,43 +43,52 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     return EXIT.failed;
   }
   const vendor = await openVendor(input);
-  const say = (event: object, text: string): void => answer(input, event, text);
+  const print = (event: object, text: string): void => answer(input, event, text);
   try {
     const path = option(input, 'record');
-    const note = (text: string): void => say({ event: 'note', message: text }, `note: ${text}`);
+    const note = (text: string): void => print({ event: 'note', message: text }, `note: ${text}`);
     const recorder =
       path === undefined
         ? undefined
-        : createRecorder({ path, sandbox, channelKey: vendor.key, clock: systemClock, say: note });
+        : createRecorder({ path, sandbox, channelKey: vendor.key, clock: systemClock, print: note });
     const onHookCall = (call: HookCall): void => {
-      say(summarizeHookCall(call), describeHookCall(call));
+      print(summarizeHookCall(call), describeHookCall(call));
       recorder?.add(source, call);
     };
     const instance = await startDevInstance({
-      ...{ source, port: port.value, dataDir: option(input, 'data-dir'), vendor, onHookCall, clock: systemClock },
+      source,
+      port: port.value,
+      dataDir: option(input, 'data-dir'),
+      vendor,
+      onHookCall,
+      clock: systemClock,
       logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
     });
     try {
       const ready = announce(instance, vendor, path);
-      say(ready, banner(ready, file));
+      print(ready, banner(ready, file));
       while (await watcher.next()) {
-        watcher.look();
-        source = await reload(input, instance, file, source);
+        watcher.mark();
+        source = await reload(input, instance, { file, serving: source });
       }
     } finally {
       await instance.stop();
     }
     const cases = await recorder?.end();
     if (cases !== undefined)
-      say({ event: 'recorded', file: path, cases }, `${countOf(cases, 'case')} added to ${path}`);
+      print({ event: 'recorded', file: path, cases }, `${countOf(cases, 'case')} added to ${path}`);
   } finally {
     await vendor.stop();
   }
   return EXIT.ok;
 }
 
-/** Serves the saved file; gives the source that serves from now on. */
-async function reload(input: CommandInput, instance: DevInstance, file: string, serving: string): Promise<string> {
+/** Serves the saved file if it is valid; returns the source that now serves. */
+async function reload(
+  input: CommandInput,
+  instance: DevInstance,
+  { file, serving }: { file: string; serving: string },
+): Promise<string> {
   try {
     const source = readText(file);
     const result = await instance.reload(source);
@@ -92,7 +101,7 @@ async function reload(input: CommandInput, instance: DevInstance, file: string, 
     answer(
       input,
       { event: 'reloaded', ok: false, faults: result },
-      [...lines, `not reloaded: ${countOf(result.length, 'fault')}; the last good one goes on serving\n`].join('\n'),
+      [...lines, `not reloaded: ${countOf(result.length, 'fault')}; the last valid one keeps serving\n`].join('\n'),
     );
   } catch (error) {
     if (!(error instanceof AppError || error instanceof CommandError)) throw error;
@@ -104,14 +113,14 @@ async function reload(input: CommandInput, instance: DevInstance, file: string, 
 type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Promise<void> };
 
 /**
- * The vendor that `--base-url` names, with a key that never was on a command line; else the demo
- * vendor, in this process.
+ * The vendor that `--base-url` names, with a key from standard input or the terminal; else the demo
+ * vendor in this process.
  */
 async function openVendor(input: CommandInput): Promise<Vendor> {
   const baseUrl = option(input, 'base-url');
   const fromStdin = input.values['key-stdin'] === true;
   if (baseUrl === undefined) {
-    if (fromStdin) throw new UsageError('--key-stdin goes with --base-url', 'plugin dev');
+    if (fromStdin) throw new UsageError('--key-stdin needs --base-url', 'plugin dev');
     const key = randomToken(16);
     const vendor = await createDemoVendor({ clock: systemClock, key }).start(0);
     return { baseUrl: vendor.url, key, isDemo: true, stop: vendor.stop };
@@ -139,12 +148,12 @@ const announce = ({ address, manifest, root, apiKey }: DevInstance, vendor: Vend
   api_key: apiKey,
   root,
   vendor: { base_url: vendor.baseUrl, demo: vendor.isDemo },
-  submit: submission(manifest, address, apiKey),
+  submit: submitCommand(manifest, address, apiKey),
   ...(record === undefined ? {} : { record }),
 });
 
-/** A command that submits a task, ready to be pasted. */
-function submission({ key, models, protocols }: Manifest, address: string, apiKey: string): string {
+/** A shell command that submits a task. */
+function submitCommand({ key, models, protocols }: Manifest, address: string, apiKey: string): string {
   const video = protocols.find(({ name, models: own }) => name === 'proto_video' && own.length > 0);
   const authorization = `-H 'authorization: Bearer ${apiKey}'`;
   if (video) {

@@ -17,8 +17,8 @@ import { readSettings } from '../read-settings.ts';
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
 
 /**
- * Examines database, ledger, secrets, folders and configuration beside a running gateway. Exit 1
- * only when something is wrong.
+ * Checks database, ledger, secrets, folders and configuration; a gateway may be running. Exit 1 if
+ * there is an error; warnings alone exit 0.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config, warnings } = readSettings(input);
@@ -34,7 +34,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   return failed ? EXIT.failed : EXIT.ok;
 }
 
-/** False when there is no database to look at: doctor makes nothing. */
+/** Returns false if there is no data directory: doctor creates nothing. */
 function checkFolder(path: string, findings: Finding[]): boolean {
   const folder = resolve(path);
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
@@ -67,7 +67,9 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
       const found = await runDoctorChecks({
-        ...{ store, secretBox: box, clock: systemClock },
+        store,
+        secretBox: box,
+        clock: systemClock,
         node: { ...configuredNode(config), listening: listeningAddress(config, config.port) },
       });
       return [
@@ -84,10 +86,7 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
   }
 }
 
-/**
- * Under which names the panel opens; others are refused while only this machine reaches the
- * listener.
- */
+/** The host names of the panel; a listener on loopback refuses all others. */
 async function checkNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
   if (!isLoopback(config.host)) return [];
   const names = [...new Set(panelHostNames(config, readOptions(await store.options.all(), box)))];
@@ -99,9 +98,7 @@ async function checkNames(config: Config, store: Store, box: SecretBox): Promise
   return [{ check: 'configuration', level: 'ok', message }];
 }
 
-/**
- * Those of the gateway; none are made, since secrets made now would open nothing that is stored.
- */
+/** Reads the gateway's secrets; never creates any, since new ones could decrypt nothing. */
 function readSecrets(config: Config) {
   const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
   if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {

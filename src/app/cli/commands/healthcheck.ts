@@ -6,42 +6,38 @@ import { readSettings } from '../read-settings.ts';
 
 const TIMEOUT_MS = 5000;
 
-/**
- * Asks `/readyz` of the configured address: exit 0 when the gateway is ready, 1 when it is not or
- * does not answer.
- */
+/** Requests `/readyz` at the configured address: exit 0 if ready, 1 if not or without an answer. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   const secure = config.tlsCert !== '';
   const host = reachable(config.host);
   const address = `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${config.port}`;
-  const verdict = await ask(secure, host, config.port);
-  const ready = verdict.status === 200;
-  const text = ready ? `ready: ${address}` : `not ready: ${address}: ${verdict.reason}`;
+  const result = await requestReadiness(secure, host, config.port);
+  const ready = result.status === 200;
+  const text = ready ? `ready: ${address}` : `not ready: ${address}: ${result.reason}`;
   const data = {
     ok: ready,
     address,
-    status: verdict.status,
-    detail: verdict.detail,
-    error: ready ? undefined : verdict.reason,
+    status: result.status,
+    detail: result.detail,
+    error: ready ? undefined : result.reason,
   };
   if (input.json || ready) answer(input, data, text);
   else input.io.err(`taskgate: ${text}\n`);
   return ready ? EXIT.ok : EXIT.failed;
 }
 
-/** An address that listens everywhere is asked on loopback. */
+/** A gateway on a wildcard address is reached on loopback. */
 const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
 
-type Verdict = { status: number; reason: string; detail: unknown };
+type Readiness = { status: number; reason: string; detail: unknown };
 
-function ask(secure: boolean, host: string, port: number): Promise<Verdict> {
+function requestReadiness(secure: boolean, host: string, port: number): Promise<Readiness> {
   return new Promise((resolve) => {
     const failed = (reason: string) => resolve({ status: 0, reason, detail: undefined });
-    const send = secure ? httpsRequest : httpRequest;
-    // The certificate names the public host, not the address asked here, and the question carries
-    // no secret.
-    const request = send(
+    const openRequest = secure ? httpsRequest : httpRequest;
+    // The certificate names the public host, not this address, and the request carries no secret.
+    const request = openRequest(
       { host, port, path: '/readyz', agent: false, timeout: TIMEOUT_MS, rejectUnauthorized: false },
       (response) => {
         let body = '';
@@ -63,6 +59,6 @@ function ask(secure: boolean, host: string, port: number): Promise<Verdict> {
 }
 
 function describe(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ECONNREFUSED' || error.code === 'ConnectionRefused') return 'nothing listens there';
+  if (error.code === 'ECONNREFUSED' || error.code === 'ConnectionRefused') return 'no program listens there';
   return error.code ? `${error.code}: ${error.message}` : error.message;
 }

@@ -6,9 +6,7 @@ import { readText, withSandbox } from '../with-sandbox.ts';
 
 type FileReport = LintReport & { file: string };
 
-/**
- * Prints every fault and warning of plugin files; exit 1 when an upload of one would be refused.
- */
+/** Prints the faults and warnings of plugin files; exit 1 if an upload of one would be refused. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const sources = input.positionals.map((file) => ({ file, source: readText(file) }));
   const files = await withSandbox(async (sandbox) => {

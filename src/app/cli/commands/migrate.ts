@@ -7,8 +7,8 @@ import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 /**
- * Runs the migrations that the database lacks, or lists them and what would stop a start. A gateway
- * migrates at its start.
+ * Runs the pending migrations, or with `--dry-run` lists them and what would stop a start. A gateway
+ * also migrates when it starts.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
@@ -20,7 +20,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     clock: systemClock,
     logger: silentLogger,
   });
-  answer(input, { ok: true, dry_run: false, migrations }, describe('has run', migrations));
+  answer(input, { ok: true, dry_run: false, migrations }, describe('ran', migrations));
   return EXIT.ok;
 }
 

@@ -3,20 +3,17 @@ import { join } from 'node:path';
 import { newPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 
-/**
- * Writes the files of a new plugin; exit 1, and nothing written, when one of them is there already.
- */
+/** Writes the files of a new plugin; exit 1, and nothing is written, if one of them exists. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const made = newPlugin(input.positionals[0] ?? '');
-  if (!made.ok) throw new UsageError(made.error, 'plugin new');
+  const created = newPlugin(input.positionals[0] ?? '');
+  if (!created.ok) throw new UsageError(created.error, 'plugin new');
   const dir = option(input, 'dir') ?? '.';
-  const { key, name } = made.value;
-  const files = made.value.files.map((file) => ({ ...file, path: join(dir, file.name) }));
-  // What all plugins of a folder share stays as it is if it is the same.
+  const { key, name } = created.value;
+  const files = created.value.files.map((file) => ({ ...file, path: join(dir, file.name) }));
+  // A file that all plugins of a folder share is kept if it has the same text.
   const missing = files.filter(({ path, text, shared }) => !(shared && isSame(path, text)));
   const taken = missing.find(({ path }) => existsSync(path));
-  if (taken)
-    throw new CommandError(`${taken.path} is there already: choose another name, or another folder with --dir`);
+  if (taken) throw new CommandError(`${taken.path} already exists: choose another name, or another folder with --dir`);
   write(dir, missing);
   const plugin = join(dir, `${key}.js`);
   const written = missing.map(({ path }) => path);
@@ -41,7 +38,7 @@ function isSame(path: string, text: string): boolean {
   }
 }
 
-/** All or none, and never over another file. */
+/** Writes all files or none, and never overwrites one. */
 function write(dir: string, files: readonly { path: string; text: string }[]): void {
   const done: string[] = [];
   try {
@@ -57,5 +54,5 @@ function write(dir: string, files: readonly { path: string; text: string }[]): v
   }
 }
 
-/** As a shell wants it. */
+/** Quotes a path for a shell. */
 const quote = (path: string): string => (/^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

@@ -3,9 +3,9 @@ import { answer, type CommandInput, EXIT, type ExitCode, option } from '../comma
 import { readPassword, withAccounts } from '../open-accounts.ts';
 
 /**
- * Sets the password from standard input and ends all sessions of the account; with
- * `--reset-factors` all else that signs in goes too. For root it is the way out, so signing in with
- * a password is switched on again where it was off.
+ * Sets the password from standard input and ends all sessions of the account. `--reset-factors` also
+ * removes every other sign-in method. For root this is the recovery, so it switches signing in with
+ * a password on again.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);
@@ -13,28 +13,26 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const resetFactors = input.values['reset-factors'] === true;
   const reset = await withAccounts(input, async ({ auth, options, audit }) => {
     const done = await auth.passwords.reset({ username, password, resetFactors });
-    const opened = done.isRoot && (await switchOnPasswords(options));
+    const switchedOn = done.isRoot && (await switchOnPasswords(options));
     const detail = {
       username: done.username,
       reset_factors: resetFactors,
-      ...(opened ? { password_login_switched_on: true } : {}),
+      ...(switchedOn ? { password_login_switched_on: true } : {}),
     };
     await audit({ action: 'user.password_reset', userId: done.userId, detail });
-    return { ...done, opened, passwordLogin: await isPasswordLoginOn(options) };
+    return { ...done, switchedOn, passwordLogin: await isPasswordLoginOn(options) };
   });
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
   if (resetFactors) {
     lines.push('two-factor, backup codes, passkeys and the personal access token are removed');
     lines.push('bound identities and the mail address are removed: bind them again after signing in');
   }
-  if (reset.opened)
+  if (reset.switchedOn)
     lines.push(
       'signing in with a password was off and is on again; a running gateway follows within SYNC_FREQUENCY seconds',
     );
   if (!reset.passwordLogin)
-    lines.push(
-      'signing in with a password is off: the new one is of use once root has switched PasswordLoginEnabled on',
-    );
+    lines.push('signing in with a password is off: the new one works once root has switched PasswordLoginEnabled on');
   if (reset.twoFactor) lines.push('signing in still asks for a second factor; --reset-factors removes it');
   answer(
     input,
@@ -44,7 +42,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       username: reset.username,
       reset_factors: resetFactors,
       two_factor: reset.twoFactor,
-      password_login_switched_on: reset.opened,
+      password_login_switched_on: reset.switchedOn,
       password_login: reset.passwordLogin,
     },
     lines.join('\n'),
@@ -55,7 +53,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 const isPasswordLoginOn = async (options: SettingsService): Promise<boolean> =>
   (await options.list()).some(({ key, value }) => key === 'PasswordLoginEnabled' && value === 'true');
 
-/** True when it was off. */
+/** Returns whether it was off. */
 async function switchOnPasswords(options: SettingsService): Promise<boolean> {
   const done = await options.change([{ key: 'PasswordLoginEnabled', value: 'true' }]);
   return done.ok && done.value.changed.length > 0;

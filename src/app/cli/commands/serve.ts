@@ -6,10 +6,7 @@ import { VERSION } from '../../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
-/**
- * Runs the gateway until SIGTERM or SIGINT; a second signal ends the process without waiting for
- * requests.
- */
+/** Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config, warnings } = readSettings(input);
   const logger = await createLogger({
@@ -32,13 +29,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   process.on('SIGINT', onSignal);
 
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
-  input.io.out(input.json ? `${JSON.stringify(announcement(gateway))}\n` : banner(config, gateway));
+  input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
 
   await aborted(stopping.signal);
   const ended = await Promise.race([gateway.stop().then(() => true), aborted(force.signal).then(() => false)]);
   if (!ended) {
     logger.warn({}, 'ended by a second signal; requests in flight were cut');
-    // Whatever still runs is what the second signal is meant to end.
+    // The second signal is meant to end whatever still runs.
     process.exit(EXIT.failed);
   }
   logger.info({}, 'stopped');
@@ -50,10 +47,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-/**
- * What a person at the terminal needs. The set-up link is shown here and nowhere else: a log may be
- * read by others.
- */
+/** What a person at the terminal needs. The set-up link is never logged: others may read the log. */
 function banner(config: Config, gateway: Gateway): string {
   const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
   if (gateway.setupLink) {
@@ -64,11 +58,11 @@ function banner(config: Config, gateway: Gateway): string {
     );
   }
   lines.push(`  Database  ${config.databaseUrl ? 'PostgreSQL' : `SQLite in ${gateway.dataDir}`}`);
-  for (const made of gateway.created) lines.push(`  Created   ${made}`);
+  for (const path of gateway.created) lines.push(`  Created   ${path}`);
   return `${lines.join('\n')}\n\n`;
 }
 
-const announcement = (gateway: Gateway) => ({
+const readyMessage = (gateway: Gateway) => ({
   ok: true,
   version: VERSION,
   address: gateway.address,

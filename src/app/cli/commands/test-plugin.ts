@@ -12,26 +12,26 @@ import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 /**
- * `written` and `volatile`: names of the cases that `--update` gave an `expected`, and of those
- * whose result is another each time.
+ * `written` names the cases to which `--update` added `expected`; `volatile` those whose result
+ * differs each time.
  */
 type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; written: string[]; volatile: string[] };
 
 /**
- * Runs the cases of a fixture against a plugin file; exit 1 unless all pass. With `--watch` again
- * after every save, until Ctrl-C.
+ * Runs the cases of a fixture against a plugin file; exit 1 unless all pass. `--watch` runs them
+ * again after every save, until Ctrl-C.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = fixtureFileOf(input, file, 'plugin test');
-  const once = (sandbox: Sandbox) => testOnce(input, sandbox, file, fixtureFile);
+  const once = (sandbox: Sandbox) => testOnce(input, sandbox, { file, fixtureFile });
   const ok = await withSandbox((sandbox) =>
     input.values.watch === true ? repeatOnSave(input, [file, fixtureFile], () => once(sandbox)) : once(sandbox),
   );
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-/** Runs `work` now and after every save of a file; gives the verdict of the last run. */
+/** Runs `work` now and after every save of a file; returns the result of the last run. */
 async function repeatOnSave(
   input: CommandInput,
   files: readonly string[],
@@ -41,9 +41,9 @@ async function repeatOnSave(
   const watcher = watchFiles(files, systemClock, stopping);
   let ok = false;
   do {
-    watcher.look();
+    watcher.mark();
     ok = await work().catch((error) => {
-      // A file that is away or is no JSON for a moment: the next save may mend it.
+      // A file may be missing or incomplete for a moment: the next save may fix it.
       if (!(error instanceof CommandError)) throw error;
       answer(input, { ok: false, error: error.message }, error.message);
       return false;
@@ -53,11 +53,15 @@ async function repeatOnSave(
   return ok;
 }
 
-async function testOnce(input: CommandInput, sandbox: Sandbox, file: string, fixtureFile: string): Promise<boolean> {
+async function testOnce(
+  input: CommandInput,
+  sandbox: Sandbox,
+  { file, fixtureFile }: { file: string; fixtureFile: string },
+): Promise<boolean> {
   const source = readText(file);
   const text = readText(fixtureFile);
   const fixture = parseJson(text);
-  if (fixture === undefined) throw new CommandError(`${fixtureFile} is no JSON`);
+  if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
   const filter = option(input, 'filter');
   const found = await runFixture(sandbox, { source, fixture, ...(filter === undefined ? {} : { filter }) });
   const report: TestReport = { ...found, unjudged: found.unjudged.map(({ name }) => name), written: [], volatile: [] };
@@ -68,7 +72,7 @@ async function testOnce(input: CommandInput, sandbox: Sandbox, file: string, fix
     report.volatile = found.unjudged.filter(({ result }) => !result.repeatable).map(({ name }) => name);
     if (additions.length > 0) {
       if (!replaceFile(fixtureFile, text, addExpected(text, additions)))
-        throw new CommandError(`${fixtureFile} was saved meanwhile; nothing was written into it`);
+        throw new CommandError(`${fixtureFile} was saved meanwhile; nothing was written to it`);
       report.written = additions.map(({ name }) => name);
     }
   }
@@ -98,9 +102,11 @@ function describe(report: TestReport, { file, fixtureFile, filter }: Names): str
     return [`FAIL  ${one.name}: ${one.message ?? 'failed'}`, ...details.map((line) => `      ${line}`)];
   });
   for (const name of written)
-    lines.push(`wrote the result of "${name}" into ${fixtureFile} as its "expected": read it`);
+    lines.push(`wrote the result of "${name}" into ${fixtureFile} as its "expected": check it`);
   for (const name of volatile)
-    lines.push(`note: "${name}" gives another result each time; freeze the clock with "unixNow", or leave it unjudged`);
+    lines.push(
+      `note: "${name}" gives a different result each time; freeze the clock with "unixNow", or leave out "expected"`,
+    );
   const open = unjudged.filter((name) => !written.includes(name) && !volatile.includes(name));
   if (open.length > 0)
     lines.push(`note: ${countOf(open.length, 'case')} without "expected" only must not fail; --update writes it`);
