@@ -51,7 +51,9 @@ export type RunningGateway = Announcement & {
   stop(): Promise<number>;
 };
 
-/** Starts `serve` on a free port and resolves when it is ready; rejects with its output if it exits. */
+/**
+ * Starts `serve` on a free port and resolves when it is ready; rejects with its output if it exits.
+ */
 export async function startTaskgate(
   environment: Record<string, string> = {},
   dataDir = temporaryFolder(),

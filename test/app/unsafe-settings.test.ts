@@ -1,6 +1,6 @@
 /**
- * Cookie mode, trusted origins and trusted proxies: unsafe or unclear values stop the start, and the
- * message says why and what to write.
+ * Cookie mode, trusted origins and trusted proxies: unsafe or unclear values stop the start, and
+ * the message says why and what to write.
  */
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';

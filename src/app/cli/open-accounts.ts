@@ -16,7 +16,9 @@ export type AccountChange = { action: string; userId: number; detail: JsonObject
 
 export type Accounts = {
   auth: Auth;
-  /** Writes a change into the audit log. If that fails the change stands, and a warning is shown. */
+  /**
+   * Writes a change into the audit log. If that fails the change stands, and a warning is shown.
+   */
   audit(change: AccountChange): Promise<void>;
   options: SettingsService;
 };

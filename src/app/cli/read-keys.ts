@@ -10,8 +10,8 @@ const INCOMPLETE = /^(?:\[[0-?]*[ -/]*|O)?$/u;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Reads one line from a terminal in raw mode, chunk by chunk. Returns undefined until the line ends;
- * its `text` is undefined if it was cancelled. Drops arrow keys and other control characters.
+ * Reads one line from a terminal in raw mode, chunk by chunk. Returns undefined until the line
+ * ends; its `text` is undefined if it was cancelled. Drops arrow keys and other control characters.
  */
 export function readKeys(): (chunk: Uint8Array) => { text: string | undefined } | undefined {
   const decoder = new TextDecoder();

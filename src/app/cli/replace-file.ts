@@ -13,8 +13,8 @@ import { randomToken } from '../../kernel/index.ts';
 import { CommandError } from './command.ts';
 
 /**
- * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and leaves
- * the file alone if its text is no longer `before`: somebody has saved it meanwhile.
+ * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and
+ * leaves the file alone if its text is no longer `before`: somebody has saved it meanwhile.
  *
  * @throws `CommandError` if it cannot be written
  */

@@ -34,7 +34,7 @@ export function readConfig(
       values[name] = parsed.value;
       continue;
     }
-    const fault = describeFault(override?.flag ?? variable.env, variable, raw, parsed.error);
+    const fault = describeFault(variable, { name: override?.flag ?? variable.env, raw, hint: parsed.error });
     if (variable.fallback) warnings.push(`${fault}; ${String(variable.default)} is used instead`);
     else faults.push(fault);
   }
@@ -47,7 +47,10 @@ export function readConfig(
 /** The only code that reads the environment of the process. */
 export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(process.env, overrides);
 
-function describeFault(name: string, variable: Variable<unknown>, raw: string, hint: string): string {
+function describeFault(
+  variable: Variable<unknown>,
+  { name, raw, hint }: { name: string; raw: string; hint: string },
+): string {
   const shown = raw.length > 100 ? `${raw.slice(0, 100)}…` : raw;
   const read = variable.secret ? `a value of ${raw.length} characters (not shown)` : JSON.stringify(shown);
   return `${name}: read ${read}; allowed: ${variable.kind.allowed}${hint ? ` (${hint})` : ''}`;

@@ -101,8 +101,8 @@ function create(path: string): boolean {
 }
 
 /**
- * What a node publishes about its secrets: a keyed digest of each, current and former. Two nodes see
- * that they share a secret; nobody can derive it.
+ * What a node publishes about its secrets: a keyed digest of each, current and former. Two nodes
+ * see that they share a secret; nobody can derive it.
  */
 export function fingerprintSecrets(secrets: Pick<Secrets, 'session' | 'crypto'>): string[] {
   const fingerprint = (kind: string) => (secret: string) =>

@@ -1,6 +1,6 @@
 /**
- * Writes docs/configuration.md; with `--check` only reports whether it is up to date (exit 1 if not):
- * `bun src/app/config/print-config-docs.ts [--check]`.
+ * Writes docs/configuration.md; with `--check` only reports whether it is up to date (exit 1 if
+ * not): `bun src/app/config/print-config-docs.ts [--check]`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configurationDocument } from './describe-config.ts';

@@ -1,8 +1,12 @@
 import { escapeHiddenCharacters, escapeHiddenInJson, isObject, parseJson } from '../../kernel/index.ts';
 
-/** Top-level fields that pino-pretty prints as text before the message; others it prints as JSON. */
+/**
+ * Top-level fields that pino-pretty prints as text before the message; others it prints as JSON.
+ */
 const PREFIX = new Set(['level', 'time', 'msg', 'name', 'pid', 'hostname', 'caller']);
-/** The start of a stack frame. Other line breaks belong to the message, which may be an attacker's. */
+/**
+ * The start of a stack frame. Other line breaks belong to the message, which may be an attacker's.
+ */
 const FRAME = /\n(?= {4}at |caused by: )/;
 
 /**

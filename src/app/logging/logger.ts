@@ -37,7 +37,9 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
 /** Bytes buffered while standard error accepts nothing; further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
-/** A full disk or a closed pipe fails no caller: lines are buffered and written with the next one. */
+/**
+ * A full disk or a closed pipe fails no caller: lines are buffered and written with the next one.
+ */
 function openStandardError(): DestinationStream {
   const lines = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
   lines.on('error', () => {});

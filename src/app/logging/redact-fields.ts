@@ -12,8 +12,8 @@ const SECRET_NAME =
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
 
 /**
- * Each pattern keeps its first group: the name or scheme before the credential. Clients choose these
- * texts, so every pattern must run in linear time.
+ * Each pattern keeps its first group: the name or scheme before the credential. Clients choose
+ * these texts, so every pattern must run in linear time.
  */
 const SECRET_TEXT: readonly RegExp[] = [
   // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of

@@ -19,8 +19,9 @@ export type NodePresence = {
 
 /**
  * Adds this process to the table of nodes and keeps its heartbeat. On PostgreSQL it refuses if it
- * shares no secret of a kind, current or former, with a live node: neither could read what the other
- * writes. A SQLite database has one process, so that another row belongs to one that has ended.
+ * shares no secret of a kind, current or former, with a live node: neither could read what the
+ * other writes. A SQLite database has one process, so that another row belongs to one that has
+ * ended.
  *
  * @throws `CommandError`
  */

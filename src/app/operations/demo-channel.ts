@@ -24,8 +24,8 @@ export type DemoChannel = {
 
 /**
  * A channel of the demo plugin whose vendor runs in this process. The vendor listens on loopback,
- * accepts the channel's key only, and runs until the channel is deleted or gets another address. Its
- * jobs are in the memory of this process, so that it suits a gateway of one node only.
+ * accepts the channel's key only, and runs until the channel is deleted or gets another address.
+ * Its jobs are in the memory of this process, so that it suits a gateway of one node only.
  */
 export function createDemoChannel(deps: {
   store: Store;

@@ -9,8 +9,8 @@ import { requireSharedSecrets } from './announce-node.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
 /**
- * The migrations that a start would run, and what would stop it, one sentence each. Changes nothing.
- * Does not check the port: before an upgrade the former program still uses it.
+ * The migrations that a start would run, and what would stop it, one sentence each. Changes
+ * nothing. Does not check the port: before an upgrade the former program still uses it.
  */
 export async function findStartProblems(config: Config): Promise<{ migrations: string[]; problems: string[] }> {
   const problems: string[] = [];

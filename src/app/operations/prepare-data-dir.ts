@@ -98,8 +98,8 @@ export function describeFolder(folder: string): string[] {
   const warnings: string[] = [];
   const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
   if (others !== 0) {
-    // The folder holds the secrets and the database. Its own mode protects files in it whose mode is
-    // too open.
+    // The folder holds the secrets and the database. Its own mode protects files in it whose mode
+    // is too open.
     const access = (others & 0o022) !== 0 ? 'written' : 'read';
     warnings.push(`the data directory ${folder} can be ${access} by other users: chmod 700 ${folder}`);
   }

@@ -18,7 +18,9 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
   return (latenessMs) => lateness.observe(latenessMs / 1000);
 }
 
-/** Adds the sizes of caches in memory to `/metrics`; returns the function that registers a cache. */
+/**
+ * Adds the sizes of caches in memory to `/metrics`; returns the function that registers a cache.
+ */
 export function measureCaches(registry: Registry): WatchCache {
   const caches = new Map<string, () => number>();
   new Gauge({

@@ -23,7 +23,8 @@ type RecorderOptions = {
 
 /**
  * Appends real hook calls to a fixture as cases, one after the other. Creates the file if it is
- * absent, with the current time as its `unixNow`, which makes results that use the clock repeatable.
+ * absent, with the current time as its `unixNow`, which makes results that use the clock
+ * repeatable.
  *
  * @throws `CommandError` if the file is not a fixture
  */

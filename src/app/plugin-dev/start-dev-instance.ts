@@ -39,8 +39,8 @@ const CHANNEL = 'plugin-dev';
 const VENDOR_CHANNEL_TYPE = 61;
 
 /**
- * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel bound
- * to the plugin. Reads nothing from the environment, which may be that of another gateway.
+ * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel
+ * bound to the plugin. Reads nothing from the environment, which may be that of another gateway.
  *
  * @throws `CommandError` with the faults of a source that cannot serve
  */
@@ -142,7 +142,9 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
   return accounts;
 }
 
-/** Returns the function that binds the channel to a manifest; its first call creates the channel. */
+/**
+ * Returns the function that binds the channel to a manifest; its first call creates the channel.
+ */
 async function openChannel({ services }: Gateway, { baseUrl, key }: DevOptions['vendor']) {
   const { channels } = services;
   const { items } = await channels.list({ page: 1, pageSize: 100 });

@@ -3,7 +3,9 @@ import { boolean, choice, isDomain, isOrigin, list, type OptionRules, text } fro
 const MAX_ORIGINS = 20;
 
 export const passkeyOptions = {
-  /** Whether passkeys can be created and used. While off, users can still rename and delete theirs. */
+  /**
+   * Whether passkeys can be created and used. While off, users can still rename and delete theirs.
+   */
   'passkey.enabled': { proof: 'settings.security', ...boolean(true) },
   /** The gateway's name in passkey dialogs. Empty: the system name. */
   'passkey.rp_display_name': { proof: 'settings.security', ...text('') },
@@ -29,7 +31,9 @@ export const passkeyOptions = {
         'exact origins in lower case (https://panel.example.org, with a port if it is not the usual one, without slash at the end), or nothing',
     }),
   },
-  /** Whether passkeys can be used on plain http pages other than localhost. Few browsers allow it. */
+  /**
+   * Whether passkeys can be used on plain http pages other than localhost. Few browsers allow it.
+   */
   'passkey.allow_insecure_origin': { proof: 'settings.security', ...boolean(false) },
   /** Whether an authenticator must verify the person by PIN or biometrics. */
   'passkey.user_verification': {

@@ -7,8 +7,8 @@ import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 /**
- * Runs the pending migrations, or with `--dry-run` lists them and what would stop a start. A gateway
- * also migrates when it starts.
+ * Runs the pending migrations, or with `--dry-run` lists them and what would stop a start. A
+ * gateway also migrates when it starts.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);

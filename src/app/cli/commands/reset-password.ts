@@ -3,9 +3,9 @@ import { answer, type CommandInput, EXIT, type ExitCode, option } from '../comma
 import { readPassword, withAccounts } from '../open-accounts.ts';
 
 /**
- * Sets the password from standard input and ends all sessions of the account. `--reset-factors` also
- * removes every other sign-in method. For root this is the recovery, so it switches signing in with
- * a password on again.
+ * Sets the password from standard input and ends all sessions of the account. `--reset-factors`
+ * also removes every other sign-in method. For root this is the recovery, so it switches signing in
+ * with a password on again.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);

@@ -47,7 +47,9 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-/** What a person at the terminal needs. The set-up link is never logged: others may read the log. */
+/**
+ * What a person at the terminal needs. The set-up link is never logged: others may read the log.
+ */
 function banner(config: Config, gateway: Gateway): string {
   const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
   if (gateway.setupLink) {
