@@ -1,6 +1,6 @@
 /**
- * Owns: the task state machine: submission, leases, polling, artifacts, and the views of a task that
- * clients get. May touch: plugins, channels, billing, the store, upstream. Never touches: HTTP
+ * Owns: the task state machine: submission, leases, polling, artifacts, and the views of a task
+ * that clients get. May touch: plugins, channels, billing, the store, upstream. Never touches: HTTP
  * requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere else.
  */
 

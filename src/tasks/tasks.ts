@@ -44,8 +44,8 @@ import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 /**
  * Submissions that are prepared concurrently. Fewer slots mean a shorter wait for a new one. SQLite
  * has one writer (measured: more than four slots are no faster), PostgreSQL as many as the pool has
- * connections. Work that takes longer than a database does, such as a slow plugin, continues without
- * its slot.
+ * connections. Work that takes longer than a database does, such as a slow plugin, continues
+ * without its slot.
  */
 const SUBMISSION_SLOTS = { sqlite: 4, postgres: 16 } as const;
 const SUBMISSION_HOLD_MS = 100;
@@ -125,7 +125,9 @@ export type Tasks = {
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /** Statistics of the last days; a few seconds old. */
   readonly figures: FigureReader;
-  /** Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key? */
+  /**
+   * Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key?
+   */
   tryChannel(channel: ChannelRecord, userId: number, signal: AbortSignal): Promise<ChannelTrial>;
   /** Recent health of each channel, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;

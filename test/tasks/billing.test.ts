@@ -25,15 +25,15 @@ type Script = { submit?: JsonObject; polls?: JsonObject[] };
 /** A vendor that answers by the script in the request, and waits while a method is held. */
 function startVendor() {
   const jobs = new Map<string, JsonObject[]>();
-  const gates = new Map<string, { opened: Promise<unknown>; waiting: number }>();
+  const holds = new Map<string, { opened: Promise<unknown>; waiting: number }>();
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
-      const gate = gates.get(request.method);
-      if (gate) {
-        gate.waiting += 1;
-        await gate.opened;
+      const hold = holds.get(request.method);
+      if (hold) {
+        hold.waiting += 1;
+        await hold.opened;
       }
       if (request.method === 'POST') {
         const script = JSON.parse(((await request.json()) as { script: string }).script) as Script;
@@ -47,15 +47,15 @@ function startVendor() {
   });
   return {
     url: server.url.origin,
-    /** Holds the answers to requests of this method until `letGo`. */
+    /** Holds the answers to requests of this method until `release`. */
     hold(method: 'GET' | 'POST') {
       const { promise: opened, resolve } = Promise.withResolvers<void>();
-      const gate = { opened, waiting: 0 };
-      gates.set(method, gate);
+      const hold = { opened, waiting: 0 };
+      holds.set(method, hold);
       return {
-        isAsked: async () => gate.waiting > 0 || undefined,
-        letGo() {
-          gates.delete(method);
+        isAsked: async () => hold.waiting > 0 || undefined,
+        release() {
+          holds.delete(method);
           resolve();
         },
       };
@@ -134,7 +134,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     type Row = [name: string, script: Script, seconds: number, bill: JsonObject, warning?: string];
     const rows: Row[] = [
       [
-        'the facts of the request stand where nobody says more',
+        'the facts of the request stay valid when no later ones come',
         { polls: [done] },
         5,
         { completion_facts: null, difference: 0 },
@@ -360,7 +360,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
         await engine.billing.refund(tx, task, { bill: engine.billing.noBill(task), reason: 'given up' });
       });
-      held.letGo();
+      held.release();
       const late = await until('the note', async () =>
         (await store.tasks.events(taskId)).find(({ kind }) => kind === 'late_success'),
       );
@@ -385,7 +385,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       await until('the order', held.isAsked);
       await store.tasks.expireAllLeases();
       expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
-      held.letGo();
+      held.release();
       expect(await sent).toBe('tasks.submission_interrupted');
       expect((await store.tasks.events(task.taskId)).at(-1)).toMatchObject({ kind: 'late_success' });
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);

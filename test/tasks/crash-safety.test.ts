@@ -57,8 +57,8 @@ const describeCrashes = (opened: () => OpenedStore) => {
   test('a vendor that takes longer than a lease is waited for, not polled again', async () => {
     const pollLeaseMs = 300;
     let renewals = 0;
-    // In the database a lease lasts a minute, so that this test shows the renewals, not the speed of
-    // the machine.
+    // In the database a lease lasts a minute, so that this test shows the renewals, not the speed
+    // of the machine.
     const patient: Store['tasks'] = {
       ...store.tasks,
       claimDue: (claim) => store.tasks.claimDue({ ...claim, leaseForMs: 60_000 }),
@@ -222,7 +222,10 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await sound();
     });
 
-    /** A submission that moves to a channel with another price; the commit's acknowledgement is lost. */
+    /**
+     * A submission that moves to a channel with another price; the commit's acknowledgement is
+     * lost.
+     */
     const submitMoving = async (over: Store) => {
       const engine = await start({}, over);
       const busy = serveVendor(() => new Response('{}', { status: 429 }));

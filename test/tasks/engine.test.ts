@@ -98,8 +98,8 @@ const describeEngine = (opened: () => OpenedStore) => {
     });
 
     test('a valid answer resets the failure count', async () => {
-      // Four failures, then success: with a limit of five the task survives only if nothing else was
-      // counted.
+      // Four failures, then success: with a limit of five the task survives only if nothing else
+      // was counted.
       const { sent } = await submit('a [500=4] [duration=0.3]');
       expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
     });

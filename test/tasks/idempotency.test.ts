@@ -168,8 +168,8 @@ const describeKeys = (opened: () => OpenedStore) => {
     async (_, answer, code) => {
       const caller = await addCaller(store);
       onOrder = async () => answer();
-      const told = await refused(submit(caller, request(KEY)));
-      expect([told.code, told.doNotRetry]).toEqual([code, false]);
+      const error = await refused(submit(caller, request(KEY)));
+      expect([error.code, error.doNotRetry]).toEqual([code, false]);
       expect(await store.idempotency.find(caller.user.id, KEY, 0)).toBeUndefined();
       onOrder = undefined;
       const next = await submit(caller, request(KEY));

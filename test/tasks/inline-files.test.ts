@@ -1,13 +1,12 @@
 /**
- * File placeholders in JSON bodies: every rule of the contract's table, and what goes out on the
- * wire.
+ * File placeholders in JSON bodies: every rule of the contract's table, and the bytes on the wire.
  */
 import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { RequestFile } from '../../src/tasks/types.ts';
 import { inlineFiles } from '../../src/tasks/vendor/inline-files.ts';
 
-/** Hands its bytes out `step` at a time. */
+/** A file that yields `step` bytes at a time. */
 const file = (field: string, bytes: Uint8Array | string, mimeType = 'image/png', step = 1 << 20): RequestFile => {
   const content = Buffer.from(bytes as string);
   return {
@@ -24,7 +23,7 @@ const file = (field: string, bytes: Uint8Array | string, mimeType = 'image/png',
 
 type Inlined = ReturnType<typeof inlineFiles>;
 
-/** The body as it goes out; each piece must be as long as it announced. */
+/** The body as it is sent; each piece must have its announced length. */
 async function sent(inlined: Inlined): Promise<string> {
   if (!inlined.ok) throw new Error(inlined.error.message);
   let text = '';

@@ -1,4 +1,4 @@
-/** What each answer of a vendor does to a running task, row by row, on both databases. */
+/** The effect of each vendor answer on a running task, row by row, on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -10,7 +10,7 @@ import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEn
 
 const MAX_FAILURES = 6;
 
-/** Says of a task what the vendor's answer tells it to say. */
+/** A plugin that returns what the vendor's answer says. */
 const sourceOf = (version: string, running = 'IN_PROGRESS') => `
 export const meta = {
   apiVersion: 1, key: 'told', name: 'Told', version: '${version}', author: { name: 'Tests' },
@@ -49,7 +49,7 @@ const plain =
 const running = says({ status: 'IN_PROGRESS', progress: '40%' });
 const done = says({ status: 'SUCCESS' });
 
-/** A vendor that gives a job's answers one after the other, the last one for ever. */
+/** A vendor that sends a job's answers in order; the last one repeats. */
 function startVendor(port = 0) {
   const answers = new Map<string, Answer[]>();
   const batches: string[][] = [];
@@ -171,7 +171,7 @@ const describeTable = (opened: () => OpenedStore) => {
     });
 
     test('for an unreachable vendor', async () => {
-      // A port that nobody else takes when it is closed.
+      // A port that stays free after it is closed.
       const closed = startVendor(await freePort());
       const model = 'moved';
       const baseUrl = closed.url;
@@ -288,10 +288,10 @@ const describeTable = (opened: () => OpenedStore) => {
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
       await engine.plugins.setEnabled('told', false, { cascade: true, force: true });
       const { leaseSeq: before } = await read(taskId);
-      // A poll that was under way still had the plugin.
+      // A poll that was running still had the plugin.
       const { leaseSeq: off } = await untilTask(taskId, ({ leaseSeq }) => leaseSeq > before + 1);
       vendor.answers.set(name, [done]);
-      // Claimed and given back, again and again.
+      // Claimed and released, again and again.
       await untilTask(taskId, ({ leaseSeq }) => leaseSeq > off + 3);
       expect(await read(taskId)).toMatchObject({ status: 'IN_PROGRESS', pollFailures: 0 });
       await engine.plugins.setEnabled('told', true);

@@ -71,7 +71,7 @@ describe('the poll schedule', () => {
     expect(retryAfterMs('7', now)).toBe(7000);
     expect(retryAfterMs('Thu, 01 Jan 2026 00:00:10 GMT', now)).toBe(10_000);
     expect(retryAfterMs('soon', now)).toBe(0);
-    // A vendor's whim is handed on to clients too: never more than five minutes of it.
+    // Clients get the vendor's Retry-After too, but never more than five minutes of it.
     for (const long of ['301', '9'.repeat(400), 'Thu, 01 Jan 2099 00:00:00 GMT'])
       expect(retryAfterMs(long, now)).toBe(300_000);
     expect(retryAfterMs(undefined, now)).toBe(0);

@@ -19,7 +19,7 @@ afterAll(() => sandbox.close());
 const BILL = 20_000;
 const SECOND = 50_000;
 
-type Told = { status: number; headers: Record<string, string>; body: JsonObject; text: string };
+type Reply = { status: number; headers: Record<string, string>; body: JsonObject; text: string };
 
 const describeRelay = (opened: () => OpenedStore) => {
   let engine: Engine;
@@ -37,7 +37,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       engine.addChannel({ name: 'relay', type: 1, key: to.key, baseUrl: to.url, taskPluginKey: undefined, ...fields });
     await addRelay(vendor, { models: ['gpt-x', 'vid-x', 'free-x', 'moody-x'], modelMapping: { 'gpt-x': 'gpt-real' } });
     await addRelay(second, { models: ['gpt-y', 'vid-y'], baseUrl: `${second.url}/v1` });
-    // Two channels, of which the first is taken first.
+    // Two channels; the first one is tried first.
     await addRelay(vendor, { models: ['gpt-two'], priority: 9 });
     await addRelay(second, { models: ['gpt-two'], modelMapping: { 'gpt-two': 'gpt-second' } });
     await addRelay(vendor, { models: ['gpt-brave'], priority: 9, settings: { retry_on_5xx: true } });
@@ -117,10 +117,10 @@ const describeRelay = (opened: () => OpenedStore) => {
       temperature: 0.1,
       metadata: { a: null },
     };
-    const told = await read(await create(caller, body));
-    expect(told.status).toBe(200);
-    expect(told.body).toMatchObject({ object: 'response', model: 'gpt-real', secret: body.input });
-    expect(Object.keys(told.headers)).toEqual(['content-type']);
+    const reply = await read(await create(caller, body));
+    expect(reply.status).toBe(200);
+    expect(reply.body).toMatchObject({ object: 'response', model: 'gpt-real', secret: body.input });
+    expect(Object.keys(reply.headers)).toEqual(['content-type']);
 
     const [seen, ...more] = vendor.requests;
     expect(more).toEqual([]);
@@ -155,12 +155,12 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await store.users.byId(caller.user.id)).toMatchObject({ usedQuota: BILL, requestCount: 1 });
 
     const again = await read(
-      await forward(caller, 'response', String(told.body.id), { query: { include: ['a'], evil: ['1'] } }),
+      await forward(caller, 'response', String(reply.body.id), { query: { include: ['a'], evil: ['1'] } }),
     );
-    expect(again.body).toMatchObject({ id: told.body.id, progress: 100 });
+    expect(again.body).toMatchObject({ id: reply.body.id, progress: 100 });
     expect(vendor.requests[1]).toMatchObject({
       method: 'GET',
-      path: `/v1/responses/${told.body.id}`,
+      path: `/v1/responses/${reply.body.id}`,
       query: '?include=a',
     });
     expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${vendor.key}`);
@@ -180,8 +180,8 @@ const describeRelay = (opened: () => OpenedStore) => {
     };
     const fields = { model: ['vid-y'], prompt: ['a cat'], seconds: ['4'], tag: ['x'] };
     const body = { kind: 'multipart', fields, files: [{ ...file, size: bytes.length, stream }] } as const;
-    const told = await read(await create(caller, { model: 'vid-y' }, { body: body as never }));
-    expect(told.body).toMatchObject({ object: 'video', model: 'vid-y', seconds: '4' });
+    const reply = await read(await create(caller, { model: 'vid-y' }, { body: body as never }));
+    expect(reply.body).toMatchObject({ object: 'video', model: 'vid-y', seconds: '4' });
     const [seen] = second.requests;
     expect(seen).toMatchObject({ path: '/v1/videos', headers: { authorization: `Bearer ${second.key}` } });
     expect(seen?.headers['content-type']).toStartWith('multipart/form-data; boundary=');
@@ -216,13 +216,13 @@ const describeRelay = (opened: () => OpenedStore) => {
         expect(outcome.message).toMatch(says);
         expect(outcome.doNotRetry).toBe(['html', 'broken', 'hang'].includes(play));
       } else {
-        const told = outcome as Told;
-        expect(told.status).toBe(status);
-        expect(told.body.error).toMatchObject({ code, message: expect.stringMatching(says) });
-        expect(told.text).not.toContain('sk-vendor');
-        expect(told.headers['retry-after']).toBe(play === '429' ? '7' : (undefined as never));
-        expect(told.headers).not.toHaveProperty('set-cookie');
-        expect(told.headers).not.toHaveProperty('openai-organization');
+        const reply = outcome as Reply;
+        expect(reply.status).toBe(status);
+        expect(reply.body.error).toMatchObject({ code, message: expect.stringMatching(says) });
+        expect(reply.text).not.toContain('sk-vendor');
+        expect(reply.headers['retry-after']).toBe(play === '429' ? '7' : (undefined as never));
+        expect(reply.headers).not.toHaveProperty('set-cookie');
+        expect(reply.headers).not.toHaveProperty('openai-organization');
       }
       expect(vendor.requests).toHaveLength(1);
       expect(await spent(caller)).toBe(0);
@@ -281,7 +281,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const answer = await create(caller, { model: 'gpt-x', stream: true, user: 'slow' });
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
-    // Billed as soon as the vendor has begun.
+    // Billed as soon as the vendor's answer begins.
     expect(await spent(caller)).toBe(BILL);
     const reader = streamOf(answer).getReader();
     const first = new TextDecoder().decode((await reader.read()).value);
@@ -531,8 +531,8 @@ const describeRelay = (opened: () => OpenedStore) => {
     const copycat = await addCaller(store);
     const name = `resp_${newTaskId()}`;
     await create(first, { model: 'gpt-x', user: `same ${name}`, input: 'mine' });
-    const told = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
-    expect(told.body.id).toBe(name);
+    const reply = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
+    expect(reply.body.id).toBe(name);
     expect((await failureOf(forward(copycat, 'response', name))).code).toBe('tasks.not_found');
     expect(engine.warnings.join('\n')).toContain('reused the id of an earlier object');
     // At another vendor the same id is another object.
@@ -689,8 +689,8 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   test('a channel whose key cannot be read is skipped', async () => {
     const caller = await addCaller(store);
-    const told = await read(await create(caller, { model: 'gpt-sealed', input: 'x' }));
-    expect(told.body).toMatchObject({ model: 'gpt-sealed', secret: 'x' });
+    const reply = await read(await create(caller, { model: 'gpt-sealed', input: 'x' }));
+    expect(reply.body).toMatchObject({ model: 'gpt-sealed', secret: 'x' });
     expect(engine.warnings.join('\n')).toContain('channel skipped');
     expect((await failureOf(create(caller, { model: 'gpt-shut' }))).code).toBe('channels.key_unreadable');
     expect(await spent(caller)).toBe(0);
@@ -762,7 +762,7 @@ const describeRelay = (opened: () => OpenedStore) => {
         },
       },
       async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
-        // After the reservation: 16 s of the clock.
+        // After the reservation: 16 s on the clock.
         if (vendor.requests.length === 0 || failures === 8) return store.transaction(work);
         failures += 1;
         throw new Error('the store fails');
@@ -898,9 +898,9 @@ test.each([
   ['a word for a key', 'ollama', { model: 'ollama' }, { model: 'ollama' }],
   ['a short key', 'not-needed', { text: 'not-needed' }, { text: 'not-needed' }],
   ['a key', 'sk-0123456789abcdef', { text: 'sk-0123456789abcdef' }, { text: '[redacted]' }],
-])('a good answer with %s in it', (_name, key, said, told) => {
+])('a good answer with %s in it', (_name, key, said, reply) => {
   const clean = redactKey(new TextEncoder().encode(JSON.stringify(said)), key);
-  expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(told);
+  expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(reply);
 });
 
 test('slow redaction: a good answer of more than 1 MiB is not searched', () => {
@@ -932,7 +932,7 @@ const streamOf = ({ body }: RelayAnswer): ReadableStream<Uint8Array> => {
   return body;
 };
 
-async function read({ status, headers, body }: RelayAnswer): Promise<Told> {
+async function read({ status, headers, body }: RelayAnswer): Promise<Reply> {
   const text = await new Response(body as never).text();
   return { status, headers, text, body: JSON.parse(text) as Json as JsonObject };
 }

@@ -402,7 +402,8 @@ const describeResponses = (opened: () => OpenedStore) => {
       await near.plugins.setEnabled('waiter', true);
       expect(await retrieve(caller, done.id)).toEqual(done);
       near.finishJobs();
-      // A waiting client gets the rendering of the submission's generation, even if that was replaced.
+      // A waiting client gets the rendering of the submission's generation, even if that was
+      // replaced.
       expect(await waiting).toMatchObject({ kind: 'object', response: { id: taskId.replace('task_', 'resp_') } });
     });
 

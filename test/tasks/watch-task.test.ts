@@ -28,8 +28,8 @@ afterAll(async () => {
 });
 
 /**
- * Watchers over a store whose reads are counted and can be made to fail, with a clock whose sleepers
- * are counted.
+ * Watchers over a store whose reads are counted and can be made to fail, with a clock whose
+ * sleepers are counted.
  */
 function startWatchers(tickMs: number, tickJitterMs = 0) {
   const counts = { looks: 0, sleepers: 0, mostSleepers: 0, broken: false, sleeps: [] as number[] };

@@ -1,6 +1,6 @@
 /**
- * The worker that delivers notices: what counts as delivered, when it tries again, whom it never
- * calls, and who waits for whom.
+ * The worker that delivers notices: what counts as delivered, when it retries, which addresses it
+ * never calls, and how receivers and users share it.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -55,7 +55,7 @@ beforeEach(() => {
 
 type Node = Awaited<ReturnType<typeof openNode>>;
 
-/** A node with a database of its own and a key that has a secret. */
+/** A node with its own database and an API key that has a secret. */
 async function openNode(
   options: {
     clock?: Clock;
@@ -65,7 +65,7 @@ async function openNode(
     attemptMs?: number;
   } = {},
 ) {
-  // It stands still: what is to be tried again is not, however long a test takes.
+  // The clock stands still, so no retry happens during a test.
   const { clock = createTestClock(), allowed = LOOPBACK } = options;
   const dataDir = join(folder, newUuid());
   const store = await openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger });
@@ -96,7 +96,7 @@ async function openNode(
   return { store, user, key, clock, startWorker };
 }
 
-/** Writes a notice for `url`; gives its task's id. */
+/** Writes a notice for `url` and returns its task's id. */
 async function notify(
   { store, user, key }: Node,
   url = receiver.url,
@@ -128,14 +128,14 @@ async function after(store: Store, taskId: string, attempts = 1): Promise<Seen> 
   return look(store, taskId);
 }
 
-describe('what a receiver answers', () => {
+describe('answers of a receiver', () => {
   let node: Node;
   beforeEach(async () => {
     node = await openNode();
     node.startWorker();
   });
 
-  /** Answers each notice by the query of its URL; gives what became of the notices, in order. */
+  /** Answers each notice by the query of its URL; returns the outcomes in order. */
   async function answered(cases: { status: number; headers?: Record<string, string> }[]): Promise<Seen[]> {
     const answers = new Map<string, (typeof cases)[number]>();
     receiver.answer(({ payload }, response) => {
@@ -147,7 +147,7 @@ describe('what a receiver answers', () => {
   }
   const pause = ({ nextAttemptAtMs, lastAttemptAtMs }: Seen) => nextAttemptAtMs - lastAttemptAtMs;
 
-  test('2xx is delivered', async () => {
+  test('2xx means delivered', async () => {
     const statuses = [200, 201, 202, 204, 299];
     for (const [i, seen] of (await answered(statuses.map((status) => ({ status })))).entries()) {
       expect(seen).toMatchObject({ status: 'delivered', deliveries: [{ httpStatus: statuses[i], error: '' }] });
@@ -155,12 +155,12 @@ describe('what a receiver answers', () => {
     expect(receiver.received.map((one) => verified(one, secret))).toEqual([1, 1, 1, 1, 1]);
   });
 
-  test('410 is given up at once', async () => {
+  test('410 ends the notice at once', async () => {
     const [seen] = await answered([{ status: 410 }]);
     expect(seen).toMatchObject({ status: 'failed', attempts: 1, deliveries: [{ httpStatus: 410 }] });
   });
 
-  test('everything else is tried again after 5 s, and no redirect is followed', async () => {
+  test('everything else is retried after 5 s, and no redirect is followed', async () => {
     const statuses = [300, 301, 302, 303, 307, 308, 400, 401, 404, 409, 429, 500, 502, 503];
     const headers = { location: receiver.url };
     for (const [i, seen] of (await answered(statuses.map((status) => ({ status, headers })))).entries()) {
@@ -189,7 +189,7 @@ describe('what a receiver answers', () => {
     }
   });
 
-  test('a flood in the answer: its status counts, no more than 64 KiB is read, and nothing of it is kept', async () => {
+  test('a flood in the answer: its status counts, at most 64 KiB is read, and nothing is stored', async () => {
     let sent = 0;
     receiver.answer((_, response) => {
       response.writeHead(200);
@@ -202,11 +202,11 @@ describe('what a receiver answers', () => {
     const seen = await after(node.store, await notify(node));
     expect(seen.status).toBe('delivered');
     expect(JSON.stringify(seen)).not.toContain('flood');
-    // What the sockets' buffers hold.
+    // Plus what the sockets buffer.
     expect(sent).toBeLessThan(200);
   });
 
-  test('a broken connection and a closed port are tried again, and the log says which', async () => {
+  test('a broken connection and a closed port are retried, and the attempt says which it was', async () => {
     receiver.answer((_, response) => void response.socket?.destroy());
     expect(await after(node.store, await notify(node))).toMatchObject({
       status: 'pending',
@@ -220,8 +220,8 @@ describe('what a receiver answers', () => {
   });
 });
 
-describe('a key', () => {
-  test('that is gone ends its notices; a secret that nobody can read is waited for', async () => {
+describe('an API key', () => {
+  test('that was deleted ends its notices; with an unreadable secret they are retried', async () => {
     const node = await openNode();
     const { store, key, user } = node;
     const foreign = createSecretBox(['another-secret']).seal(secret);
@@ -244,7 +244,7 @@ describe('a key', () => {
 });
 
 describe('server-side request forgery', () => {
-  /** Expects that `url` is never connected to, although it once was taken. */
+  /** Expects that `url` is never connected to, although it was once accepted. */
   async function neverCalled(url: string, options: Parameters<typeof openNode>[0], error: string): Promise<void> {
     const node = await openNode(options);
     node.startWorker();
@@ -308,8 +308,8 @@ describe('server-side request forgery', () => {
   });
 });
 
-describe('who waits for whom', () => {
-  test('a receiver that never answers gets its few slots and holds up nobody; a stop gives everything back', async () => {
+describe('fair delivery', () => {
+  test('a receiver that never answers holds only its slots and delays no other; a stop releases all leases', async () => {
     const node = await openNode({ hostConcurrency: 2, attemptMs: 60_000 });
     const silent = await startReceiver();
     silent.answer(() => {});
@@ -327,7 +327,7 @@ describe('who waits for whom', () => {
       const seen = await look(node.store, taskId);
       expect(seen).toMatchObject({ status: 'pending', attempts: 0, leaseOwner: null, deliveries: [] });
     }
-    // At least once: those under way are made again, under the same ids.
+    // At least once: the running ones are repeated under the same ids.
     silent.answer((_, response) => void response.writeHead(204).end());
     node.startWorker();
     for (const taskId of stuck) expect((await after(node.store, taskId)).status).toBe('delivered');
@@ -335,7 +335,7 @@ describe('who waits for whom', () => {
     expect([ids.length, new Set(ids).size]).toEqual([22, 20]);
   });
 
-  test('an answer that does not come, or never ends, is waited for no longer than the timeout', async () => {
+  test('an answer that does not come or never ends is cut off at the timeout', async () => {
     const node = await openNode({ attemptMs: 4000 });
     node.startWorker();
     let drips = '';
@@ -355,7 +355,7 @@ describe('who waits for whom', () => {
     for (const { deliveries } of [dripping, silent]) expect(deliveries[0]?.durationMs).toBeGreaterThanOrEqual(3995);
   });
 
-  test('a user with silent receivers at many hosts leaves room for others, and one with many notices takes turns', async () => {
+  test('a user with silent receivers at many hosts leaves capacity for others, and users with many notices take turns', async () => {
     const silent = await startReceiver(0, '0.0.0.0');
     stops.push(() => silent.stop());
     silent.answer(() => {});
@@ -387,7 +387,7 @@ describe('who waits for whom', () => {
     expect(receiver.received.findIndex(({ payload }) => payload.data.id === turn)).toBeLessThan(5);
   });
 
-  test('what came of an attempt is told when the database is back, and the attempt is not made again', async () => {
+  test('an outcome is stored when the database is back, and the attempt is not repeated', async () => {
     const node = await openNode();
     let away = 3;
     const settle: Store['webhooks']['settle'] = async (...ending) => {
@@ -400,7 +400,7 @@ describe('who waits for whom', () => {
     expect([seen.status, away, receiver.received.length]).toEqual(['delivered', 0, 1]);
   });
 
-  test('three hundred notices to one fast receiver arrive, each once', async () => {
+  test('three hundred notices to one fast receiver all arrive once', async () => {
     const node = await openNode();
     const taskIds = await Promise.all(Array.from({ length: 300 }, () => notify(node)));
     node.startWorker();
@@ -409,7 +409,7 @@ describe('who waits for whom', () => {
   });
 });
 
-test('the schedule: 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, every 2 h, and a last time after 24 hours', async () => {
+test('retries come after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, every 2 h, and a last time after 24 hours', async () => {
   const clock = createTestClock();
   const node = await openNode({ clock });
   const { store } = node;
@@ -434,6 +434,6 @@ test('the schedule: 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, every 2 h, and a last
   expect(clock.nowMs() - began).toBeGreaterThanOrEqual(DAY);
   expect(clock.nowMs() - began).toBeLessThan(DAY + 60_000);
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
-  // The time of the attempt is signed anew each time.
+  // Each attempt signs its own time.
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(pauses.length + 1);
 }, 60_000);

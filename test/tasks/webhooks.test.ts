@@ -1,4 +1,4 @@
-/** Notices of tasks, from the transition to the receiver, with everything real between them. */
+/** Notices of tasks, from the transition to the receiver, on real parts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createSecretBox, randomBase64, systemClock } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
@@ -23,7 +23,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   let caller: Caller;
   let secret: string;
 
-  /** Gives the caller's key a secret, as the panel does. */
+  /** Creates a secret for the caller's key, as the panel does. */
   async function giveSecret(formerUntil = systemClock.unix() + 60): Promise<string> {
     const made = newSecret();
     const { key, user } = caller as Caller & { key: ApiKeyRecord };
@@ -60,39 +60,39 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     receiver.answer((_, response) => void response.writeHead(204).end());
   });
 
-  test('each change is told and signed; the end comes last with the object that clients read', async () => {
+  test('each change sends a signed notice; the last one has the task object that clients read', async () => {
     const { taskId } = await submit('a cat [duration=3600]');
     await until(() => of(taskId).length > 0);
     engine.finishJobs();
     const done = await ended(store, taskId);
     await finished(taskId);
-    const told = of(taskId);
-    expect(told.length).toBeGreaterThanOrEqual(2);
-    const changes = told.slice(0, -1).map(({ payload }) => payload);
+    const notices = of(taskId);
+    expect(notices.length).toBeGreaterThanOrEqual(2);
+    const changes = notices.slice(0, -1).map(({ payload }) => payload);
     for (const { type, data } of changes) {
       expect([type, data.id]).toEqual(['task.updated', taskId]);
       expect(data.status).toMatch(/^(SUBMITTED|QUEUED|IN_PROGRESS)$/);
     }
-    const last = told.at(-1);
+    const last = notices.at(-1);
     expect(last?.payload).toEqual({
       type: 'task.finished',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       data: taskObject(done),
     });
     expect(done.status).toBe('SUCCESS');
-    expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
-    for (const one of told) {
+    expect(new Set(notices.map(({ id }) => id)).size).toBe(notices.length);
+    for (const one of notices) {
       expect(one.id).toMatch(/^msg_[A-Za-z0-9]{27}$/);
       expect(verified(one, secret)).toBe(1);
       expect(verified({ ...one, body: one.body.replace('task_', 'task-') }, secret)).toBe(0);
       expect(verified(one, newSecret())).toBe(0);
       expect(one.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'taskgate' });
     }
-    // Private columns stay inside.
-    for (const { body } of told) expect(body).not.toMatch(/upstream|callback|token=|lease|channel/);
+    // Private columns are not sent.
+    for (const { body } of notices) expect(body).not.toMatch(/upstream|callback|token=|lease|channel/);
   });
 
-  test('a task that fails, and one whose submission the vendor refuses, are told as finished', async () => {
+  test('a failed task and a submission that the vendor refuses send task.finished', async () => {
     const { taskId } = await submit('a cat [fail] [duration=0]');
     await finished(taskId);
     expect(of(taskId).at(-1)?.payload.data).toMatchObject({ status: 'FAILURE', progress: '100%' });
@@ -103,7 +103,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     expect(of(items[0]?.taskId ?? '').map(({ payload }) => payload.type)).toEqual(['task.finished']);
   });
 
-  test('after rotations every secret verifies, and a former no longer when its time is over', async () => {
+  test('after rotations every secret verifies, until a former one expires', async () => {
     const second = await giveSecret();
     const { taskId } = await submit('a cat [duration=0]');
     await finished(taskId);
@@ -115,13 +115,13 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const later = await submit('a cat [duration=0]');
     await finished(later.taskId);
     for (const one of of(later.taskId)) {
-      // The first one has its own time, which is not over.
+      // The first one has its own expiry, which has not passed.
       expect(signaturesOf(one.headers)).toHaveLength(2);
       expect([secret, second, third].map((known) => verified(one, known))).toEqual([1, 0, 1]);
     }
   });
 
-  test("the key's own address is the default, and the header wins over it", async () => {
+  test("the key's own address is the default, and the header overrides it", async () => {
     const { key, user } = caller as Caller & { key: ApiKeyRecord };
     const webhookUrl = `${receiver.url}&default`;
     caller = { ...caller, key: (await store.apiKeys.update(key.id, user.id, { webhookUrl })) ?? null };
@@ -129,13 +129,13 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     expect((await submit('a cat [duration=0]')).callbackUrl).toBe(receiver.url);
   });
 
-  test('without either nothing is written', async () => {
+  test('without either no notice is written', async () => {
     const { taskId } = await submit('a cat [duration=0]', null);
     await ended(store, taskId);
     expect(await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 })).toEqual({ total: 0, items: [] });
   });
 
-  describe('refused before anything is asked or paid', () => {
+  describe('refused before anything is sent or paid', () => {
     const refusedAs = async (url: string, code: string, message: RegExp) => {
       const before = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 });
       await expect(submit('a cat', url)).rejects.toMatchObject({
@@ -147,13 +147,13 @@ const describeWebhooks = (opened: () => OpenedStore) => {
       expect(await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).toEqual(before);
     };
 
-    test('an address that may not be called', async () => {
+    test('an address that is not allowed', async () => {
       await refusedAs('https://192.168.0.1/', 'tasks.callback_url_invalid', /X-Callback-Url header.*private/);
       await refusedAs('http://hooks.example/', 'tasks.callback_url_invalid', /https/);
       await refusedAs('', 'tasks.callback_url_invalid', /absolute https URL/);
     });
 
-    test('a key without a secret, and one whose secret nobody can read: what to do is said', async () => {
+    test('a key without a secret and one with an unreadable secret: the error says what to do', async () => {
       const fresh = await addCaller(store);
       caller = fresh;
       const route = new RegExp(`POST /api/token/${fresh.key.id}/webhook-secret`);
@@ -164,7 +164,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     });
   });
 
-  test('a notice that the receiver refused is delivered again on request, under the same id', async () => {
+  test('a notice that the receiver refused is sent again on request, under the same id', async () => {
     receiver.answer((_, response) => void response.writeHead(410).end());
     const { taskId } = await submit('a cat [duration=0]');
     await ended(store, taskId);
@@ -197,7 +197,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   });
 };
 
-// Within one of their own, so that the engine stops before its store.
+// A nested suite, so that the engine stops before its store is closed.
 describeEachStore(
   'webhooks',
   (opened) => {

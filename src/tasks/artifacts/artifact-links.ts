@@ -14,8 +14,8 @@ const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})\.([\w-]{43})$/;
 /**
  * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id
  * NUL artifact key)), 43 characters (as in new-api). With an expiry or a version it is
- * `expiresAt.version.` and the same over "v2" with both of them. Rotating the secret invalidates it,
- * unless the old secret is kept as a previous one.
+ * `expiresAt.version.` and the same over "v2" with both of them. Rotating the secret invalidates
+ * it, unless the old secret is kept as a previous one.
  */
 export function artifactCapability(
   secret: string,

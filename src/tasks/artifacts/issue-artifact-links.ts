@@ -8,7 +8,9 @@ const DAY = 24 * HOUR;
 /** An absolute link that works without an API key. `expiresAt`: Unix seconds; 0: never. */
 export type IssuedLink = { url: string; expiresAt: number };
 
-/** Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same. */
+/**
+ * Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same.
+ */
 export async function issueArtifactLinks(
   { store, clock, limits, cryptoSecrets: [secret] }: TaskDeps,
   { taskId, userId }: TaskRecord,

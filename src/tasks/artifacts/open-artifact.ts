@@ -33,7 +33,9 @@ const VENDOR_HEADERS = [
   'last-modified',
   'content-disposition',
 ] as const;
-/** Timeout for the vendor's headers. The body has no deadline, only an idle timeout (as in new-api). */
+/**
+ * Timeout for the vendor's headers. The body has no deadline, only an idle timeout (as in new-api).
+ */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
 /**

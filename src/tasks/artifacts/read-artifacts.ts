@@ -26,7 +26,10 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   throw artifactHookError(listed.error);
 }
 
-/** A plugin's own error reaches the client. When its hook could not be called, that is not its fault. */
+/**
+ * A plugin's own error reaches the client. When its hook could not be called, that is not its
+ * fault.
+ */
 export function artifactHookError(failure: HookFailure): Error {
   if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
   const cause = hookCause(failure);

@@ -12,7 +12,8 @@ export type SubmittedTask = TaskRecord & { replayed: boolean };
 /**
  * Every surface submits through this function; `submit` decodes the request and submits. A repeat
  * returns the task of the first request with its Idempotency-Key, or throws the failure that ended
- * that task before the vendor took it. A request refused before its task exists leaves the key free.
+ * that task before the vendor took it. A request refused before its task exists leaves the key
+ * free.
  * @throws the stored failure, what `submit` and `runIdempotently` throw
  */
 export const submitOnce = (

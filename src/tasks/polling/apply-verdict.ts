@@ -19,8 +19,8 @@ const ORDER: Record<TaskStatus, number> = {
 export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
 
 /**
- * A task past its age limit is kept this much longer if its vendor could not be asked for reasons of
- * our own.
+ * A task past its age limit is kept this much longer if its vendor could not be asked for reasons
+ * of our own.
  */
 const FINAL_GRACE_MS = 10 * 60_000;
 

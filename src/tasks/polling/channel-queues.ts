@@ -4,8 +4,8 @@ import type { Claimed, PollStage } from './types.ts';
 /** Claimed tasks that may wait in a channel's queue. A longer queue is left out of claims. */
 const WAITING_PER_CHANNEL = 64;
 /**
- * Groups of one channel whose verdicts may be in the writing stage at once. Above that, no vendor is
- * asked: the database cannot keep up.
+ * Groups of one channel whose verdicts may be in the writing stage at once. Above that, no vendor
+ * is asked: the database cannot keep up.
  */
 const WRITING_PER_CHANNEL = 128;
 /** Tasks in one batch query. */

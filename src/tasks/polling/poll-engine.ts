@@ -15,7 +15,9 @@ import type { Claimed, Verdict } from './types.ts';
 const RENEW_AFTER = 1 / 3;
 /** Interval of claims while nothing is due. */
 const TICK_MS = 100;
-/** Largest claim, whatever the configuration allows: more tasks would only wait under their leases. */
+/**
+ * Largest claim, whatever the configuration allows: more tasks would only wait under their leases.
+ */
 const MAX_CLAIM = 256;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;

@@ -82,9 +82,9 @@ function formValue(name: string, values: readonly string[]): Json {
 }
 
 /**
- * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor delivers
- * its minimum. A quantity that is absent, or that the vendor could read differently, is no fact;
- * prices that need it refuse the request.
+ * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor
+ * delivers its minimum. A quantity that is absent, or that the vendor could read differently, is no
+ * fact; prices that need it refuse the request.
  */
 function quantity(name: (typeof FACTS)[number], value: Json | undefined): [string, number][] {
   if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];

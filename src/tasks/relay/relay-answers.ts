@@ -56,8 +56,8 @@ export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppErr
 
 /**
  * Forwards a vendor's error as it is, without the channel's credential.
- * @throws tasks.vendor_failed for answers that would mislead the client: a refused credential, which
- * is not the client's, and redirects
+ * @throws tasks.vendor_failed for answers that would mislead the client: a refused credential,
+ * which is not the client's, and redirects
  */
 export async function refusalAnswer(clock: Clock, response: UpstreamResponse, key: string): Promise<RelayAnswer> {
   const { status } = response;

@@ -9,7 +9,10 @@ import type { RelayAnswer, RelayCall, RelayedRequest } from './types.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
-  /** Whether the model is relayed: no plugin serves it on this surface, and a relay channel lists it. */
+  /**
+   * Whether the model is relayed: no plugin serves it on this surface, and a relay channel lists
+   * it.
+   */
   takes(kind: RelayKind, model: string): boolean;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */

@@ -32,8 +32,8 @@ export async function replayRelayed(
 }
 
 /**
- * Waits until the first request has ended and its object is stored, at most as long as a request may
- * take. Undefined: its row was deleted.
+ * Waits until the first request has ended and its object is stored, at most as long as a request
+ * may take. Undefined: its row was deleted.
  * @throws tasks.idempotency_in_progress
  */
 async function waitForEnd(

@@ -8,7 +8,9 @@ import {
 } from '../../store/ports/index.ts';
 
 const DAY_SECONDS = 86_400;
-/** How long figures are cached, so that a page that many keep open does not cost a query each time. */
+/**
+ * How long figures are cached, so that a page that many keep open does not cost a query each time.
+ */
 const FRESH_MS = 10_000;
 /** Cached figures, one entry per user and period. */
 const MAX_CACHED = 500;
@@ -126,8 +128,8 @@ function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
 }
 
 /**
- * A percentile of the successes' durations, from their histogram. Within a class it interpolates, so
- * it is exact only to the class.
+ * A percentile of the successes' durations, from their histogram. Within a class it interpolates,
+ * so it is exact only to the class.
  */
 function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
   const counts = new Map<number, number>();

@@ -4,7 +4,9 @@ import type { ChannelHealthRecord, Store } from '../../store/ports/index.ts';
 /** Tasks that ended within this time count. */
 const HEALTH_WINDOW_SECONDS = 86_400;
 const FRESH_MS = 10_000;
-/** A channel is failing from this many failures on, if they are at least this share of its tasks. */
+/**
+ * A channel is failing from this many failures on, if they are at least this share of its tasks.
+ */
 const FAILING_COUNT = 3;
 const FAILING_SHARE = 0.5;
 

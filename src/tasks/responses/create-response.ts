@@ -29,8 +29,8 @@ export type ResponseAnswer = { replayed: boolean } & (
 type Accepted = ResponseRequest & { owner: ProtocolOwner; generation: Generation; context: ProtocolContext };
 
 /**
- * Submits the request and answers in the form that the client asked for. When the client leaves, the
- * submission continues and the wait ends.
+ * Submits the request and answers in the form that the client asked for. When the client leaves,
+ * the submission continues and the wait ends.
  * @throws tasks.model_not_found when no plugin claims the model, tasks.rate_limit_exceeded before
  * anything is submitted, and what `readResponseRequest`, `assertFormSupported`, `submitOnce` and
  * `submitTask` throw
@@ -65,7 +65,8 @@ export async function createResponse(
     // The end of the wait releases everything, even if the client reads no more events.
     if (deadline.signal.aborted) releaseAll();
     else deadline.signal.addEventListener('abort', releaseAll, { once: true });
-    // The task's plugin: the task of a repeat may belong to another one, which served the model then.
+    // The task's plugin: the task of a repeat may belong to another one, which served the model
+    // then.
     const plugin = pin.generation.plugins.get(task.platform);
     const owner = userOwner(caller.user.id);
     const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };

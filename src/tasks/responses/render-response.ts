@@ -101,8 +101,8 @@ export async function renderEnded(
 }
 
 /**
- * For plugins that can only stream: renders the events once, as if a stream began now. The answer is
- * the response in the last event.
+ * For plugins that can only stream: renders the events once, as if a stream began now. The answer
+ * is the response in the last event.
  */
 async function renderFromEvents(
   deps: TaskDeps,

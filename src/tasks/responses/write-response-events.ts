@@ -6,8 +6,8 @@ import { completedResponse, failedResponse, NOT_OBSERVED, responseObject, TASK_F
 export type ResponseEvent = { type: string; sequence_number: number; [member: string]: Json };
 
 /**
- * The events of one rendering. `over`: the stream has ended. `error`: what the plugin did wrong, for
- * the log.
+ * The events of one rendering. `over`: the stream has ended. `error`: what the plugin did wrong,
+ * for the log.
  */
 export type Step = { events: ResponseEvent[]; over: boolean; error?: string };
 
@@ -15,7 +15,10 @@ export type Step = { events: ResponseEvent[]; over: boolean; error?: string };
 const MAX_OUTPUTS = 64;
 const MAX_TEXT_BYTES = 1024 * 1024;
 
-/** Writes one stream's events in OpenAI's form, numbered from 0. No step may follow one that is over. */
+/**
+ * Writes one stream's events in OpenAI's form, numbered from 0. No step may follow one that is
+ * over.
+ */
 export function createEventWriter(first: TaskRecord) {
   let sequence = 0;
   let textBytes = 0;

@@ -8,8 +8,8 @@ export type Ending =
   /** `usageTrouble`: why the usage facts are missing. The reservation is then the final bill. */
   | { status: 'SUCCESS'; usageTrouble?: string | undefined }
   /**
-   * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be used
-   * again.
+   * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
+   * used again.
    */
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
@@ -79,8 +79,8 @@ export async function finishTask(
 }
 
 /**
- * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it is
- * never billed. A task that is still open belongs to the current lease holder and is left alone.
+ * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it
+ * is never billed. A task that is still open belongs to the current lease holder and is left alone.
  */
 export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
   try {

@@ -7,7 +7,8 @@ import { hasEnded, taskObject } from './describe-task.ts';
 
 /**
  * Writes the webhook notice of a change that clients can see. Call it in the transaction of that
- * change, after the conditional update has succeeded and before the rows of user and key are locked.
+ * change, after the conditional update has succeeded and before the rows of user and key are
+ * locked.
  */
 export async function recordTransition(
   { clock, webhooks }: Pick<TaskDeps, 'clock' | 'webhooks'>,

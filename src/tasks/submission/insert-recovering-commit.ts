@@ -17,8 +17,8 @@ type Insertion<T> = {
 
 /**
  * Runs the transaction that inserts a request's own row. When the commit's acknowledgement is lost,
- * the row may exist: if `find` returns it, the request continues. If the row is missing or cannot be
- * read, the client gets the store's error, which says that the outcome is unknown.
+ * the row may exist: if `find` returns it, the request continues. If the row is missing or cannot
+ * be read, the client gets the store's error, which says that the outcome is unknown.
  * @throws what `insert` throws
  */
 export async function insertRecoveringCommit<T>(

@@ -43,7 +43,9 @@ type Preparation = {
   credentialOf?: typeof resolveCredential | typeof localCredential;
 };
 
-/** Runs the plugin's request and usage hooks and prices the request. Throws the caller's mistakes. */
+/**
+ * Runs the plugin's request and usage hooks and prices the request. Throws the caller's mistakes.
+ */
 export async function prepareSubmission(
   deps: TaskDeps,
   { submission, channel, publicTaskId, credentialOf = resolveCredential }: Preparation,
@@ -136,7 +138,9 @@ export function hookError(failure: HookFailure): AppError {
   }
 }
 
-/** The caller's own requests got this plugin stopped too often: only they are refused, for a while. */
+/**
+ * The caller's own requests got this plugin stopped too often: only they are refused, for a while.
+ */
 export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
   const message =

@@ -86,9 +86,9 @@ export async function recordAccepted(
 }
 
 /**
- * The ending of a job whose result came with the vendor's first answer. Undefined while it runs, and
- * when this gateway failed to collect its usage facts: the bill is final, so a poll asks for them
- * again.
+ * The ending of a job whose result came with the vendor's first answer. Undefined while it runs,
+ * and when this gateway failed to collect its usage facts: the bill is final, so a poll asks for
+ * them again.
  */
 async function immediateEnding(
   deps: TaskDeps,

@@ -9,9 +9,9 @@ import type { Caller, OriginTasks, TaskDeps } from '../types.ts';
 type NamedTasks = { caller: Caller; plugin: LoadedPlugin; named: Json | undefined };
 
 /**
- * Reads the tasks that a decoder named as `originTaskIds`; undefined when it named none. All must be
- * the caller's, of this plugin, and on the same enabled channel: the vendor's account behind another
- * channel does not know them.
+ * Reads the tasks that a decoder named as `originTaskIds`; undefined when it named none. All must
+ * be the caller's, of this plugin, and on the same enabled channel: the vendor's account behind
+ * another channel does not know them.
  * @throws tasks.invalid_origin_task_ids, tasks.origin_task_not_found,
  * tasks.origin_task_platform_mismatch, tasks.origin_task_channel_conflict,
  * tasks.origin_task_channel_disabled

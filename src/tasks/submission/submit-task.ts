@@ -45,7 +45,9 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
-  /** No vendor has a job and none refused the request itself: the same request may succeed later. */
+  /**
+   * No vendor has a job and none refused the request itself: the same request may succeed later.
+   */
   let retryable = true;
   let lease: { stop(): void } | undefined;
   try {
@@ -77,10 +79,12 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       }
       traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
       const held = leaseOf(task);
-      // Renewed until the submission ends: preparing the request for another channel takes time too.
+      // Renewed until the submission ends: preparing the request for another channel takes time
+      // too.
       lease ??= renewLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const outcome = await sendSubmission(deps, submission, prepared);
-      // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid for.
+      // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
+      // for.
       if (outcome.kind === 'accepted') {
         return await recordAccepted(deps, { submission, prepared, task, result: outcome.result });
       }

@@ -22,7 +22,9 @@ type Submit = {
   timeoutMs: number;
 };
 
-/** `described`: the plugin's checked descriptor. `submit`: for submissions only, not for queries. */
+/**
+ * `described`: the plugin's checked descriptor. `submit`: for submissions only, not for queries.
+ */
 type Described = { channel: ChannelRecord; described: PluginRequest; submit?: Submit };
 
 /** Builds the upstream request that a plugin described. An error says what is wrong with a file. */

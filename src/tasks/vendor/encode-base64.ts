@@ -8,8 +8,8 @@ const PAIRS = new Uint16Array(
 
 /**
  * Encodes `chunks` as Base64, chunk by chunk. A returned chunk is valid until you ask for the next:
- * all are written to the same buffer. The platform's encoder would allocate a string for each chunk,
- * and these pile up until the garbage collector runs.
+ * all are written to the same buffer. The platform's encoder would allocate a string for each
+ * chunk, and these pile up until the garbage collector runs.
  */
 export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let input = new Uint8Array();

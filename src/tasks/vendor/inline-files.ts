@@ -8,9 +8,9 @@ type Placed = { file: RequestFile; prefix: string };
 
 /**
  * Returns the JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by
- * its file as Base64 or as a data URL. Files are streamed while they are sent, so no file is ever in
- * memory as a whole. `maxBytes` limits each file and their sum; a placeholder's own `maxBytes` can
- * only lower it for its file.
+ * its file as Base64 or as a data URL. Files are streamed while they are sent, so no file is ever
+ * in memory as a whole. `maxBytes` limits each file and their sum; a placeholder's own `maxBytes`
+ * can only lower it for its file.
  */
 export function inlineFiles(
   body: Json,

@@ -23,7 +23,9 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
 export const longestPollDelayMs = (intervalMs: number): number =>
   Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
 
-/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 without one. */
+/**
+ * Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 without one.
+ */
 export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
   if (header === undefined) return 0;
   if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);

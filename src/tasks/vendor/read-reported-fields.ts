@@ -5,16 +5,16 @@ import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 export type ReportedFields = Pick<TaskChange, 'action' | 'submitTime' | 'startTime' | 'finishTime'>;
 
 /**
- * Allowed clock skew of vendors, which is minutes at most. A time further off is not this task's, or
- * not in seconds.
+ * Allowed clock skew of vendors, which is minutes at most. A time further off is not this task's,
+ * or not in seconds.
  */
 const SKEW_SECONDS = 300;
 const MAX_ACTION = 40;
 
 /**
  * Reads a batch item's action and times, in Unix seconds. Each time must lie between the previous
- * step and now: up to five minutes off it is moved there, beyond that it is left out. The submission
- * never becomes later than recorded here, since the task's age limit counts from it.
+ * step and now: up to five minutes off it is moved there, beyond that it is left out. The
+ * submission never becomes later than recorded here, since the task's age limit counts from it.
  */
 export function readReportedFields(task: TaskRecord, item: ParsedTask | ParsedBatchItem, now: number): ReportedFields {
   if (!('raw' in item)) return {};

@@ -17,8 +17,8 @@ const TASK_VALUES = 20_000;
 const BATCH_VALUES = 100_000;
 
 /**
- * Base64 media are cut out of answers larger than this: plugins return parts of the answer more than
- * once, and hook results are limited too.
+ * Base64 media are cut out of answers larger than this: plugins return parts of the answer more
+ * than once, and hook results are limited too.
  */
 const CUT_ABOVE_BYTES = MIB;
 /** Largest answer that a hook may see for one task, and for a batch. */
@@ -30,9 +30,9 @@ const MAX_DEPTH = 64;
 export type VendorAnswer = { status: number; headers: UpstreamResponse['headers']; text: string; body: Json };
 
 /**
- * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it is
- * parsed, so that no answer blocks the event loop. Base64 media are cut out of answers larger than
- * 1 MiB. `tasks`: how many tasks the request asked about.
+ * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
+ * is parsed, so that no answer blocks the event loop. Base64 media are cut out of answers larger
+ * than 1 MiB. `tasks`: how many tasks the request asked about.
  */
 export async function readVendorAnswer(
   response: UpstreamResponse,

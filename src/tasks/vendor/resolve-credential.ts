@@ -42,8 +42,8 @@ function collectSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'c
 
 /**
  * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme
- * themselves), or, for a service account, a token and the project but never the key. Without a token
- * `authError` says why.
+ * themselves), or, for a service account, a token and the project but never the key. Without a
+ * token `authError` says why.
  * @throws channels.key_unreadable
  */
 export async function resolveCredential(

@@ -6,9 +6,9 @@ import type { AllowedReceivers, CallbackUrls } from './types.ts';
 const MAX_LENGTH = 2048;
 
 /**
- * Allows https to public addresses, and plain http, private and loopback addresses when the operator
- * allows the host. This checks only the URL itself. The HTTP client checks what a name resolves to
- * when it connects.
+ * Allows https to public addresses, and plain http, private and loopback addresses when the
+ * operator allows the host. This checks only the URL itself. The HTTP client checks what a name
+ * resolves to when it connects.
  */
 export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
   const isNamed = (url: URL) => allowed.names.includes(url.hostname);
@@ -19,7 +19,8 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
       const url = URL.canParse(text) ? new URL(text) : undefined;
       // The URL parser reads `https:host` and `https:///host` as `https://host`.
       if (!url || !/^https?:\/\/[^/\\]/i.test(text)) return err('It must be an absolute https URL.');
-      // The URL parser ignores an empty user (`https://@host`), but such a URL misleads its readers.
+      // The URL parser ignores an empty user (`https://@host`), but such a URL misleads its
+      // readers.
       if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err('It carries a user name or a password.');
       if (text.includes('#')) return err('It has a fragment (#…), which is never sent.');
       const literal = literalOf(url);
@@ -54,7 +55,9 @@ function literalOf({ hostname }: URL): string | undefined {
 /** RFC 6761: these names always mean this machine, whatever a resolver says. */
 const isThisMachine = ({ hostname }: URL): boolean => /(?:^|\.)localhost\.?$/.test(hostname);
 
-/** A callback URL to show to others than its owner: without its query, which may contain secrets. */
+/**
+ * A callback URL to show to others than its owner: without its query, which may contain secrets.
+ */
 export function shownUrl(text: string): string {
   const [address = '', ...query] = text.split('?');
   return query.length === 0 ? address : `${address}?…`;

@@ -7,8 +7,8 @@ const HEADER = 'X-Callback-Url';
 
 /**
  * The address for a submission's notices: the header's, else the API key's own; null: none. Refuses
- * the submission, before anything is sent or paid, when the address is not allowed or when no secret
- * can sign notices to it.
+ * the submission, before anything is sent or paid, when the address is not allowed or when no
+ * secret can sign notices to it.
  * @throws tasks.callback_url_invalid, tasks.webhook_secret_required
  */
 export function chooseCallback(

@@ -18,8 +18,8 @@ export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
 type Delivery = { notice: WebhookRecord; key: ApiKeyRecord | undefined; controller: AbortController };
 
 /**
- * Sends a notice once and returns the outcome; `undefined` after `controller.abort('stopped')`, when
- * the outcome is unknown. Only the status of the answer counts: 2xx is delivered, 410 ends the
+ * Sends a notice once and returns the outcome; `undefined` after `controller.abort('stopped')`,
+ * when the outcome is unknown. Only the status of the answer counts: 2xx is delivered, 410 ends the
  * notice, anything else is retried.
  */
 export async function deliverWebhook(deps: Deps, { notice, key, controller }: Delivery): Promise<Attempt | undefined> {
@@ -69,8 +69,8 @@ export async function deliverWebhook(deps: Deps, { notice, key, controller }: De
       return end(retry(), 0, abortReason() ?? answered.error.kind);
     }
     const { status, headers } = answered.value;
-    // The body is read so that the connection can be reused; one that is too large or too slow is cut
-    // off. The status counts in any case.
+    // The body is read so that the connection can be reused; one that is too large or too slow is
+    // cut off. The status counts in any case.
     await answered.value.bytes();
     if (status >= 200 && status < 300) return end({ status: 'delivered' }, status);
     if (status === GONE) return end({ status: 'failed' }, status);
