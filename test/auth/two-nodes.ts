@@ -134,10 +134,10 @@ function countTimeoutsOf(redis: ReturnType<typeof connectRedis>): void {
   };
 }
 
-function believes(cache: SessionCache): Promise<void> {
+async function believes(cache: SessionCache): Promise<void> {
   const sid = newUuid();
   const session = { userId: 1, userAuthVersion: 1, version: 1, expiresAt: 2 ** 40 };
-  return until(async () => {
+  await until(async () => {
     const reading = await cache.get(sid);
     if (!reading) return !cache.enabled;
     await cache.remember(sid, session, reading.at);

@@ -73,9 +73,9 @@ async function reread(node: SessionCache, sid: string, session = newSession()): 
 }
 
 /** Resolves when a node believes what is remembered now. */
-const believes = (node: SessionCache): Promise<void> => {
+const believes = async (node: SessionCache): Promise<void> => {
   const sid = newUuid();
-  return until(async () => {
+  await until(async () => {
     await reread(node, sid);
     return (await stateOf(node, sid)) === 'active';
   });

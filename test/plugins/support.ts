@@ -9,6 +9,9 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+
+export { until } from '../support/until.ts';
+
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -115,12 +118,4 @@ export async function refusal(work: Promise<unknown>): Promise<AppError> {
     throw error;
   }
   throw new Error('was not refused');
-}
-
-export async function until(check: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
-  const end = performance.now() + limitMs;
-  while (!(await check())) {
-    if (performance.now() > end) throw new Error('the condition did not come true');
-    await Bun.sleep(5);
-  }
 }

@@ -10,6 +10,8 @@ import {
   type SandboxModule,
 } from '../../src/sandbox/index.ts';
 
+export { until } from '../support/until.ts';
+
 export const MEBIBYTE = 1024 * 1024;
 
 export const defaultLimits: SandboxLimits = {
@@ -75,13 +77,4 @@ export function childrenOf(parent: number): number[] {
 export function residentBytes(pid: number | 'self'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
-}
-
-/** Waits until `check` holds, for at most `limitMs`. */
-export async function until(check: () => boolean, limitMs = 20_000): Promise<void> {
-  const end = performance.now() + limitMs;
-  while (!check()) {
-    if (performance.now() > end) throw new Error('the condition did not come true');
-    await Bun.sleep(5);
-  }
 }

@@ -4,29 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { proofHeader } from './security-proof.ts';
+import { until } from './until.ts';
+
+export { until };
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
-
-/**
- * Waits until `check` gives something other than undefined or false; the last look is one that
- * began after `ms`, however long this process was held up. It asks more seldom the longer it lasts:
- * what takes long is not asked for all the time by those who wait, and is noticed a tenth later at
- * most.
- */
-export async function until<T>(
-  what: string,
-  check: () => Promise<T | undefined | false> | T | undefined | false,
-  ms = 60_000,
-): Promise<T> {
-  const begun = performance.now();
-  for (;;) {
-    const waited = performance.now() - begun;
-    const value = await check();
-    if (value !== undefined && value !== false) return value;
-    if (waited > ms) throw new Error(`gave up waiting until ${what}`);
-    await Bun.sleep(Math.max(15, Math.min(waited / 10, 250)));
-  }
-}
 
 export type GatewayOptions = {
   dataDir?: string;

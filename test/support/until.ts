@@ -1,8 +1,25 @@
-/** Resolves when `condition` holds; throws after a minute in which it was false at every look. */
-export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (const end = performance.now() + 60_000; ; await Bun.sleep(20)) {
-    const late = performance.now() > end;
-    if (await condition()) return;
-    if (late) throw new Error('the condition did not come true within a minute');
+type Check<T> = () => Promise<T | undefined | false> | T | undefined | false;
+
+/**
+ * Waits until `check` gives something other than undefined or false, and gives that. The last check
+ * begins after `ms`, however long this process was held up. The pauses grow with the wait, so that
+ * long waits cost little: the result is noticed at most a tenth later.
+ *
+ * @throws Error after `ms`, with `what`.
+ */
+export async function until<T>(what: string, check: Check<T>, ms?: number): Promise<T>;
+export async function until<T>(check: Check<T>, ms?: number): Promise<T>;
+export async function until<T>(...args: [string, Check<T>, number?] | [Check<T>, number?]): Promise<T> {
+  const [what, check, ms = 60_000] =
+    typeof args[0] === 'string'
+      ? (args as [string, Check<T>, number?])
+      : (['the condition holds', ...args] as [string, Check<T>, number?]);
+  const begun = performance.now();
+  for (;;) {
+    const waited = performance.now() - begun;
+    const value = await check();
+    if (value !== undefined && value !== false) return value;
+    if (waited > ms) throw new Error(`gave up waiting until ${what}`);
+    await Bun.sleep(Math.max(5, Math.min(waited / 10, 250)));
   }
 }

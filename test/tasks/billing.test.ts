@@ -10,6 +10,7 @@ import { AppError, type Json, type JsonObject, newUuid } from '../../src/kernel/
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addKey, describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
@@ -62,16 +63,6 @@ function startVendor() {
     },
     stop: () => server.stop(true),
   };
-}
-
-async function until<T>(what: string, read: () => Promise<T | undefined>, ms = 30_000): Promise<T> {
-  for (const deadline = performance.now() + ms; ; ) {
-    const late = performance.now() > deadline;
-    const found = await read();
-    if (found !== undefined) return found;
-    if (late) throw new Error(`in vain: ${what}`);
-    await Bun.sleep(10);
-  }
 }
 
 const describeBilling = (opened: () => OpenedStore) => {

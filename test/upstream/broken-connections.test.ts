@@ -89,7 +89,7 @@ describe('nothing can have been sent', () => {
     const { port } = await start(() => {});
     const result = await upstream.request(post(`https://127.0.0.1:${port}/`, 'x', { connectTimeoutMs: 40 }));
     expect(result).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: true } });
-    await until(() => server?.open.size === 0, 'the socket is closed');
+    await until('the socket is closed', () => server?.open.size === 0);
   });
 
   test('cancelled before it began, and while the name was looked up', async () => {
@@ -155,13 +155,13 @@ describe('the vendor may have seen the request', () => {
     });
     const result = await upstream.request(post(url, 'x', { headersTimeoutMs: 80 }));
     expect(result).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: false } });
-    await until(() => server?.open.size === 0, 'the socket is closed');
+    await until('the socket is closed', () => server?.open.size === 0);
   });
 
   test('closing ends what is under way', async () => {
     const { url } = await start(() => {});
     const pending = upstream.request(get(url));
-    await until(() => server?.exchanges.length === 1, 'the request has arrived');
+    await until('the request has arrived', () => server?.exchanges.length === 1);
     await upstream.close();
     expect(await pending).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
   });
@@ -171,7 +171,7 @@ describe('the vendor may have seen the request', () => {
     const { url } = await start(() => cancel.abort());
     const result = await upstream.request(post(url, 'x', { signal: cancel.signal }));
     expect(result).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: false } });
-    await until(() => server?.open.size === 0, 'the socket is closed');
+    await until('the socket is closed', () => server?.open.size === 0);
   });
 });
 
@@ -226,7 +226,7 @@ describe('stale keep-alive socket', () => {
     for (let i = 0; i < 3; i += 1) {
       const result = await upstream.request(post(url, 'x'));
       expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'ok' });
-      await until(() => server?.open.size === 0, 'the socket is closed');
+      await until('the socket is closed', () => server?.open.size === 0);
     }
     expect(server?.connections).toBe(3);
   });
@@ -249,6 +249,6 @@ describe('stale keep-alive socket', () => {
       if (result.ok) await result.value.text();
     }
     expect(server?.connections).toBe(1);
-    await until(() => server?.open.size === 0, 'the idle socket is closed');
+    await until('the idle socket is closed', () => server?.open.size === 0);
   });
 });

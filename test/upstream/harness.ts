@@ -4,6 +4,8 @@ import tls from 'node:tls';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createUpstream, type Upstream, type UpstreamOptions, type UpstreamRequest } from '../../src/upstream/index.ts';
 
+export { until } from '../support/until.ts';
+
 const certificate = (name: string) => readFileSync(new URL(`./certificates/${name}.pem`, import.meta.url), 'utf8');
 export const trustedCertificates = [certificate('server-cert')];
 
@@ -108,11 +110,3 @@ export function get(url: string, changes: Partial<UpstreamRequest> = {}): Upstre
 
 export const post = (url: string, text: string, changes: Partial<UpstreamRequest> = {}): UpstreamRequest =>
   get(url, { method: 'POST', body: { kind: 'text', text }, ...changes });
-
-export async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const end = performance.now() + 25_000; ; await Bun.sleep(2)) {
-    const late = performance.now() > end;
-    if (condition()) return;
-    if (late) throw new Error(`waited in vain: ${what}`);
-  }
-}

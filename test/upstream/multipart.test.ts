@@ -121,7 +121,7 @@ describe('multipart', () => {
       const part = { ...file('f', 'x', new Uint8Array(announced)), stream: streamOf(new Uint8Array(sent).fill(65)) };
       expect(await send(url, [part as MultipartPart])).toMatchObject({ ok: false, error: { kind: 'broken' } });
       expect(exchanges.length).toBe(0);
-      await until(() => server?.open.size === 0, 'the socket is closed');
+      await until('the socket is closed', () => server?.open.size === 0);
     });
   }
 
@@ -167,7 +167,7 @@ describe('multipart', () => {
     expect(result.ok && result.value.status).toBe(413);
     if (result.ok) expect(await result.value.text()).toEqual({ ok: true, value: 'no' });
     for (const socket of server.open) socket.destroy();
-    await until(() => cancelled, 'the file is let go');
+    await until('the file is let go', () => cancelled);
     expect(produced).toBeLessThan(64 * 1024 * 1024);
   });
 
@@ -191,7 +191,7 @@ describe('multipart', () => {
     const part = { name: 'f', filename: 'x', contentType: 'video/mp4', size: 512 * 1024 * 1024, stream };
     const result = await send(server.url, [part]);
     expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'no' });
-    await until(() => over, 'the file is let go');
+    await until('the file is let go', () => over);
   });
 
   test('an upload that keeps going is not timed out by the wait for the answer', async () => {

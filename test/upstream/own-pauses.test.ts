@@ -47,5 +47,5 @@ test('a vendor that is silent before and after a pause of our own is given up', 
   upstream = testUpstream();
   const result = await upstream.request(get(server.url, { headersTimeoutMs: LIMIT_MS }));
   expect(result).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: false } });
-  await until(() => server?.open.size === 0, 'the socket is closed');
+  await until('the socket is closed', () => server?.open.size === 0);
 });

@@ -24,7 +24,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-const socketClosed = () => until(() => server?.open.size === 0, 'the socket is closed');
+const socketClosed = () => until('the socket is closed', () => server?.open.size === 0);
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 
 /** Writes `piece` for as long as the other side reads; never more than a few buffers ahead. */
@@ -260,11 +260,11 @@ describe('stream', () => {
     const reader = response.stream().getReader();
     await reader.read();
     let before = -1;
-    await until(() => {
+    await until('the vendor is held back', () => {
       const still = written === before;
       before = written;
       return still && written > 0;
-    }, 'the vendor is held back');
+    });
     await Bun.sleep(700);
     // Kernel buffers only; and the vendor is not blamed for our reader's pause.
     expect(written).toBeLessThan(32 * 1024 * 1024);

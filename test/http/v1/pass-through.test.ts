@@ -183,14 +183,14 @@ for (const secure of [false, true]) {
       await expect(hashOf('/broken')).rejects.toThrow();
       const client = ask('/broken');
       client.socket.resume();
-      await until(() => client.closed, 'the client is cut off');
+      await until('the client is cut off', () => client.closed);
       // The last chunk of a complete body.
       expect(client.lastBytes).not.toBe('0\r\n\r\n');
       expect(await Promise.all(others)).toEqual([expected['/length'] ?? '', expected['/chunked'] ?? '']);
     });
 
     test('a client that leaves ends its vendor’s transfer; others go on', async () => {
-      await until(() => [...vendor.open].every((socket) => socket.writableLength === 0), 'the vendor is idle');
+      await until('the vendor is idle', () => [...vendor.open].every((socket) => socket.writableLength === 0));
       const others = hashOf('/length', 1);
       for (let client = 0; client < 10; client += 1) {
         const leaving = new AbortController();
@@ -199,9 +199,8 @@ for (const secure of [false, true]) {
         leaving.abort();
       }
       expect(await others).toBe(expected['/length'] ?? '');
-      await until(
-        () => [...vendor.open].every((socket) => socket.writableLength === 0),
-        'the vendor sees the disconnect',
+      await until('the vendor sees the disconnect', () =>
+        [...vendor.open].every((socket) => socket.writableLength === 0),
       );
       expect(await hashOf('/chunked')).toBe(expected['/chunked'] ?? '');
     });
@@ -209,10 +208,10 @@ for (const secure of [false, true]) {
     test('slow reading: a client that reads nothing is disconnected, and the vendor’s transfer ends', async () => {
       const client = ask('/endless');
       const isServed = () => vendor.exchanges.some(({ path, socket }) => path === '/endless' && !socket.destroyed);
-      await until(isServed, 'the vendor got the request');
-      await until(() => !isServed(), 'the vendor is let go');
+      await until('the vendor got the request', isServed);
+      await until('the vendor is let go', () => !isServed());
       client.socket.resume();
-      await until(() => client.closed, 'the client is cut off');
+      await until('the client is cut off', () => client.closed);
       expect(client.received).toBeLessThan(64 * MIB);
       expect(client.lastBytes).not.toBe('0\r\n\r\n');
     });
