@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * `private` addresses need permission; `forbidden` ones are never connected to, whatever the
- * configuration says.
+ * `private` addresses need permission. `forbidden` ones are never connected to, whatever the
+ * configuration.
  */
 export type AddressVerdict = 'public' | 'private' | 'forbidden';
 
@@ -21,21 +21,21 @@ const METADATA_ADDRESSES = new Set(
 
 const PRIVATE_RANGES = new Set(['loopback', 'private', 'carrierGradeNat', 'uniqueLocal', 'deprecatedSiteLocal']);
 
-// RFC 4291 2.4: the only block from which global unicast addresses are given out.
+// RFC 4291 2.4: the only block from which global unicast addresses are assigned.
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
-// RFC 6052: the well-known NAT64 prefix. The local-use one (RFC 8215) is refused: its translator is
-// anybody's guess.
+// RFC 6052: the well-known NAT64 prefix. The local-use prefix (RFC 8215) is refused, because its
+// translation is unknown.
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 // RFC 4291 2.5.5.1: deprecated IPv4-compatible addresses, `::127.0.0.1`.
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
 /**
- * What a resolved address or a literal host is. An IPv6 address that carries an IPv4 address
- * (mapped, NAT64, 6to4, SIIT) is judged by that one. Whatever is not known to be public or private
- * is forbidden, and so is a text that is no plain address.
+ * Classifies a resolved address or a literal host. An IPv6 address that embeds an IPv4 address
+ * (mapped, NAT64, 6to4, SIIT) gets the verdict of that one. Anything not known to be public or
+ * private is forbidden, and so is a text that is not a plain address.
  */
 export function checkAddress(text: string): AddressVerdict {
-  // A zone id (`fe80::1%eth0`) picks an interface: only link-local addresses have one.
+  // A zone id (`fe80::1%eth0`) selects an interface: only link-local addresses have one.
   if (text.includes('%')) return 'forbidden';
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return checkIPv4(ipaddr.IPv4.parse(text));
   if (ipaddr.IPv6.isValid(text)) return checkIPv6(ipaddr.IPv6.parse(text));
@@ -43,8 +43,8 @@ export function checkAddress(text: string): AddressVerdict {
 }
 
 /**
- * Whether an address is in one of these CIDRs, also as an IPv4 address in IPv6 form. The other
- * forms that carry one (NAT64, 6to4) are in no range: who allows a network means its own addresses.
+ * Whether an address is in one of these CIDRs, also as an IPv4-mapped IPv6 address. Other embedded
+ * forms (NAT64, 6to4) are in no range: allowing a network means its own addresses only.
  */
 export function isInRanges(text: string, ranges: readonly string[]): boolean {
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return false;

@@ -3,7 +3,7 @@ import { refused } from './failures.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Headers that one request may carry (as in new-api). */
+/** The most headers of one request (as in new-api). */
 export const MAX_HEADERS = 64;
 const MAX_HEADER_VALUE = 8192;
 // RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never
@@ -11,7 +11,7 @@ const MAX_HEADER_VALUE = 8192;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-// Who speaks to whom, how the message is framed and how it is encoded is the client's own business.
+// Routing, framing and encoding of the message are the client's own business.
 const FORBIDDEN_HEADERS = new Set([
   'host',
   'content-length',
@@ -28,14 +28,14 @@ const FORBIDDEN_HEADERS = new Set([
 
 export const isHeaderName = (name: string): boolean => TOKEN.test(name);
 
-/** The names that the client writes itself and nobody else may. */
+/** Headers that only the client itself sets. */
 export const isHostHeader = (name: string): boolean => FORBIDDEN_HEADERS.has(name.toLowerCase());
 
 export const isFieldValue = (value: string): boolean => value.length <= MAX_HEADER_VALUE && FIELD_VALUE.test(value);
 
 /**
- * The parsed URL of a request whose URL, method and headers keep the rules; otherwise which rule
- * was broken, without its value.
+ * The parsed URL, if URL, method and headers obey the rules; otherwise the violated rule, without
+ * the offending value.
  */
 export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFailure> {
   if (!METHODS.has(request.method)) return err(refused('The request method is not allowed.'));
@@ -52,15 +52,15 @@ export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFail
 }
 
 function checkUrl(text: string): Result<URL, UpstreamFailure> {
-  // The parser would drop blanks around and line breaks inside; what was meant must be what is
-  // asked for.
+  // The parser would silently drop surrounding blanks and inner line breaks; the URL must be
+  // requested exactly as given.
   if (/[\s\p{Cc}]/u.test(text)) return err(refused('The request URL contains white space or control characters.'));
   if (text.includes('#')) return err(refused('The request URL has a fragment.'));
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url ? checkTarget(url) : err(refused('The request URL is not an absolute URL.'));
 }
 
-/** Rules for every hop, redirects included. */
+/** Rules for the target of every hop, redirects included. */
 export function checkTarget(url: URL): Result<URL, UpstreamFailure> {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return err(refused('Only http and https are allowed.'));
   if (url.username !== '' || url.password !== '') return err(refused('The URL carries user information.'));

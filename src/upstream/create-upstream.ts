@@ -12,15 +12,15 @@ import { type PreparedBody, prepareBody } from './write-body.ts';
 
 export type UpstreamOptions = {
   /**
-   * Lifts the rule for private and loopback addresses (tests, labs); link-local, metadata and
-   * reserved ones stay closed.
+   * Allows private and loopback addresses (tests, labs). Link-local, metadata and reserved ones
+   * stay forbidden.
    */
   allowPrivate: boolean;
-  /** Canonical CIDRs whose private addresses every request may reach, by whatever name. */
+  /** Canonical CIDRs whose private addresses every request may reach, under any name. */
   privateRanges?: readonly string[];
   clock: Clock;
   logger: Logger;
-  /** Instead of the system's resolver. */
+  /** Replaces the system's resolver. */
   resolve?: Resolve;
   /**
    * PEM certificates that are trusted instead of the built-in list (a private certificate
@@ -32,8 +32,8 @@ export type UpstreamOptions = {
 const IDEMPOTENT = new Set(['GET', 'HEAD']);
 
 /**
- * The outbound client. Expected failures are values; it throws on nothing that a plugin or a vendor
- * can do.
+ * The outbound client. Expected failures are values: it does not throw for anything that a plugin
+ * or a vendor can cause.
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { allowPrivate, clock, logger } = options;
@@ -41,36 +41,36 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const deadlines = createDeadlines(clock);
   const closing = new AbortController();
 
-  async function request(asked: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
+  async function request(input: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
     if (closing.signal.aborted) return err(abortedFailure(true));
-    const checked = checkRequest(asked);
+    const checked = checkRequest(input);
     if (!checked.ok) return checked;
-    const { method, headers, body } = asked;
+    const { method, headers, body } = input;
     let step: Step = { url: checked.value, method, headers, body };
     for (let hops = 0; ; hops += 1) {
-      const sent = await send(step, asked);
+      const sent = await send(step, input);
       if (!sent.ok) {
         const { kind, notSent, message } = sent.error;
         logger.debug({ host: canonicalHost(step.url), method: step.method, kind, hops }, 'outbound request failed');
         return err({ kind, notSent: notSent && hops === 0, message });
       }
-      const response = readResponse(deadlines, sent.value, { ...asked, url: step.url });
+      const response = readResponse(deadlines, sent.value, { ...input, url: step.url });
       const location = response.headers.location?.[0];
-      if (asked.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
+      if (input.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
-      if (hops >= asked.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
-      const next = followRedirect(step, { status: response.status, location }, asked);
+      if (hops >= input.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
+      const next = followRedirect(step, { status: response.status, location }, input);
       if (!next.ok) return next;
       step = next.value;
     }
   }
 
   /**
-   * One hop. A connection that had gone stale is replaced once, where the request can be repeated
-   * without harm.
+   * One hop. If a kept-alive connection turns out to be closed, a request that is safe to repeat is
+   * sent once more on a new one.
    */
-  async function send(step: Step, asked: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
-    const mayBePrivate = allowPrivate || asked.privateHosts.includes(canonicalHost(step.url));
+  async function send(step: Step, input: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
+    const mayBePrivate = allowPrivate || input.privateHosts.includes(canonicalHost(step.url));
     const message = refusedLiteral(step.url.hostname, mayBePrivate, options.privateRanges);
     if (message !== undefined) return err({ ...refused(message), stale: false });
     const body = prepareBody(step.body);
@@ -82,8 +82,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       method: step.method,
       headers: completeHeaders(step, body.value),
       body: body.value,
-      limits: asked,
-      signal: asked.signal,
+      limits: input,
+      signal: input.signal,
     };
     const route = { secure: step.url.protocol === 'https:', mayBePrivate };
     const sent = await sendOnce(
@@ -104,9 +104,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-/**
- * The caller's headers and those that are ours: length, encoding, content type of a multipart body.
- */
+/** The caller's headers and our own: length, encoding, content type of a multipart body. */
 function completeHeaders(step: Step, body: PreparedBody): Record<string, string> {
   const headers: Record<string, string> = { 'user-agent': 'taskgate', accept: '*/*' };
   for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = value;

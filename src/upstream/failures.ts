@@ -6,18 +6,18 @@ export const failure = (kind: UpstreamFailure['kind'], notSent: boolean, message
   message,
 });
 
-/** Refusals of our own rules come before the first byte: nothing was sent. */
+/** A violation of our own rules, found before the first byte: nothing was sent. */
 export const refused = (message: string): UpstreamFailure => failure('refused', true, message);
 
 /**
- * Handed from the name lookup to the request, so that a forbidden address is told from a name that
- * does not resolve.
+ * Thrown by the name lookup, so that the request can tell a forbidden address from a name that does
+ * not resolve.
  */
 export class AddressRefused extends Error {}
 
 /**
- * The system's code of an error, also of one that joins the attempts of several addresses. Safe to
- * show.
+ * The system's error code, also of an error that aggregates the attempts on several addresses. Safe
+ * to show.
  */
 export function errorCode(error: unknown): string {
   const { code, errors } = (error ?? {}) as { code?: unknown; errors?: unknown };
@@ -27,10 +27,7 @@ export function errorCode(error: unknown): string {
 
 const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
-/**
- * Why no connection came about. `reachedHost`: the TCP connection stood, so the TLS handshake is
- * what failed.
- */
+/** Why no connection was made. `reachedHost`: TCP connected, so the TLS handshake failed. */
 export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFailure {
   if (error instanceof AddressRefused) return refused(error.message);
   const code = errorCode(error);
@@ -39,7 +36,7 @@ export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFa
   return failure('connect', true, `No connection to the vendor could be made (${code}).`);
 }
 
-/** A connection that ended, or an answer that is no HTTP, after the request may have gone out. */
+/** A connection that ended early, or an answer that is not HTTP. The request may have been sent. */
 export function brokenFailure(error?: unknown): UpstreamFailure {
   return errorCode(error).startsWith('HPE_')
     ? failure('broken', false, 'The vendor did not answer in valid HTTP.')

@@ -10,15 +10,15 @@ export type Step = Pick<UpstreamRequest, 'method' | 'headers' | 'body'> & { url:
 
 type RedirectRules = Pick<UpstreamRequest, 'allowRedirect' | 'headersForEveryOrigin'>;
 
-/** Whether an answer of this status, with this `Location`, sends us elsewhere. */
+/** Whether an answer with this status and `Location` is a redirect. */
 export const isRedirect = (status: number, location: string | undefined): location is string =>
   REDIRECTS.has(status) && location !== undefined;
 
 /**
- * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, go on as GET
- * without body. Another origin gets no body and, of the request's headers, those alone that may go
- * everywhere. Without `allowRedirect` only the same origin may be asked. Refusals are told apart
- * from a request that was never sent: the vendor has answered at least once.
+ * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, continue as GET
+ * without a body. Another origin gets no body, and only those headers that may go to every origin.
+ * Without `allowRedirect` only the same origin is followed. A refusal here has `notSent: false`,
+ * because the vendor has answered at least once.
  */
 export function followRedirect(
   step: Step,

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { freeChunk } from '../kernel/index.ts';
 
 /**
- * What a connection reads comes in chunks of half a mebibyte, and the HTTP parser copies out of
- * them what it hands on (that it does is tested for the runtime that the executable is built with).
- * Their memory is given back once everything that was called with them has returned: while the
- * parser works on one chunk it keeps those that come meanwhile, and takes them before it returns.
- * Called when a request gets its connection.
+ * A connection reads in chunks of half a mebibyte, and the HTTP parser copies out of them what it
+ * passes on (a test checks this for the runtime in the executable). This frees each chunk in a
+ * microtask, after all handlers have returned: a parser that is busy with one chunk keeps those
+ * that arrive meanwhile, and consumes them before it returns. Call it when a request gets its
+ * connection.
  */
 export function freeReadMemory(request: ClientRequest, socket: Socket): void {
   const onData = (chunk: Uint8Array) => queueMicrotask(() => freeChunk(chunk));

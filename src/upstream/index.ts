@@ -1,7 +1,6 @@
 /**
- * Owns: everything that leaves this machine: outbound HTTP with address filter, redirect policy,
- * size caps and timeouts, and mail. May touch: sockets and name resolution. Never touches: the
- * database, plugins, users.
+ * Owns: all outbound traffic: HTTP with address filter, redirect policy, size caps and timeouts,
+ * and mail. May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
 
 export { canonicalHost } from './canonical-host.ts';

@@ -1,8 +1,8 @@
-/** Where mails are handed over. */
+/** The SMTP server that mails are submitted to. */
 export type MailServer = {
   /**
-   * A name or an IP address. Private addresses are allowed: whoever names the server is the
-   * administrator.
+   * A name or an IP address. Private addresses are allowed, because only administrators set the
+   * server.
    */
   host: string;
   port: number;
@@ -10,13 +10,13 @@ export type MailServer = {
   account: string;
   password: string;
   /**
-   * `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without;
-   * `opportunistic`: taken where offered.
+   * `implicit`: TLS from the first byte. `starttls`: required, nothing is sent without it.
+   * `opportunistic`: used if offered.
    */
   tls: 'implicit' | 'starttls' | 'opportunistic';
-  /** Takes any certificate. */
+  /** Accepts any certificate. */
   skipVerify: boolean;
-  /** AUTH LOGIN even where the server does not offer it. */
+  /** Uses AUTH LOGIN even if the server does not offer it. */
   forceAuthLogin: boolean;
 };
 
@@ -31,7 +31,7 @@ export type Mail = {
   html: string;
 };
 
-/** What was done, in order. `message` is a plain sentence without credentials. */
+/** A step of the conversation, in order. `message` is a plain sentence without credentials. */
 export type MailStep = {
   step: 'resolve' | 'connect' | 'greeting' | 'tls' | 'login' | 'send';
   ok: boolean;
@@ -41,16 +41,16 @@ export type MailStep = {
 export type MailFailure = {
   step: MailStep['step'];
   /**
-   * The same again would fail again: a refusal of ours or of the server, as opposed to trouble on
-   * the way.
+   * Whether a retry would fail again: our rules or the server refused it, as opposed to a network
+   * failure.
    */
   permanent: boolean;
-  /** Of the server's reply; 0: there was none. */
+  /** The code of the server's reply; 0: there was none. */
   reply: number;
 };
 
 /** The last step is the one that failed, if any. */
 export type MailOutcome = { steps: MailStep[]; failure?: MailFailure };
 
-/** Hands one mail over to the server. Never rejects; takes less than a minute. */
+/** Submits one mail. Never rejects; takes less than a minute. */
 export type SendMail = (server: MailServer, mail: Mail) => Promise<MailOutcome>;

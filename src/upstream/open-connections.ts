@@ -7,9 +7,7 @@ import { checkAddress, isInRanges } from './check-address.ts';
 import { AddressRefused } from './failures.ts';
 
 export type ResolvedAddress = { address: string; family: number };
-/**
- * All addresses of a name, in the order in which they should be tried; rejects when there is none.
- */
+/** All addresses of a name in the order to try them; rejects when there is none. */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
 
 export type ConnectionOptions = {
@@ -23,13 +21,13 @@ export type ConnectionOptions = {
 export type Route = {
   secure: boolean;
   /**
-   * The target may be private or loopback. Such connections have pools of their own: no other
-   * request may borrow one.
+   * The target may be private or loopback. Such connections have separate pools, so no other
+   * request can reuse one.
    */
   mayBePrivate: boolean;
   /**
-   * `idempotent` requests may try an older connection, since they can be repeated; `fresh` ones
-   * never reuse any.
+   * `idempotent` requests may reuse an older connection, because they can be repeated. `once`
+   * reuses only recent ones; `fresh` none.
    */
   reuse: 'idempotent' | 'once' | 'fresh';
 };
@@ -37,29 +35,27 @@ export type Route = {
 export interface Connections {
   agent(route: Route): http.Agent;
   /**
-   * Whether the socket stood (and TLS with it) at some moment: from then on a byte may have gone
-   * out.
+   * Whether the socket was ever connected, including TLS: from then on a byte may have been sent.
    */
   isReady(socket: Socket): boolean;
-  /** Whether the TCP connection stood at some moment. */
+  /** Whether TCP was ever connected. */
   isConnected(socket: Socket): boolean;
   close(): void;
 }
 
-// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 256 for a
-// node, 128 by link and 128 with keys.
+// Per host and in total. At most 16 polls run at once per channel, and at most 256 downloads per
+// node: 128 by link and 128 with keys.
 const MAX_SOCKETS_PER_HOST = 256;
 const MAX_SOCKETS = 2048;
 const MAX_IDLE_SOCKETS_PER_HOST = 64;
-// Node's servers close an idle connection after 5 s, the shortest time in wide use: we let go
-// first.
+// Node's servers close an idle connection after 5 s, the shortest common timeout: we close first.
 const IDLE_MS = 4000;
-// What cannot be repeated only rides a connection that was in use a moment ago.
+// A request that cannot be repeated only uses a connection that was in use a moment ago.
 const IDLE_ONCE_MS = 1000;
 
 /**
- * Makes connections, with the address filter inside the name lookup: what was checked is what is
- * connected to.
+ * Opens connections. The address filter runs inside the name lookup, so the checked address is the
+ * one connected to.
  */
 export function openConnections({
   logger,
@@ -133,8 +129,8 @@ const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 const REFUSED_MESSAGE = 'The vendor address is not allowed: private and reserved networks are closed to this request.';
 
 /**
- * Why a host that is an address itself is refused, `undefined` where it is allowed or a name. Such
- * hosts never come to the lookup.
+ * Why a literal address as host is refused; `undefined` if it is allowed or a name. Literal
+ * addresses never reach the lookup.
  */
 export function refusedLiteral(
   hostname: string,
@@ -152,7 +148,7 @@ function isAllowed(address: string, mayBePrivate: boolean, privateRanges: readon
 }
 
 /**
- * One forbidden address among several refuses the name: an honest vendor does not mix them, a
+ * One forbidden address among several refuses the name: an honest vendor does not mix them, a DNS
  * rebinding attacker does.
  */
 function filteredLookup(resolve: Resolve, isOpen: (address: string) => boolean, logger: Logger): LookupFunction {

@@ -5,21 +5,21 @@ import { checkAddress } from './check-address.ts';
 import { errorCode } from './failures.ts';
 import type { Resolve } from './open-connections.ts';
 
-/** Addresses that are tried, each for its share of the time. */
+/** The most addresses that are tried, each with an equal share of the timeout. */
 const MAX_ADDRESSES = 3;
 
 const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 
 /**
- * The addresses of a mail server. Private and loopback ones are allowed; metadata services,
- * link-local and reserved ones never are, and one of them refuses the name.
+ * The addresses of a mail server. Private and loopback ones are allowed. Metadata services,
+ * link-local and reserved ones never are, and one of them refuses the whole name.
  */
 export async function resolveMailServer(
   host: string,
   timeoutMs: number,
   resolve: Resolve = resolveBySystem,
 ): Promise<Result<string[], { permanent: boolean; message: string }>> {
-  const found = isIP(host) === 0 ? await inTime(resolve(host), timeoutMs) : [{ address: host }];
+  const found = isIP(host) === 0 ? await withTimeout(resolve(host), timeoutMs) : [{ address: host }];
   if (!Array.isArray(found)) {
     return err({ permanent: false, message: `The name of the mail server could not be resolved (${found}).` });
   }
@@ -35,20 +35,20 @@ export async function resolveMailServer(
     : ok(addresses.slice(0, MAX_ADDRESSES));
 }
 
-/** The value, or the code of what went wrong. */
-async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T | string> {
+/** The value, or the code of the failure. */
+async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T | string> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<string>((resolve) => {
+  const timeout = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('timeout'), timeoutMs);
   });
   try {
-    return await Promise.race([work.catch(errorCode), late]);
+    return await Promise.race([work.catch(errorCode), timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** A TCP connection to the first address that takes one. */
+/** A TCP connection to the first address that accepts one. */
 export async function openMailSocket(
   addresses: readonly string[],
   port: number,
@@ -66,16 +66,16 @@ export async function openMailSocket(
 function openSocket(host: string, port: number, timeoutMs: number): Promise<Result<Socket, string>> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
-    const give = (result: Result<Socket, string>) => {
+    const settle = (result: Result<Socket, string>) => {
       clearTimeout(timer);
       socket.removeAllListeners('connect').removeAllListeners('error');
-      // What comes between this and the conversation shows there as a connection that has ended.
+      // An error before the conversation starts shows there as an ended connection.
       socket.on('error', () => {});
       if (!result.ok) socket.destroy();
       resolve(result);
     };
-    const timer = setTimeout(() => give(err('timeout')), timeoutMs);
-    socket.once('connect', () => give(ok(socket)));
-    socket.once('error', (error) => give(err(errorCode(error))));
+    const timer = setTimeout(() => settle(err('timeout')), timeoutMs);
+    socket.once('connect', () => settle(ok(socket)));
+    socket.once('error', (error) => settle(err(errorCode(error))));
   });
 }

@@ -4,7 +4,7 @@ import type { Upstream, UpstreamFailure } from './types.ts';
 export type ProviderRequest = {
   url: string;
   headers?: Record<string, string>;
-  /** Makes it a POST, with the content type that goes with it. */
+  /** With a body the request is a POST with the matching content type. */
   body?: { form: Record<string, string> } | { json: Json } | { text: string };
 };
 
@@ -15,31 +15,31 @@ export type ProviderAnswer = {
   text: string;
 };
 
-/** Asks a provider of identities or the like. A status of any kind is an answer. */
+/** Calls an identity provider or a similar service. An answer with any status is a success. */
 export type CallProvider = (request: ProviderRequest) => Promise<Result<ProviderAnswer, UpstreamFailure>>;
 
-/** What somebody at a login page waits for. */
-const PATIENCE_MS = 10_000;
+/** How long a person waits at a login page. */
+const TIMEOUT_MS = 10_000;
 const CONNECT_MS = 5000;
 /** Profiles, keys and discovery documents take a few KiB. */
 export const MAX_PROVIDER_ANSWER_BYTES = 512 * 1024;
 
 /**
- * One conversation with a provider: everything that is asked in it takes at most `patienceMs`
- * together, each answer has at most 512 KiB, and redirects are not followed. `configured` are the
- * addresses that an administrator wrote down: their hosts alone may be private.
+ * One conversation with a provider. All its requests together take at most `timeoutMs`, each answer
+ * has at most 512 KiB, and redirects are not followed. `configured` are addresses that an
+ * administrator entered: only their hosts may be private.
  */
 export function openProvider(
   upstream: Upstream,
   configured: readonly string[],
-  patienceMs: number = PATIENCE_MS,
+  timeoutMs: number = TIMEOUT_MS,
 ): CallProvider {
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   const privateHosts = configured
     .filter((address) => URL.canParse(address))
     .map((address) => new URL(address).host.toLowerCase());
-  const message = `No complete answer within ${patienceMs / 1000} seconds.`;
-  const late = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, message });
+  const message = `No complete answer within ${timeoutMs / 1000} seconds.`;
+  const timeout = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, message });
 
   return async ({ url, headers, body }) => {
     const answer = await upstream.request({
@@ -50,14 +50,14 @@ export function openProvider(
       privateHosts,
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
-      headersTimeoutMs: patienceMs,
-      idleTimeoutMs: patienceMs,
+      headersTimeoutMs: timeoutMs,
+      idleTimeoutMs: timeoutMs,
       maxResponseBytes: MAX_PROVIDER_ANSWER_BYTES,
       signal,
     });
-    if (!answer.ok) return signal.aborted ? late() : answer;
+    if (!answer.ok) return signal.aborted ? timeout() : answer;
     const text = await answer.value.text();
-    if (!text.ok) return signal.aborted ? late() : text;
+    if (!text.ok) return signal.aborted ? timeout() : text;
     const type = answer.value.headers['content-type']?.[0] ?? '';
     return ok({
       status: answer.value.status,

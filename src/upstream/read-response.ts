@@ -8,19 +8,16 @@ import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
-// What is read whole is a small thing: in all it may take this many times the idle time, so that a
-// byte now and then cannot hold its reader.
+// A body that is read as a whole is small. In total it may take this many times the idle timeout,
+// so that single bytes cannot hold the reader for ever.
 const WHOLE_IDLE_TIMES = 4;
-// An answer up to this size is read to its end when nobody wants it, which keeps the connection; a
+// Up to this size, an unwanted answer is read to its end, which keeps the connection usable; a
 // larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
 const utf8 = new TextDecoder();
 
-/**
- * The vendor's answer with its body still on the wire. Whoever gets it must read it, stream it or
- * discard it.
- */
+/** The vendor's answer with its body still unread. The caller must read, stream or discard it. */
 export function readResponse(
   deadlines: Deadlines,
   { incoming, request }: Answer,
@@ -30,7 +27,7 @@ export function readResponse(
   let taken = false;
 
   /**
-   * Feeds the body to a consumer until its end or one failure; the consumer is never called after
+   * Passes the body to a consumer until its end or one failure. The consumer is never called after
    * `onEnd` or `onFailure`.
    */
   function consume(onChunk: (chunk: Buffer) => void, onEnd: () => void, onFailure: (reason: UpstreamFailure) => void) {
@@ -68,8 +65,8 @@ export function readResponse(
     return { deadline, fail, cancel: () => finish(() => request.destroy()) };
   }
 
-  // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its
-  // connection for ever.
+  // A body that is not requested in time is dropped, so that a forgotten answer cannot hold its
+  // connection.
   const unread = deadlines.watch(limits.idleTimeoutMs, () => request.destroy());
   const take = () => {
     if (taken) throw new Error('the body of an answer can be taken once');
@@ -160,7 +157,7 @@ export function readResponse(
 }
 
 /**
- * Lower-case names, values in order of arrival. Without prototype: a header may be called
+ * Lower-case names, values in order of arrival. Without prototype: a header may be named
  * `__proto__`.
  */
 function groupHeaders(raw: readonly string[]): Record<string, string[]> {
@@ -186,8 +183,8 @@ const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number
 };
 
 /**
- * We ask for no encoding; vendors that encode anyway are understood. The cap holds for what is
- * decoded: no zip bombs.
+ * We request no encoding, but decode the answers of vendors that encode anyway. The cap applies to
+ * the decoded size, against zip bombs.
  */
 async function decode(
   chunks: Buffer[],
@@ -215,5 +212,5 @@ async function decode(
   return ok(data);
 }
 
-// Where a caller set no cap of its own: what a body in memory may ever take.
+// The largest decoded body in memory, for callers without a cap of their own.
 const MAX_DECODED_BYTES = 256 * 1024 * 1024;

@@ -7,23 +7,23 @@ import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
 /**
- * For each step, and for all of the conversation once a connection stands: a server that drips
- * bytes resets the first, never the second.
+ * Time limits of each step, and of the whole conversation once connected: a server that sends
+ * single bytes resets the first, never the second.
  */
 const STEP_MS = 10_000;
 const WHOLE_MS = 30_000;
-/** A reply is some lines. */
+/** A reply is a few lines. */
 const MAX_REPLY_BYTES = 64 * 1024;
-/** Of what a server says, in a message. */
+/** The most characters of a server's reply in a message. */
 const MAX_QUOTED = 200;
 
 export type SendMailOptions = {
-  /** Milliseconds of each step and of all together, instead of 10 and 30 seconds. */
+  /** Milliseconds for each step and for the whole, instead of 10 and 30 seconds. */
   stepMs?: number;
   wholeMs?: number;
-  /** Instead of the system's resolver. */
+  /** Replaces the system's resolver. */
   resolve?: Resolve;
-  /** Instead of TCP. */
+  /** Replaces TCP. */
   open?: typeof openMailSocket;
   /**
    * PEM certificates that are trusted instead of the built-in list (a private certificate
@@ -33,12 +33,12 @@ export type SendMailOptions = {
 };
 
 /**
- * SMTP submission by nodemailer.
+ * SMTP submission with nodemailer.
  *
- * The password goes out under TLS only. In clear it goes to a server that offers no TLS and has a
- * private or loopback address, and to no other: `forceAuthLogin` changes the mechanism, never this
- * rule. A certificate that does not fit ends the conversation, in the opportunistic mode too; there
- * only a server that offers no STARTTLS, or refuses it, is spoken to in clear.
+ * The password is only sent under TLS. The one exception is a server that offers no TLS and has a
+ * private or loopback address. `forceAuthLogin` changes the mechanism, never this rule. An invalid
+ * certificate ends the conversation, in the opportunistic mode too: there, only a server that
+ * offers no STARTTLS, or refuses it, is used without encryption.
  */
 export function createSendMail(options: SendMailOptions = {}): SendMail {
   const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket } = options;
@@ -105,7 +105,7 @@ type Talk = {
   done: (step: MailStep['step'], message: string) => void;
 };
 
-/** A rule of ours that ends the conversation. */
+/** One of our own rules ended the conversation. */
 class Refusal extends Error {}
 
 async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
@@ -116,9 +116,9 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
     connection.once('end', () => reject(codedError('ECONNECTION')));
     timer = setTimeout(() => reject(codedError('ETIMEDOUT')), talk.wholeMs);
   });
-  // It may come when nothing waits for it any more.
+  // It may reject when nothing waits for it any more.
   broken.catch(() => {});
-  /** One step of the conversation, which a broken connection ends too. */
+  /** One step of the conversation; a broken connection ends it too. */
   const step = <T>(run: (settle: (error?: Error | null, value?: T) => void) => void): Promise<T | undefined> =>
     Promise.race([
       new Promise<T | undefined>((resolve, reject) => run((error, value) => (error ? reject(error) : resolve(value)))),
@@ -167,8 +167,8 @@ const codedError = (code: string): Error => Object.assign(new Error(code), { cod
 type SmtpError = { code?: unknown; response?: unknown; responseCode?: unknown };
 
 /**
- * What a failed conversation means. The server's own words are quoted without anything that is the
- * password's.
+ * Explains a failed conversation. Quotes the server's reply with every form of the password
+ * redacted.
  */
 function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, string] {
   const passed = new Set(steps.map(({ step }) => step));
@@ -196,14 +196,14 @@ const MEANING = {
   send: 'The server did not take the mail.',
 } as const;
 
-/** The message of the TLS library names the certificate's fault and no secret. */
+/** The TLS library's message names the certificate's fault and no secret. */
 function tlsReason(step: string, error: unknown): string {
   if (step !== 'tls' || !(error instanceof Error)) return '';
   const reason = sanitizeMessage(error.message, MAX_QUOTED);
   return reason === '' ? '' : ` Reason: ${reason}.`;
 }
 
-/** As text, in base64, and in base64 as AUTH PLAIN sends it. */
+/** Redacts the password as text, in base64, and in base64 as AUTH PLAIN sends it. */
 function quote(response: string, { account, password }: MailServer): string {
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const secrets = password === '' ? [] : [password, base64(password), base64(`\0${account}\0${password}`)];

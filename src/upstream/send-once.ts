@@ -9,10 +9,7 @@ import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';
 import type { PreparedBody } from './write-body.ts';
 
-/**
- * One request to one target: what is left of an `UpstreamRequest` when redirects have been thought
- * away.
- */
+/** One request to one target: an `UpstreamRequest` without its redirects. */
 export type Hop = {
   url: URL;
   method: string;
@@ -23,17 +20,14 @@ export type Hop = {
 };
 
 export type Answer = { incoming: IncomingMessage; request: ClientRequest };
-/**
- * `stale`: a kept-alive connection turned out to be closed by the vendor; nothing of an answer was
- * seen.
- */
+/** `stale`: the vendor had closed the kept-alive connection; no byte of an answer was seen. */
 export type HopFailure = UpstreamFailure & { stale: boolean };
 
 const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
 
 /**
- * Sends one request and resolves when the answer's headers are there. The caller owns the body that
- * follows.
+ * Sends one request and resolves when the answer's headers have arrived. The caller owns the body
+ * that follows.
  */
 export function sendOnce(
   { connections, deadlines }: { connections: Connections; deadlines: Deadlines },
@@ -59,7 +53,7 @@ export function sendOnce(
     settle(err({ ...reason, stale }));
     request.destroy();
   };
-  /** From this moment on it cannot be proven that the vendor saw nothing. */
+  /** From then on it cannot be proven that the vendor saw nothing. */
   const mayBeSent = () => request.reusedSocket || (socket !== undefined && connections.isReady(socket));
   const onAbort = () => fail(abortedFailure(!mayBeSent()));
 
@@ -91,10 +85,10 @@ export function sendOnce(
   request.on('close', () => fail(brokenFailure()));
   request.on('response', (incoming) => {
     if (settled) incoming.destroy();
-    // Until a reader is there, errors have nobody to go to.
+    // Until there is a reader, nobody handles errors.
     incoming.on('error', () => {});
-    // After a whole answer nobody wants the rest of the body: else a vendor that stops reading
-    // would keep the connection for ever.
+    // After a complete answer the rest of the request body is not needed. Otherwise a vendor that
+    // stops reading would hold the connection.
     incoming.once('end', () => {
       if (!isBodySent) request.destroy();
     });
@@ -120,7 +114,8 @@ export function sendOnce(
         isBodySent = true;
       })
       .catch(() => {
-        // An answer that came before the body's end stands (a vendor may refuse an upload early).
+        // An answer that came before the end of the body is valid (a vendor may refuse an upload
+        // early).
         if (!settled) fail(failure('broken', !mayBeSent(), 'The body of the request could not be sent.'));
       });
   }

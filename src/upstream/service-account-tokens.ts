@@ -22,39 +22,42 @@ export type ServiceAccountToken = {
 };
 
 /**
- * Exchanges service-account keys for access tokens by the JWT bearer grant (RFC 7523), each once
- * for all who ask at the same time.
+ * Exchanges service-account keys for access tokens with the JWT bearer grant (RFC 7523), once for
+ * all concurrent callers.
  */
 export interface ServiceAccountTokens {
   /**
-   * `key` is the account's JSON as its vendor hands it out. The host of `labAddress` may be private
-   * and spoken to without TLS, no other. An error is safe to show: it holds nothing of the key.
+   * `key` is the account's JSON as its vendor issues it. Only the host of `labAddress` may be
+   * private and may be called without TLS. An error is safe to show: it holds nothing of the key.
    */
   get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>>;
-  /** The vendor refused the token: the next `get` asks for a new one, at most once a minute. */
+  /** The vendor refused the token: the next `get` requests a new one, at most once a minute. */
   refused(key: string, labAddress: string): void;
 }
 
-/** Google's token address, for keys that name none. */
+/** Google's token endpoint, for keys that name none. */
 const DEFAULT_TOKEN_URI = 'https://oauth2.googleapis.com/token';
-/** The scope of Google Cloud's service APIs (Vertex AI asks for it). */
+/** The scope of Google Cloud's service APIs (Vertex AI requires it). */
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /**
- * Longest life of an assertion and, where the answer says nothing, of a token (Google's
+ * The longest life of an assertion and, if the answer states none, of a token (Google's
  * documentation).
  */
 const HOUR_SECONDS = 3600;
-/** A token is replaced so long before it ends: it still holds for a request that begins now. */
+/**
+ * A token is replaced this long before it expires, so that it stays valid for a request that starts
+ * now.
+ */
 const MARGIN_MS = 5 * 60_000;
-/** A failed exchange is not repeated for so long, however many tasks wait for it. */
+/** A failed exchange is not retried for this long, however many tasks wait for it. */
 const REST_AFTER_FAILURE_MS = 10_000;
 /**
- * A refused token is replaced no sooner than this: a vendor that refuses them all must not make us
- * ask for one at each request.
+ * A refused token is not replaced sooner than this, so that a vendor that refuses every token does
+ * not cause one exchange per request.
  */
 const REPLACE_AFTER_MS = 60_000;
-/** Keys whose tokens are remembered; beyond, the longest unused one goes. */
+/** The most cached tokens. Beyond it the least recently used one is evicted. */
 const MAX_KEYS = 500;
 
 type Account = { email: string; privateKey: string; keyId: string | undefined; projectId: string; tokenUri: string };
@@ -70,7 +73,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
   const entries = new Map<string, Entry>();
   watchCache?.('service_account_tokens', () => entries.size);
 
-  /** The entry of a key, moved to the end of the queue of those that may be forgotten. */
+  /** The entry of a key, moved to the end of the eviction order. */
   function entryOf(id: string): Entry {
     const entry = entries.get(id) ?? {};
     entries.delete(id);
@@ -90,7 +93,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
       return ok(value);
     }
     entry.failed = { error: answer.error, untilMs: now + REST_AFTER_FAILURE_MS };
-    // Trouble of the token server in the last minutes of a token is nobody's trouble yet.
+    // A failed renewal does not matter while the current token is valid.
     return entry.known && entry.known.endsAtMs > now ? ok(entry.known.value) : answer;
   }
 
@@ -138,10 +141,10 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
   };
 }
 
-/** What the cache knows a key by; the key itself is not kept. */
+/** The cache key; the account's key itself is not stored. */
 const idOf = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);
 
-/** Reads a key; what is wrong with it otherwise. */
+/** Parses a key, or says what is wrong with it. */
 function readAccount(key: string, labAddress: string): Result<Account, string> {
   const account = parseJson(key);
   const wrong = (why: string) => err(`The channel's key is no service-account key: ${why}.`);
@@ -162,8 +165,8 @@ function readAccount(key: string, labAddress: string): Result<Account, string> {
 }
 
 /**
- * The assertion is worth a token: it goes over TLS, or to the host that the administrator set up as
- * the vendor.
+ * The assertion can be exchanged for a token, so it goes over TLS only, or to the host that the
+ * administrator configured as the vendor.
  */
 function isTokenUri(text: string, labAddress: string): boolean {
   if (!URL.canParse(text)) return false;
@@ -172,7 +175,7 @@ function isTokenUri(text: string, labAddress: string): boolean {
   return url.protocol === 'http:' && URL.canParse(labAddress) && url.host === new URL(labAddress).host;
 }
 
-/** The signed assertion; `undefined` when the private key is none. */
+/** The signed assertion; `undefined` when the private key is invalid. */
 async function signAssertion(account: Account, now: number): Promise<string | undefined> {
   try {
     const privateKey = await importPKCS8(account.privateKey, 'RS256');
@@ -189,7 +192,7 @@ async function signAssertion(account: Account, now: number): Promise<string | un
   }
 }
 
-/** OAuth's error fields (RFC 6749 5.2), where the answer has them. */
+/** OAuth's error fields (RFC 6749 5.2), if the answer has them. */
 function detailOf({ error, error_description: description }: Record<string, unknown>): string {
   const parts = [error, description].filter((part): part is string => typeof part === 'string' && part !== '');
   return parts.length === 0 ? '' : ` (${sanitizeMessage(parts.join(': ')).slice(0, 200)})`;

@@ -1,23 +1,23 @@
 import type { Result } from '../kernel/index.ts';
 
 /**
- * Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. A
- * chunk is good until the next is asked for.
+ * `size` bytes that are read when they are sent; each attempt reads them again. A chunk is valid
+ * until the next one is requested.
  */
 export type StreamedBytes = { size: number; stream: () => AsyncIterable<Uint8Array> };
 
 export type MultipartPart =
   | { name: string; value: string }
-  /** A value of which parts are streamed. */
+  /** A value with streamed parts. */
   | { name: string; pieces: (string | StreamedBytes)[] }
   | ({ name: string; filename: string; contentType: string } & StreamedBytes);
 
 export type UpstreamBody =
   | { kind: 'none' }
   | { kind: 'text'; text: string }
-  /** Streamed one after another, with the length of them all announced. */
+  /** Streamed in order; the total length is announced. */
   | { kind: 'pieces'; pieces: (string | StreamedBytes)[] }
-  /** Streamed; the boundary and the Content-Type header are the client's. */
+  /** Streamed; the client sets the boundary and the Content-Type header. */
   | { kind: 'multipart'; parts: MultipartPart[] };
 
 export type UpstreamRequest = {
@@ -27,35 +27,35 @@ export type UpstreamRequest = {
   headers: Record<string, string>;
   body: UpstreamBody;
   /**
-   * Canonical hosts (`host`, or `host:port` where the port is not the scheme's default) that may be
+   * Canonical hosts (`host`, or `host:port` if the port is not the scheme's default) that may be
    * private or loopback: the channel's own base host, never more.
    */
   privateHosts: readonly string[];
   /**
-   * 0: a redirect is handed back as it is. Otherwise each hop must satisfy `allowRedirect` and may
-   * not leave https.
+   * 0: a redirect is returned as it is. Otherwise each hop must satisfy `allowRedirect` and may not
+   * leave https.
    */
   maxRedirects: number;
   /**
-   * Without it only the same origin is followed. No header and no body of the request go to another
-   * origin.
+   * Without it only the same origin is followed. Another origin gets neither the body nor the
+   * headers of the request.
    */
   allowRedirect?: (url: URL) => boolean;
   /**
-   * Lower-case names of headers that go to other origins too: what asks for a part of a body or for
-   * news, never a credential.
+   * Lower-case names of headers that go to other origins too: range and conditional headers, never
+   * a credential.
    */
   headersForEveryOrigin?: readonly string[];
-  /** Until the connection stands: name lookup, wait for a free connection, TCP, TLS. */
+  /** Until connected: name lookup, wait for a free connection, TCP, TLS. */
   connectTimeoutMs: number;
-  /** From then, or from the last piece of a body that was sent, until the response's headers. */
+  /** From then, or from the last sent piece of the body, until the response's headers. */
   headersTimeoutMs: number;
   /**
-   * Between two chunks of the body; `bytes()` and `text()` as a whole take at most four times as
-   * long.
+   * Between two chunks of the body. `bytes()` and `text()` take at most four times as long in
+   * total.
    */
   idleTimeoutMs: number;
-  /** Aborts the body beyond this, decoded or not; `Infinity` for streamed content. */
+  /** Aborts a larger body, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
   signal?: AbortSignal;
 };
@@ -66,16 +66,16 @@ export type UpstreamResponse = {
   headers: Record<string, string[]>;
   /** The URL that answered, after redirects. */
   url: string;
-  /** Reads all of it, decoded, up to `maxResponseBytes`. */
+  /** Reads the whole body, decoded, up to `maxResponseBytes`. */
   bytes(): Promise<Result<Uint8Array, UpstreamFailure>>;
-  /** The same as UTF-8; what is none is replaced. */
+  /** The same as UTF-8; invalid bytes are replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
   /**
-   * For content that passes through, in the encoding that came; errors end the stream. `onEnd`
-   * hears once that it is over, however.
+   * For content that is passed on, in its original encoding; errors end the stream. `onEnd` is
+   * called once, however it ends.
    */
   stream(onEnd?: () => void): ReadableStream<Uint8Array>;
-  /** Lets go of a body that nobody reads. */
+  /** Releases a body that nobody reads. */
   discard(): void;
 };
 
@@ -96,7 +96,7 @@ export type UpstreamFailure = {
 };
 
 /**
- * The only way out. Checks addresses when the connection is made, follows no proxy variables, keeps
+ * All outbound HTTP. Checks addresses when the connection is made, ignores proxy variables, keeps
  * connections alive.
  */
 export interface Upstream {

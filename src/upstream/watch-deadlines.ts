@@ -1,17 +1,17 @@
 import type { Clock } from '../kernel/index.ts';
 
-/** A time limit that can be moved back while work goes on. */
+/** A deadline that can be extended while work continues. */
 export interface Deadline {
-  /** The time starts anew. */
+  /** Restarts the full time. */
   extend(): void;
-  /** Time stands still until the next `extend`: the other side waits for us. */
+  /** Stops the time until the next `extend`: the other side waits for us. */
   suspend(): void;
   stop(): void;
 }
 
 export interface Deadlines {
   /**
-   * Calls `onExpiry` once when `ms` pass without `extend`; late by up to `LOOKS` times `SWEEP_MS`.
+   * Calls `onExpiry` once when `ms` pass without `extend`; up to `LOOKS` times `SWEEP_MS` late.
    * `Infinity` never expires.
    */
   watch(ms: number, onExpiry: () => void): Deadline;
@@ -19,17 +19,16 @@ export interface Deadlines {
 
 const SWEEP_MS = 10;
 
-/** How many looks in a row must find a limit passed. */
+/** How many consecutive sweeps must find a deadline passed. */
 const LOOKS = 5;
 
 /**
- * One loop looks after the time limits of all requests, and sleeps only while there are any: three
- * limits for each of thousands of requests a second would otherwise cost more in timers and abort
- * signals than the requests themselves.
+ * One loop watches the deadlines of all requests and runs only while there are any. Three timers
+ * and abort signals for each of thousands of requests a second would cost more than the requests
+ * themselves.
  *
- * A limit that has passed expires some looks later only: when this process was held up, what
- * arrived in that time still waits to be read, and is read between them. Nobody is given up for a
- * pause that was ours.
+ * A passed deadline expires only after several sweeps: if this process was blocked, data that
+ * arrived meanwhile is read between them. No request fails because of our own pause.
  */
 export function createDeadlines(clock: Clock): Deadlines {
   const watched = new Set<{ due: number; late: number; onExpiry: () => void }>();

@@ -5,14 +5,14 @@ import { isFieldValue } from './check-request.ts';
 import { refused } from './failures.ts';
 import type { MultipartPart, StreamedBytes, UpstreamBody, UpstreamFailure } from './types.ts';
 
-/** A body whose length is known before its first byte goes out. */
+/** A body whose length is known before its first byte is sent. */
 export type PreparedBody = {
   length: number;
   /** Replaces the request's own `Content-Type`. */
   contentType?: string;
   /**
-   * Writes all of it, at the connection's pace; rejects when a file cannot be read or is not as
-   * long as announced.
+   * Writes the whole body at the connection's pace; rejects when a file cannot be read or its
+   * length differs from the announced one.
    */
   write(request: ClientRequest, onProgress: () => void): Promise<void>;
 };
@@ -30,7 +30,7 @@ export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFa
   return ok({
     length: Buffer.byteLength(text),
     async write(request) {
-      // As a string it leaves in one piece with the headers.
+      // A string is sent in one piece with the headers.
       request.end(text);
     },
   });
@@ -97,15 +97,17 @@ async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) =>
   let sent = 0;
   for await (const chunk of stream()) {
     sent += chunk.byteLength;
-    // More than announced would be read by the vendor as the beginning of another part, or of
-    // another request.
+    // The vendor would read excess bytes as the beginning of another part, or of another request.
     if (sent > size) break;
     await put(chunk);
   }
   if (sent !== size) throw new Error('a file is not as long as announced');
 }
 
-/** Until the connection has taken the chunk, whose memory is then free again, or is gone. */
+/**
+ * Resolves when the connection has consumed the chunk, whose memory is free again then, or is
+ * closed.
+ */
 async function written(request: ClientRequest, chunk: Uint8Array): Promise<void> {
   const gone = new AbortController();
   const taken = new Promise<void>((resolve) => request.write(chunk, () => resolve()));

@@ -4,16 +4,16 @@ import type { Mail } from './mail-types.ts';
 /** What an SMTP conversation needs of a mail. */
 export type WrittenMail = { from: string; to: string; message: Buffer };
 
-// RFC 5321 4.1.2 without quoted local parts, 4.5.3.1 for the lengths. ASCII: nothing here can begin
-// another line or another address.
+// RFC 5321 4.1.2 without quoted local parts; lengths from 4.5.3.1. ASCII only, so nothing in it can
+// begin another line or another address.
 const ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9.-]{1,253}$/;
 const NAMED = /^([^<>]*) <([^<>]+)>$/;
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 
 /**
- * The mail as MIME: text and HTML. Refused, never mended, is whatever could write a header of its
- * own or name other recipients: line breaks and control characters in names and subjects, addresses
- * that are not one plain address.
+ * The mail as MIME: text and HTML. Anything that could add a header or another recipient is
+ * refused, never repaired: line breaks and control characters in names and subjects, and anything
+ * but one plain address.
  */
 export async function writeMail({ from, to, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
   const [, name = '', address = from] = NAMED.exec(from) ?? [];
@@ -27,7 +27,7 @@ export async function writeMail({ from, to, subject, text, html }: Mail): Promis
     subject,
     text,
     html,
-    // RFC 3834: no answer of a machine to a mail of a machine.
+    // RFC 3834: asks other machines not to reply automatically.
     headers: { 'Auto-Submitted': 'auto-generated' },
     disableFileAccess: true,
     disableUrlAccess: true,
