@@ -1,4 +1,7 @@
-/** Bytes that grow in place: a text in a million small pieces costs no million objects. */
+/**
+ * A growing byte buffer, so that a text in a million small pieces does not allocate a million
+ * objects.
+ */
 export function createByteBuffer() {
   let memory = new Uint8Array(1024);
   let filled = 0;
@@ -11,7 +14,7 @@ export function createByteBuffer() {
         larger.set(memory.subarray(0, filled));
         memory = larger;
       }
-      // A call of the platform costs more than a few bytes by hand.
+      // For a few bytes, a loop is faster than a call of the platform.
       if (to - from > 32) memory.set(bytes.subarray(from, to), filled);
       else for (let i = from, at = filled; i < to; i += 1, at += 1) memory[at] = bytes[i] as number;
       filled = end;
@@ -23,7 +26,7 @@ export function createByteBuffer() {
     clear(): void {
       filled = 0;
     },
-    /** Good until the next `append`. */
+    /** Valid until the next `append`. */
     take(): Uint8Array {
       const taken = memory.subarray(0, filled);
       filled = 0;

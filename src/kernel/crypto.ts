@@ -12,13 +12,13 @@ export const hmacSha256Base64 = (key: Uint8Array, data: string): string =>
   createHmac('sha256', key).update(data).digest('base64');
 
 /**
- * A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that keys never
- * serve two ends.
+ * A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that no key serves
+ * two purposes.
  */
 export const deriveKey = (secret: string, purpose: string): Uint8Array =>
   createHmac('sha256', secret).update(`taskgate:${purpose}`).digest();
 
-/** Compares two strings in time that depends on their lengths alone. */
+/** Compares two strings in time that depends on their lengths only. */
 export function constantTimeEqual(a: string, b: string): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);
@@ -33,8 +33,8 @@ export interface SecretBox {
 }
 
 /**
- * `secrets[0]` encrypts; all of them decrypt, so that a rotated `CRYPTO_SECRET` keeps what is
- * stored readable.
+ * `secrets[0]` encrypts; all of them decrypt, so that stored values stay readable after a rotation
+ * of `CRYPTO_SECRET`.
  */
 export function createSecretBox(secrets: readonly [string, ...string[]]): SecretBox {
   const keys = secrets.map((secret) => deriveKey(secret, 'secret-box.v1'));
@@ -51,12 +51,12 @@ export function createSecretBox(secrets: readonly [string, ...string[]]): Secret
       if (version !== 'v1' || !iv || !tag || body === undefined) return undefined;
       for (const key of keys) {
         try {
-          // The full tag and nothing shorter: a cut one is easier to guess.
+          // Requires the full tag: a truncated one is easier to forge.
           const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 });
           decipher.setAuthTag(Buffer.from(tag, 'base64url'));
           return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8');
         } catch {
-          // Another secret's value; the next one is tried.
+          // Sealed under another secret: try the next one.
         }
       }
       return undefined;

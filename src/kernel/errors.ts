@@ -1,6 +1,6 @@
 /**
- * What went wrong, in the product's own terms. A room never speaks of HTTP statuses: it names a
- * kind, and `http/errors.ts` alone maps kinds to statuses.
+ * What kind of failure it was. Rooms never use HTTP statuses: they name a kind, and only
+ * `http/errors.ts` maps kinds to statuses.
  */
 export type ErrorKind =
   | 'invalid' // the request itself is wrong
@@ -20,19 +20,19 @@ export type ErrorKind =
   | 'internal';
 
 type ErrorOptions = {
-  /** Replaces the catalogue's message. Goes to the caller: never a secret, never a stack. */
+  /** Replaces the catalogue's message. Sent to the caller: never a secret, never a stack. */
   message?: string;
-  /** The field or parameter at fault, where there is one. */
+  /** The field or parameter at fault, if there is one. */
   param?: string;
   /** Structured facts for the caller. */
   details?: unknown;
-  /** Seconds after which a repeat makes sense; becomes `Retry-After`. */
+  /** Seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
   /** Logged, never sent. */
   cause?: unknown;
-  /** A 2xx of the vendor stands behind this error: a repeat could buy the job twice. */
+  /** The vendor answered 2xx: a retry could buy the job twice. */
   doNotRetry?: boolean;
-  /** An earlier request failed so, for which this one stands by its idempotency key. */
+  /** An earlier request with the same idempotency key failed with this error. */
   replayed?: boolean;
 };
 

@@ -1,23 +1,22 @@
 import { skipJsonString } from './skip-json-string.ts';
 
 /**
- * A string of a JSON text and where it stands: `output[].id` is the member `id` of the items of
- * `output`.
+ * A string in a JSON text and its path: `output[].id` is the member `id` of the items of `output`.
  */
 export type FoundString = { path: string; value: string };
 
-/** Finds strings at known paths of a JSON text while its bytes arrive, without parsing the rest. */
+/** Finds strings at given paths of a JSON text while its bytes arrive, without parsing the rest. */
 export type JsonStringFinder = {
   push(bytes: Uint8Array): void;
-  /** What was found, once the text is complete; nothing for a text that has not ended. */
+  /** The strings found, once the text is complete; nothing for an incomplete text. */
   end(): FoundString[];
-  /** Begins with the next text. */
+  /** Starts over with the next text. */
   reset(): void;
 };
 
-/** Strings that are longer, as they stand in the text, are not wanted. */
+/** Longer strings, as encoded in the text, are ignored. */
 const MAX_STRING_BYTES = 1024;
-/** Strings of one text; what comes after them is left out. */
+/** The most strings of one text; later ones are ignored. */
 const MAX_FOUND = 10_000;
 
 const QUOTE = 0x22;
@@ -32,28 +31,28 @@ const CLOSE_OBJECT = 0x7d;
 type Container = { path: string; isArray: boolean };
 
 /**
- * Takes linear time and a fixed amount of memory, whatever the text holds. It does not check the
- * grammar: of a text that is no JSON it may find something or nothing.
+ * Takes linear time and constant memory, whatever the text holds. It does not check the grammar: in
+ * a text that is not JSON it may find something or nothing.
  */
 export function createJsonStringFinder(paths: readonly string[]): JsonStringFinder {
   const wanted = new Set(paths);
   const containers = new Set(['', ...paths.flatMap(prefixesOf)]);
 
   let stack: Container[] = [];
-  /** Levels below the innermost container that may hold something wanted. */
+  /** Nesting levels below the innermost container that may hold a wanted string. */
   let skipped = 0;
   let hasBegun = false;
   let name: string | undefined;
   let isNameNext = false;
   let isInString = false;
   let isEscaped = false;
-  /** Bytes of the string that is being read; undefined while nobody wants it. */
+  /** Bytes of the current string; `undefined` if it is not wanted. */
   let captured: number[] | undefined;
   let found: FoundString[] = [];
 
   const top = (): Container | undefined => (skipped > 0 ? undefined : stack.at(-1));
 
-  /** The path of the value that comes next; undefined where nothing wanted can stand. */
+  /** The path of the next value; `undefined` where no wanted string can be. */
   function valuePath(): string | undefined {
     const container = top();
     if (!container) return stack.length === 0 ? '' : undefined;
@@ -98,7 +97,7 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
     captured = isWanted ? [] : undefined;
   }
 
-  /** The index behind what was read of the string. */
+  /** Returns the index after the bytes that were read. */
   function readStringBytes(bytes: Uint8Array, from: number): number {
     let at = from;
     if (!captured) {

@@ -1,10 +1,10 @@
-/** Below this a chunk costs little, and its memory may not be its own. */
+/** A smaller chunk costs little, and may share its memory. */
 const LEAST_BYTES = 16 * 1024;
 
 /**
- * Gives the memory of a chunk back at once; the chunk is empty afterwards. For bytes that only pass
- * through: chunks of half a mebibyte would wait for the garbage collector by the hundred. A chunk
- * that shares its memory with others is left alone, and so is one that was given back before.
+ * Frees the memory of a chunk at once; the chunk is empty afterwards. For bytes that are only
+ * passed on: hundreds of chunks of half a mebibyte would wait for the garbage collector. Leaves a
+ * chunk alone that shares its memory, and one that was already freed.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (chunk.byteLength < LEAST_BYTES) return;

@@ -1,13 +1,13 @@
 /**
- * Characters that a reader does not see, or that change the order in which they see others: control
- * characters, line and paragraph separators, bidirectional controls (UAX #9), and invisible ones,
- * by which two names look the same.
+ * Characters that are invisible or change the order in which others are shown: control characters,
+ * line and paragraph separators, bidirectional controls (UAX #9), and invisible ones that make two
+ * names look the same.
  */
 const HIDDEN =
   '[\\p{Cc}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]';
 /**
- * Joiners and tags have a use within Arabic, Persian and Indic words and within emoji; after ASCII
- * they only hide.
+ * Joiners and tags are useful in Arabic, Persian and Indic words and in emoji; after ASCII they
+ * only hide.
  */
 const IDLE = '(^|\\p{ASCII})[\\u200c\\u200d\\u{e0000}-\\u{e007f}]+';
 
@@ -16,14 +16,14 @@ const EACH = new RegExp(HIDDEN, 'gu');
 const EACH_IDLE = new RegExp(IDLE, 'gu');
 const SEPARATOR = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** What a refusal says of a name that `hasHiddenCharacters`. */
+/** The rule in error messages for names that `hasHiddenCharacters`. */
 export const HIDDEN_CHARACTERS_RULE =
   'it must have no control characters, no invisible ones, and none that change the direction of text.';
 
-/** True for a text that must not be anybody's or anything's name. */
+/** Whether a text must not be used as a name. */
 export const hasHiddenCharacters = (text: string): boolean => ANY.test(text) || !text.isWellFormed();
 
-/** The text without them: those that separate words become a space, others vanish. */
+/** Removes hidden characters: separators become a space, others are dropped. */
 export const removeHiddenCharacters = (text: string): string =>
   text
     .toWellFormed()
@@ -33,15 +33,15 @@ export const removeHiddenCharacters = (text: string): string =>
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * The text with each of them written out, so that it stays on its line and moves nothing in a
- * terminal: `\n`, `\u001b`.
+ * Escapes hidden characters, so that the text stays on one line and cannot control a terminal:
+ * `\n`, `\u001b`.
  */
 export const escapeHiddenCharacters = (text: string): string =>
   text.replace(EACH, (character) => SHORT[character] ?? escapeCharacter(character));
 
 /**
- * The same without the C0 characters, which JSON escapes by itself: text that is JSON stays JSON of
- * the same value.
+ * The same except for C0 characters, which JSON escapes itself: JSON text stays JSON of the same
+ * value.
  */
 export const escapeHiddenInJson = (json: string): string =>
   json.replace(EACH, (character) => (character < ' ' ? character : escapeCharacter(character)));

@@ -2,14 +2,14 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type JsonObject = { [key: string]: Json };
 
 /**
- * Levels of arrays and objects. Deeper JSON is no data but an attack on whoever walks it by
- * recursion: validators, the sandbox's parser, the receiver's own.
+ * The deepest nesting of arrays and objects. Deeper JSON is an attack on recursive code:
+ * validators, the sandbox's parser, the receiver's own.
  */
 export const MAX_JSON_DEPTH = 256;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** The bit by which `[` differs from `{`, and `]` from `}`. */
+/** The bit in which `[` differs from `{`, and `]` from `}`. */
 const CURLY = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
@@ -18,7 +18,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The parsed value, or `undefined` when the text is no JSON or nests deeper than `MAX_JSON_DEPTH`.
+ * The parsed value; `undefined` when the text is not JSON or nests deeper than `MAX_JSON_DEPTH`.
  */
 export function parseJson(text: string): Json | undefined {
   if (nestsTooDeep(text)) return undefined;
@@ -29,12 +29,9 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/**
- * Whether JSON text nests deeper than `MAX_JSON_DEPTH`; for text that is no JSON the answer means
- * nothing.
- */
+/** Whether JSON text nests deeper than `MAX_JSON_DEPTH`; meaningless for text that is not JSON. */
 function nestsTooDeep(text: string): boolean {
-  // So many levels need as many brackets twice.
+  // That many levels need at least twice as many brackets.
   if (text.length <= 2 * MAX_JSON_DEPTH) return false;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {

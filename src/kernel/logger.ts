@@ -1,6 +1,6 @@
 /**
- * What a room needs of a logger; `app/logger.ts` makes it with pino. Fields first, a short message
- * second.
+ * The logger's interface; `app/logging/logger.ts` implements it with pino. Fields first, a short
+ * message second.
  */
 export interface Logger {
   debug(fields: object, message: string): void;

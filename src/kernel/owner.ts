@@ -1,8 +1,8 @@
 /**
- * On whose behalf work is done: queues share by owner, and what goes wrong is counted against one.
- * Opaque to those who count; made here, so that two places never name the same user differently.
+ * The owner on whose behalf work is done: queues share by owner, and failures are counted per
+ * owner. Opaque to those who count. Created here only, so that a user has one name everywhere.
  */
 export const SYSTEM_OWNER = 'system';
-/** Callers whose key is missing or not valid, all together. */
+/** All callers without a valid key together. */
 export const ANONYMOUS_OWNER = 'anonymous';
 export const userOwner = (userId: number): string => `user:${userId}`;

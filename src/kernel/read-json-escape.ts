@@ -1,31 +1,29 @@
 const BACKSLASH = 0x5c;
 const UNICODE = 0x75;
 const SLASH = 0x2f;
-/** `\uXXXX` has so many bytes. */
+/** The length of `\uXXXX` in bytes. */
 const UNICODE_BYTES = 6;
-/** What stands for no ASCII character. */
+/** Means: not an ASCII character. */
 const NO_CHAR = -1;
 
-/**
- * Values of the hexadecimal digits by their bytes; other bytes make a value too large for ASCII.
- */
+/** Values of hexadecimal digits by byte. Other bytes give a value too large for ASCII. */
 const HEX = new Uint16Array(256).fill(0x100);
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
 
 /**
- * Reads the escapes of a JSON string while its bytes arrive. It makes no object for an escape: a
+ * Reads the escapes of a JSON string while its bytes arrive. It allocates nothing per escape: a
  * text may have millions.
  */
 export type JsonEscapeReader = {
-  /** The escape as it stands in the text: the first `length` bytes. Good until the next `begin`. */
+  /** The escape as encoded in the text: the first `length` bytes. Valid until the next `begin`. */
   readonly bytes: Uint8Array;
   readonly length: number;
-  /** The ASCII character that an ended escape is for, of those that need none; -1 for any other. */
+  /** The ASCII character of a complete escape that did not need escaping; -1 for any other. */
   readonly char: number;
-  /** A backslash was read, and its escape has not ended. */
+  /** A backslash was read, and its escape is incomplete. */
   readonly isOpen: boolean;
   begin(): void;
-  /** Takes the next byte and says whether it ends the escape. */
+  /** Reads the next byte and returns whether it completes the escape. */
   push(byte: number): boolean;
 };
 

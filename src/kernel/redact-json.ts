@@ -1,9 +1,7 @@
 import { isObject, type Json } from './json.ts';
 import { createWholeRedactor, type Redactor } from './redact.ts';
 
-/**
- * A copy of `value` as JSON in which no text, names of members included, holds one of `secrets`.
- */
+/** A copy of `value` as JSON in which no text, member names included, contains one of `secrets`. */
 export const redactJson = (value: unknown, secrets: readonly (string | undefined)[]): Json | undefined =>
   redactWith(createWholeRedactor(secrets), value);
 

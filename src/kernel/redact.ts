@@ -2,21 +2,24 @@ import { removeHiddenCharacters } from './hidden-characters.ts';
 
 const CONTROL = /\p{Cc}/gu;
 
-/** Shorter ones would blank ordinary words. */
+/** Shorter secrets would redact ordinary words. */
 const SHORTEST_SECRET = 4;
-/** So many characters of a secret at the end of a text are one that was cut off there. */
+/**
+ * This many leading characters of a secret at the end of a text count as the secret, truncated
+ * there.
+ */
 const SHORTEST_CUT = 8;
 const GONE = '[redacted]';
-/** Slots of the table that says how far a search may jump. */
+/** Size of the shift table of the search. */
 const SLOTS = 4096;
 
-/** Gives a text with every secret replaced. */
+/** Returns a text with every secret replaced. */
 export type Redactor = (text: string) => string;
 
 /**
- * Replaces secrets as they are, as JSON writes them, as addresses do, on one line (a service
- * account's key is JSON over many lines, which messages quote and flatten), and cut off by the end
- * of the text. Secrets shorter than four characters are left. A text is searched for all of them at
+ * Replaces secrets as they are, JSON-escaped, URL-encoded, flattened to one line (a service
+ * account's key is multi-line JSON that messages quote and flatten), and truncated by the end of
+ * the text. Secrets shorter than four characters are left. A text is searched for all of them at
  * once (Wu and Manber, "A fast algorithm for multi-pattern searching", 1994).
  */
 export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
@@ -26,17 +29,17 @@ export function createRedactor(secrets: readonly (string | undefined)[]): Redact
   return (text) => forms.reduce(withoutCut, replace(text));
 }
 
-/** The same for texts that nobody has cut. */
+/** The same for texts that are not truncated. */
 export function createWholeRedactor(secrets: readonly (string | undefined)[]): Redactor {
   const forms = formsOf(secrets);
   return forms.length === 0 ? (text) => text : createReplacer(forms);
 }
 
-/** One text; who has several makes a redactor. */
+/** For one text. For several texts create a redactor. */
 export const redactSecrets = (text: string, secrets: readonly (string | undefined)[]): string =>
   createRedactor(secrets)(text);
 
-/** The longest first: one may be the beginning of another. */
+/** The longest first, because one may be a prefix of another. */
 function formsOf(secrets: readonly (string | undefined)[]): string[] {
   const forms = new Set<string>();
   for (const secret of secrets) {
@@ -92,7 +95,7 @@ function createReplacer(forms: readonly string[]): Redactor {
 function withoutCut(text: string, secret: string): string {
   if (secret.length <= SHORTEST_CUT) return text;
   const beginning = secret.slice(0, SHORTEST_CUT);
-  // What could be cut off is shorter than the secret: nothing before that is looked at.
+  // A truncated secret is shorter than the secret, so earlier positions need no check.
   const from = Math.max(0, text.length - secret.length);
   for (let at = text.indexOf(beginning, from); at !== -1; at = text.indexOf(beginning, at + 1)) {
     if (secret.startsWith(text.slice(at))) return `${text.slice(0, at)}${GONE}`;
@@ -101,12 +104,12 @@ function withoutCut(text: string, secret: string): string {
 }
 
 /**
- * A message from a plugin or a vendor made fit for a caller: without hidden characters, at most
- * `max` code points.
+ * Makes a message from a plugin or a vendor safe for a caller: no hidden characters, at most `max`
+ * code points.
  */
 export function sanitizeMessage(text: string, max = 512): string {
-  // Of a text of megabytes no more is looked at than can be shown: a code point has two units, and
-  // some go.
+  // Looks only at as much of a large text as can be shown: a code point has up to two units, and
+  // some are removed.
   const clean = removeHiddenCharacters(text.trimStart().slice(0, 4 * max)).trim();
   const points = [...clean];
   return points.length > max ? points.slice(0, max).join('') : clean;

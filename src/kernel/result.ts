@@ -1,6 +1,6 @@
 /**
- * A value, or the reason there is none. Used where a plugin or an upstream is at fault: that is
- * data, not a throw.
+ * A value, or the reason there is none. For faults of a plugin or an upstream: those are data, not
+ * exceptions.
  */
 export type Result<T, E> = { ok: true; value: T } | { ok: false; error: E };
 

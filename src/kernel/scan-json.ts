@@ -1,17 +1,17 @@
 import { skipJsonString } from './skip-json-string.ts';
 
 /**
- * Bounds of JSON text. `maxDepth` counts nested arrays and objects; a value is anything but the
- * name of a member.
+ * Limits of JSON text. `maxDepth` counts nested arrays and objects; every value counts except
+ * member names.
  */
 export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number };
 
-/** Counts JSON while it arrives. */
+/** Measures JSON while it arrives. */
 export type JsonScanner = {
   /**
-   * Reads the next bytes of the text and tells the first bound that it passes. After that nothing
-   * more is read, and every call tells the same bound. The counts hold for every valid beginning of
-   * the text, so a parser never makes more than it was allowed before it finds a fault.
+   * Reads the next bytes and returns the first exceeded limit. After that it reads nothing more,
+   * and every call returns the same limit. The counts are right for every valid prefix, so a parser
+   * never creates more values than allowed before it finds a fault.
    */
   scan(chunk: Uint8Array): keyof JsonBounds | undefined;
   /** Bytes, values and levels so far. */
@@ -35,8 +35,8 @@ KINDS[':'.charCodeAt(0)] = COLON;
 KINDS[QUOTE] = STRING;
 
 /**
- * A scanner of UTF-8 JSON in chunks of any size. It takes linear time and a fixed amount of memory.
- * It does not check the grammar: whether the text is JSON, a parser says afterwards.
+ * A scanner of UTF-8 JSON in chunks of any size. Takes linear time and constant memory. It does not
+ * check the grammar; a parser does so afterwards.
  */
 export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds): JsonScanner {
   const counts = { bytes: 0, values: 0, depth: 0 };
@@ -92,12 +92,12 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
   };
 }
 
-/** Takes a scanner about two milliseconds at worst. */
+/** A scanner needs about two milliseconds for it at worst. */
 const SLICE_BYTES = 256 * 1024;
 
 /**
- * The same bytes in slices, with time for everybody else between those of one chunk. A slice is
- * good until the next is asked for.
+ * The same bytes in slices; yields to the event loop between the slices of a chunk. A slice is
+ * valid until the next is requested.
  */
 export async function* sliceChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

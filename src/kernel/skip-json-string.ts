@@ -2,13 +2,13 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * `next`: the index behind what was skipped. `isEscaped`: the next byte of the string is escaped.
+ * `next`: the index after the skipped bytes. `isEscaped`: the next byte of the string is escaped.
  */
 export type SkippedString = { next: number; isClosed: boolean; isEscaped: boolean };
 
 /**
- * Skips bytes of a JSON string, from `start` within it to behind its closing quote or to the end of
- * the chunk. Linear: no byte is looked at more than twice.
+ * Skips bytes of a JSON string, from `start` inside it to after its closing quote or to the end of
+ * the chunk. Linear: no byte is read more than twice.
  */
 export function skipJsonString(chunk: Uint8Array, start: number, isEscaped: boolean): SkippedString {
   for (let at = isEscaped ? start + 1 : start; ; ) {

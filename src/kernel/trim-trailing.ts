@@ -1,6 +1,6 @@
 /**
- * The text without the trailing repetitions of one character. Takes linear time: the expression
- * `/x+$/` does not, since it begins anew at each `x` of a run that does not stand at the end.
+ * Removes trailing repetitions of one character. Takes linear time; the expression `/x+$/` does
+ * not, because it restarts at each `x` of an inner run.
  */
 export function trimTrailing(text: string, character: string): string {
   let end = text.length;

@@ -73,7 +73,7 @@ export function describeEachStore(
   }
 }
 
-/** A user of a name of his own, with `balance` granted. */
+/** A user with a unique name and a granted `balance`. */
 export async function addUser(store: Store, balance = 0, change: Partial<NewUser> = {}): Promise<UserRecord> {
   const user = await store.users.insert({
     username: `user-${randomAlnum(12)}`,

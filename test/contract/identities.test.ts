@@ -24,7 +24,7 @@ describeEachStore('identities', (opened) => {
     });
     expect(await claim(other, 'github', mine)).toBe('taken');
     expect(await claim(owner, 'github', subject())).toBe('user_has_one');
-    // Another's identity is taken for whoever has one of his own, too.
+    // Another user's identity is `taken` also for a user who has one of their own.
     expect(await claim(other, 'github', subject())).toBe('ok');
     expect(await claim(other, 'github', mine)).toBe('taken');
   });
@@ -64,7 +64,7 @@ describeEachStore('identities', (opened) => {
     expect((await store.identities.owner('oidc', mine))?.userId).toBe(users[verdicts.indexOf('ok')]?.id as number);
   });
 
-  test('of 50 identities that one user claims at once, he has one; of one 50 times, he has it', async () => {
+  test('of 50 identities that a user claims at once they get one; one identity claimed 50 times is theirs', async () => {
     const user = await addUser(opened().store);
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => claim(user, 'oidc', subject())));
     expect(verdicts.filter((verdict) => verdict === 'ok')).toHaveLength(1);

@@ -34,7 +34,7 @@ describeEachStore('passkeys', (opened) => {
     expect(await store.passkeys.list(userId)).toEqual([stored as PasskeyRecord, second]);
   });
 
-  test('a credential is registered once, whoever brings it', async () => {
+  test('a credential is registered once, by any user', async () => {
     const { store } = opened();
     const users = [await addUser(store), await addUser(store)];
     const { credentialId } = newPasskey(0);

@@ -139,7 +139,7 @@ describeEachStore('relayed requests', (opened) => {
     ];
     await relays.addParts(parts);
     expect(await relays.objectOf(relayId)).toBeUndefined();
-    // Whoever names them again, and however often: they stay whose they are.
+    // However often and by whomever they are named again, they keep their owner.
     await relays.addParts([...parts, { ...part, kind: 'item', objectId: 'rs_1', userId: 2 }]);
     await relays.addParts([]);
     expect(await relays.ownParts(1, 'item', ['rs_2', 'rs_1', 'rs_3', 'cntr_1'])).toHaveLength(2);

@@ -166,7 +166,7 @@ describe('the session cache in a running server', () => {
     expect(await stateOf(stranger, sid)).toBe('unknown');
   });
 
-  test('an announced end makes everybody ask; a buried session is a verdict', async () => {
+  test('a session marked revoking makes every node read the database; a tombstone is final', async () => {
     const sid = newUuid();
     await reread(b, sid);
     await a.markRevoking([ending(sid)]);
@@ -178,12 +178,12 @@ describe('the session cache in a running server', () => {
   });
 
   test('no reading of the database replaces a tombstone, of either kind', async () => {
-    const [announced, buried] = [newUuid(), newUuid()];
+    const [announced, ended] = [newUuid(), newUuid()];
     await a.markRevoking([ending(announced)]);
-    await a.writeTombstones([ending(buried)]);
-    for (const sid of [announced, buried]) await reread(b, sid, newSession({ version: 99, userAuthVersion: 99 }));
+    await a.writeTombstones([ending(ended)]);
+    for (const sid of [announced, ended]) await reread(b, sid, newSession({ version: 99, userAuthVersion: 99 }));
     expect(await stateOf(b, announced)).toBe('revoking');
-    expect(await stateOf(b, buried)).toBe('revoked');
+    expect(await stateOf(b, ended)).toBe('revoked');
   });
 
   test('late write-back: read before the revocation, written after its tombstone', async () => {

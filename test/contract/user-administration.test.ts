@@ -19,7 +19,7 @@ describeEachStore('administered users', (opened) => {
     expect(await users.administer(999_999, change, 1)).toBe(false);
   });
 
-  test('root is neither demoted, disabled nor deleted, whatever came in between; his password may change', async () => {
+  test('root is neither demoted, disabled nor deleted, whatever was read before; root's password may change', async () => {
     const { store } = opened();
     const root = await addUser(store, 0, { role: 100 });
     const attacks = await Promise.all(
@@ -87,7 +87,7 @@ describeEachStore('administered users', (opened) => {
     expect(await store.users.byAffCode(more.affCode)).toBeUndefined();
   });
 
-  /** As a room does it: the user first, then what is his. */
+  /** As a room does it: the user first, then what belongs to the user. */
   const deleteUser = (store: Store, userId: number) =>
     store.transaction(async (tx) => {
       const user = await tx.users.byId(userId);
@@ -102,7 +102,7 @@ describeEachStore('administered users', (opened) => {
       };
     });
 
-  test('name, address, identities and affiliate code of a deleted user are free for others; his tasks settle', async () => {
+  test('name, address, identities and affiliate code of a deleted user are free for others; their tasks settle', async () => {
     const { store } = opened();
     const username = `again-${randomAlnum(12)}`;
     const email = `${username}@example.org`.toLowerCase();

@@ -63,7 +63,7 @@ describeEachStore('changes of users', (opened) => {
     });
   });
 
-  test('a new user keeps who invited him, an affiliate code and a remark', async () => {
+  test('a new user keeps their inviter, an affiliate code and a remark', async () => {
     const { store } = opened();
     const inviter = await addUser(store);
     const more = { inviterId: inviter.id, affCode: randomAlnum(8), remark: 'a friend' };

@@ -23,9 +23,9 @@ const userId = user?.id ?? 0;
 await store.ledger.grant({ userId, kind: 'grant', key: 'start', amount: 1_000_000_000, at: 1 });
 process.stdout.write('holding\n');
 
-async function spend(lane: number): Promise<never> {
+async function spend(worker: number): Promise<never> {
   for (let i = 0; ; i += 1) {
-    const taskId = `task-${lane}-${i}`;
+    const taskId = `task-${worker}-${i}`;
     await store.transaction(async (tx) => {
       await tx.options.put(taskId, 'reserved');
       await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
@@ -34,4 +34,4 @@ async function spend(lane: number): Promise<never> {
     await Bun.sleep(1);
   }
 }
-await Promise.all(Array.from({ length: 8 }, (_, lane) => spend(lane)));
+await Promise.all(Array.from({ length: 8 }, (_, worker) => spend(worker)));

@@ -47,7 +47,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ].sort(),
     );
     const store = await openStore(setup);
-    // What is shown stays as it was typed, whoever owns it.
+    // The displayed address stays as it was typed, whichever user owns it.
     expect(await store.users.byId(2)).toMatchObject({ email: 'Shared@Example.org' });
     expect(await store.users.byId(3)).toMatchObject({ email: 'SHARED@example.org' });
     expect(await store.users.byId(6)).toMatchObject({ email: long });

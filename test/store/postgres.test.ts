@@ -187,7 +187,7 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   await admin.close();
 });
 
-test('whoever waits for another node’s use of the same thing finds it used', async () => {
+test('a caller that waited for another node’s use of the same thing finds it used', async () => {
   const url = await testDatabaseUrl();
   const nodes = [await openNode(url), await openNode(url)] as const;
   const admin = new SQL({ url, max: 1 });
@@ -346,11 +346,11 @@ test('a database that is lost at the commit: nobody is told that nothing was cha
   for (const { message } of [atCommit, sooner]) expect(message).not.toContain('Nothing was changed');
   await relay.mend();
   // Nor does the auth room, which has an answer of its own for trouble with the store.
-  const told = await orUnavailable(silentLogger, () => Promise.reject(atCommit)).catch((error: unknown) => error);
-  expect(told).toMatchObject({ code: 'auth.unavailable', message: atCommit.message });
+  const refusal = await orUnavailable(silentLogger, () => Promise.reject(atCommit)).catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: 'auth.unavailable', message: atCommit.message });
 });
 
-test('a database that cannot be had is said plainly, and the password is never repeated', async () => {
+test('an unreachable database is reported plainly, and the password is never repeated', async () => {
   const good = new URL(await testDatabaseUrl());
   const variants: [string, (url: URL) => void][] = [
     ['cannot be reached', (url) => (url.port = '1')],

@@ -35,8 +35,8 @@ for (;;) {
   const { keys, errors } = await writeTen();
   say({ event: 'wrote', keys });
   if (errors.length > 0) {
-    const told = errors.map((error) => (error instanceof AppError ? [error.code, error.message] : [String(error)]));
-    say({ event: 'refused', told, reads: (await store.options.all()).length, fault: store.writeFault() });
+    const refusals = errors.map((error) => (error instanceof AppError ? [error.code, error.message] : [String(error)]));
+    say({ event: 'refused', told: refusals, reads: (await store.options.all()).length, fault: store.writeFault() });
     break;
   }
 }
