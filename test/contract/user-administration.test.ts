@@ -19,7 +19,7 @@ describeEachStore('administered users', (opened) => {
     expect(await users.administer(999_999, change, 1)).toBe(false);
   });
 
-  test('root is neither demoted, disabled nor deleted, whatever was read before; root's password may change', async () => {
+  test('root is neither demoted, disabled nor deleted, whatever was read before; the password of root may change', async () => {
     const { store } = opened();
     const root = await addUser(store, 0, { role: 100 });
     const attacks = await Promise.all(
