@@ -3,13 +3,13 @@
  *
  * A plugin is one synchronous ECMAScript module. It exports `meta` and the hooks below; the host
  * makes the HTTP calls, keeps the task, polls, bills and serves the results. There is no fetch,
- * timer, file, import or promise in a plugin: it turns JSON into JSON. Two globals exist: `utils`
- * (see {@link Utils}) and `console.log`, which goes to the gateway's debug log.
+ * timer, file, import or promise in a plugin: it turns JSON into JSON. There are two globals:
+ * `utils` (see {@link Utils}) and `console.log`, which writes to the gateway's debug log.
  *
- * Every call starts from a fresh copy of the module: nothing that a call leaves in a variable is
- * there in the next one. A hook has 5 seconds. Throw an `Error` with a sentence that a user
- * understands to refuse a request: its message reaches the caller, cut to 512 characters.
- * `v1.schema.json` says the same in JSON Schema.
+ * Every call starts from a fresh copy of the module: a variable that one call sets is not set in
+ * the next. A hook has 5 seconds. To refuse a request, throw an `Error` with a sentence that users
+ * understand: its message reaches the client, cut to 512 characters. `v1.schema.json` is the same
+ * contract as JSON Schema.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -18,19 +18,16 @@ export type JsonObject = { [key: string]: Json };
 // ----------------------------------------------------------------------------------------------------------------
 // manifest
 
-/**
- * A text (the same as `{en: text}`) or texts by BCP-47 locale; `en` is required, at most 16
- * locales.
- */
+/** A text, which means `{en: text}`, or texts by BCP-47 locale: at most 16, `en` is required. */
 export type LocalizedText = string | Record<string, string>;
 
-/** One fact that a task's usage is priced by: exactly one of three forms. */
+/** A fact that prices can use, in one of three forms. */
 export type UsageField =
   | { enum: string[]; enumLabels?: Record<string, LocalizedText>; description?: LocalizedText }
   | { type: 'number'; unit: 'second' | 'count' | 'token' | 'credit'; description?: LocalizedText }
   | { type: 'boolean'; description?: LocalizedText };
 
-/** Usage by the names of `meta.usageSchema`. Seconds are at most 3600, counts 128. */
+/** Usage facts by the names of `meta.usageSchema`. Seconds are at most 3600, counts 128. */
 export type UsageFacts = Record<string, string | number | boolean>;
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -44,11 +41,11 @@ export type Route =
       type: 'submit' | 'dynamic';
       decode: string;
       render: string;
-      /** The action of a decoder result that names none. */
+      /** The action, if the decoder gives none. */
       action?: string;
       /** Narrows the route: the body's `model` must be one of these. */
       models?: string[];
-      /** Without use here. */
+      /** Not used. */
       taskIdParam?: string;
     }
   | {
@@ -58,7 +55,7 @@ export type Route =
       render: string;
       /** The path parameter with the task id; `task_id` by default. */
       taskIdParam?: string;
-      /** Without use here. */
+      /** Not used. */
       action?: string;
     };
 
@@ -75,23 +72,23 @@ export interface Meta {
   /** `a-z 0-9 _ -`, at most 30 characters. */
   key: string;
   name: string;
-  /** Semantic version. A version is never reused with other source. */
+  /** Semantic version. A changed source needs a new version. */
   version: string;
   author: { name: string; url?: string };
   models: string[];
   fetchMode: 'per_task' | 'batch';
   /**
-   * A name of the LobeHub icon library such as `Kling.Color`, `text`, or `text:AB`. The panel shows
-   * letters for names that it has no picture of.
+   * A name of the LobeHub icon library such as `Kling.Color`, or `text`, or `text:AB`. The panel
+   * shows initials for names without an image.
    */
   icon?: string;
-  /** At most 512 code points a locale. */
+  /** At most 512 code points per locale. */
   description?: LocalizedText;
   sortPriority?: number;
   website?: string;
-  /** Default upstream address of channels bound to this plugin. */
+  /** Default base URL of channels bound to this plugin. */
   baseUrl?: string;
-  /** Further hosts that requests may target: `host` or `host:port`. */
+  /** Further hosts that requests may go to: `host` or `host:port`. */
   allowedHosts?: string[];
   channelTypes?: number[];
   protocols?: ProtocolEntry[];
@@ -111,7 +108,7 @@ export interface Meta {
 /** A file of the incoming multipart request. Its bytes never enter a plugin. */
 export interface FileReference {
   /**
-   * `request_file:<field>`, or `request_file:<field>#<index>` for the second and later files of one
+   * `request_file:<field>`, or `request_file:<field>#<index>` for the second and later files of a
    * field.
    */
   ref: string;
@@ -122,15 +119,15 @@ export interface FileReference {
 }
 
 /**
- * Stands in a JSON body for an uploaded file, at any depth; the host puts the encoded bytes in its
- * place.
+ * A placeholder for an uploaded file, at any depth of a JSON body. The host replaces it with the
+ * encoded bytes.
  */
 export interface FilePlaceholder {
   __fileRef: string;
   /** Raw Base64, or `data:<mime>;base64,<data>`. */
   encoding: 'base64' | 'dataUrl';
   mimeType?: string;
-  /** A cap of the vendor, in bytes. */
+  /** The vendor's size limit, in bytes. */
   maxBytes?: number;
 }
 
@@ -140,7 +137,7 @@ export type RequestBody =
   | { kind: 'multipart'; fields: Record<string, readonly string[]>; files: FileReference[] }
   | { kind: 'none' };
 
-/** What native decoders and presenters get. */
+/** The context of native decoders and presenters. */
 export interface RouteContext {
   path: string;
   method: string;
@@ -150,17 +147,17 @@ export interface RouteContext {
   body: RequestBody;
 }
 
-/** What the hooks under `protocols` get. */
+/** The context of the hooks under `protocols`. */
 export interface ProtocolContext extends RouteContext {
-  /** The protocol under the name that `meta.protocols` uses. */
+  /** The protocol, by the name that `meta.protocols` uses. */
   protocol: string;
   operation: 'create' | 'retrieve';
-  /** The model as the client named it. */
+  /** The model that the client named. */
   model: string;
   stream: boolean;
-  /** The model after the channel's mapping, where one applies. */
+  /** The model after the channel's mapping, if there is one. */
   upstreamModel?: string;
-  /** Set when a succeeded task is rendered: its artifacts with lasting URLs of the gateway. */
+  /** The artifacts of a succeeded task, with permanent URLs of the gateway. */
   artifacts?: Record<string, Artifact & { url: string }>;
 }
 
@@ -170,7 +167,7 @@ export interface SubmitIntent {
   /** Must be one of `meta.models`; on a protocol, exactly the client's model. */
   model: string;
   action?: string;
-  /** The normalised request, handed to the driver hooks as `ctx.requestBody`. */
+  /** The normalized request. Driver hooks get it as `ctx.requestBody`. */
   requestBody?: Json;
   /** Public ids of at most 16 earlier tasks of the same user that this one builds on. */
   originTaskIds?: string[];
@@ -186,14 +183,14 @@ export interface QueryIntent {
 // ------------------------------------------------------------------------------------------------------------
 // driver hooks
 
-/** The channel's credential as driver hooks see it. */
+/** The channel's credential for driver hooks. */
 export interface Credential {
   /** The raw channel key (without `Bearer`), or `Bearer <token>` for `oauth2_jwt`. */
   authHeader?: string;
   /** The raw channel key; absent for `oauth2_jwt`. */
   apiKey?: string;
   auth?: { authHeader?: string; projectId?: string };
-  /** Why there is no credential, where the exchange failed. */
+  /** Why there is no credential, if the exchange failed. */
   authError?: string;
 }
 
@@ -206,8 +203,8 @@ export interface OriginTask {
 }
 
 /**
- * Context of buildSubmitRequest, parseSubmitResponse, extractUsage and extractUsageOnSubmit. Never
- * branch on path or protocol here.
+ * The context of buildSubmitRequest, parseSubmitResponse, extractUsage and extractUsageOnSubmit.
+ * These hooks must not depend on path or protocol.
  */
 export interface DriverContext extends Credential {
   path: string;
@@ -215,25 +212,23 @@ export interface DriverContext extends Credential {
   params: Record<string, string>;
   query: Record<string, string[]>;
   body: RequestBody;
-  /**
-   * What the decoder returned as requestBody; the whole JSON body on `POST /v1/tasks/:pluginKey`.
-   */
+  /** The decoder's `requestBody`; on `POST /v1/tasks/:pluginKey` the whole JSON body. */
   requestBody: Json;
   requestHeaders: { 'Content-Type'?: string; Accept?: string };
   files: FileReference[];
   action: string;
-  /** Only where the decoder named origin tasks. */
+  /** Set if the decoder named origin tasks. */
   originTasks?: OriginTask[];
-  /** The vendor's id of the first of them, for remixes. */
+  /** The vendor's id of the first origin task, for remixes. */
   originTaskId?: string;
   publicTaskId: string;
-  /** Billing and display identity: what the client sent. */
+  /** The model that the client sent, for billing and display. */
   model: string;
-  /** After the channel's model mapping. Rate tables use `ctx.upstreamModel || ctx.model`. */
+  /** The model after the channel's mapping. Rate tables use `ctx.upstreamModel || ctx.model`. */
   upstreamModel: string;
   baseUrl: string;
   userSetting?: Json;
-  /** extractUsage only. */
+  /** Set for extractUsage only. */
   usagePurpose?: 'facts' | 'billing_ratios';
 }
 
@@ -241,26 +236,26 @@ export type MultipartPart =
   | { name: string; value: string | number | boolean }
   | { name: string; fileRef: string; filename?: string };
 
-/** A request to the vendor; its host must be the channel's base host or in `meta.allowedHosts`. */
+/** A request to the vendor. Its host must be the channel's own or in `meta.allowedHosts`. */
 export interface RequestDescriptor {
   url: string;
   /** POST by default for a submission, GET for a query. */
   method?: string;
-  /** Sent as they are; the host adds no Authorization. At most 64, each at most 8192 characters. */
+  /** Sent unchanged; the host adds no Authorization. At most 64, each of at most 8192 characters. */
   headers?: Record<string, string>;
-  /** A string is sent as it is, null or nothing sends no body, anything else is sent as JSON. */
+  /** A string is sent unchanged, anything else as JSON; null or nothing sends no body. */
   body?: Json;
   bodyType?: 'json' | 'multipart';
-  /** For `bodyType: 'multipart'`; the host sets the Content-Type. */
+  /** For `bodyType: 'multipart'`. The host sets the Content-Type. */
   parts?: MultipartPart[];
 }
 
 export interface SubmitDescriptor extends RequestDescriptor {
   /** Becomes the task's action. */
   action?: string;
-  /** Replaces the billing model name on native routes; must be the client's model on protocols. */
+  /** Replaces the model for billing on native routes. On protocols it must be the client's model. */
   model?: string;
-  /** Replaces the upstream model name. */
+  /** Replaces the model for the vendor. */
   rewriteModel?: string;
 }
 
@@ -268,7 +263,7 @@ export interface SubmitDescriptor extends RequestDescriptor {
 export interface SubmitResponse {
   statusCode: number;
   headers: Record<string, string[]>;
-  /** Parsed JSON, else text. */
+  /** Parsed JSON, or text. */
   body: Json;
 }
 
@@ -278,8 +273,8 @@ export interface SubmitResult {
   /** The first snapshot of task.data. */
   taskData?: Json;
   /**
-   * Set when the vendor answered with a result at once; its `state` counts where `state` below is
-   * left out.
+   * Set if the vendor answered with a result at once. Its `state` counts if `state` below is left
+   * out.
    */
   immediate?: TaskResult;
   /** The plugin's own state, at most 1 MiB as JSON. */
@@ -290,22 +285,22 @@ export type TaskStatus = 'NOT_START' | 'SUBMITTED' | 'QUEUED' | 'IN_PROGRESS' | 
 
 export interface TaskResult {
   /**
-   * Return UNKNOWN for an answer that you do not recognise: it counts as a failed poll, and the
-   * 20th in a row ends the task.
+   * Return UNKNOWN for an answer that you do not recognize. It counts as a failed poll; the 20th in
+   * a row ends the task.
    */
   status: TaskStatus | 'UNKNOWN';
   /** "42%", or a number from 0 to 100. */
   progress?: string | number;
-  /** Why it failed. */
+  /** Why the task failed. */
   reason?: string;
-  /** Where the vendor keeps the result. */
+  /** URL of the result at the vendor. */
   url?: string;
   remoteUrl?: string;
   completionTokens?: number;
   totalTokens?: number;
   taskId?: string;
   code?: string | number;
-  /** Replaces the stored state; null clears it, leaving it out keeps it. */
+  /** Replaces the stored state. Null clears it; without it the state stays. */
   state?: Json;
 }
 
@@ -315,8 +310,8 @@ export interface BatchItem extends TaskResult {
   /** Replaces the task's action; at most 40 characters. */
   action?: string;
   /**
-   * Unix seconds by the vendor. What lies more than five minutes before the submission or after now
-   * is left out.
+   * Unix seconds, by the vendor's clock. Times more than five minutes before the submission or after
+   * now are ignored.
    */
   submitTime?: number;
   startTime?: number;
@@ -326,7 +321,7 @@ export interface BatchItem extends TaskResult {
 }
 
 export interface TaskQueryContext {
-  /** The vendor's id, else the gateway's. */
+  /** The vendor's id, or else the gateway's. */
   taskId: string;
   publicTaskId: string;
   action: string;
@@ -336,9 +331,9 @@ export interface TaskQueryContext {
   authHeader: string;
   apiKey?: string;
   auth?: Json;
-  /** The latest answer of the vendor. */
+  /** The vendor's latest answer. */
   data: Json;
-  /** What a hook last returned as state. */
+  /** The state that a hook returned last. */
   state: Json;
 }
 
@@ -350,13 +345,13 @@ export interface BatchQueryContext {
   tasks: TaskQueryContext[];
 }
 
-/** The vendor's answer to a poll; the first value of each header. */
+/** The vendor's answer to a poll, with the first value of each header. */
 export interface ResponseInfo {
   status: number;
   headers: Record<string, string>;
 }
 
-/** The parsed poll as extractUsageOnComplete gets it. */
+/** A parsed poll, for extractUsageOnComplete. */
 export interface CompletedResult {
   code?: string | number;
   task_id?: string;
@@ -386,7 +381,7 @@ export interface ArtifactContext {
   action: string;
   data: Json;
   state: Json;
-  /** The plugin version that submitted the task; "" when unknown. */
+  /** The plugin version that submitted the task; "" if unknown. */
   producerVersion: string;
 }
 
@@ -395,8 +390,7 @@ export interface ContentContext extends ArtifactContext, Credential {
   artifactKey: string;
   baseUrl: string;
   /**
-   * The client's method and those of Range, If-Range, If-None-Match and If-Modified-Since that it
-   * sent.
+   * The client's method, and its headers Range, If-Range, If-None-Match and If-Modified-Since.
    */
   clientRequest: { method: 'GET' | 'HEAD'; headers: Record<string, string> };
 }
@@ -407,11 +401,11 @@ export interface ContentDescriptor {
   method?: 'GET' | 'HEAD' | 'POST';
   headers?: Record<string, string>;
   body?: Json;
-  /** A public CDN URL of any host: GET or HEAD without headers and body. */
+  /** A public URL on any host: GET or HEAD without headers and body. */
   credentialless?: boolean;
 }
 
-/** A task as presenters and renderers see it. */
+/** A task, for presenters and renderers. */
 export interface TaskView {
   task_id: string;
   platform: string;
@@ -424,22 +418,22 @@ export interface TaskView {
   created_at: number;
   updated_at?: number;
   finished_at?: number;
-  /** The vendor's latest answer, its private task id replaced by the public one. */
+  /** The vendor's latest answer, with its task id replaced by the public one. */
   data?: Json;
   properties?: { input?: string; origin_model_name?: string; upstream_model_name?: string };
 }
 
 export interface NativeError {
   /**
-   * By the status: 401 `authentication_error`, 403 `permission_denied`, 404 `task_not_found`, 409
-   * `request_conflict`, 429 `rate_limit_exceeded`, 5xx `server_error`, all others
+   * Depends on the status: 401 `authentication_error`, 403 `permission_denied`, 404
+   * `task_not_found`, 409 `request_conflict`, 429 `rate_limit_exceeded`, 5xx `server_error`, others
    * `invalid_request`.
    */
   code: string;
-  /** For the client to read; from 500 on it says nothing of the cause. */
+  /** For the client. For statuses from 500 on it does not give the cause. */
   message: string;
   httpStatus: number;
-  /** A repeat may succeed and cannot buy the job twice. */
+  /** A retry may succeed, and cannot buy the job twice. */
   retryable: boolean;
   requestId: string;
 }
@@ -450,10 +444,10 @@ export type RenderEvent =
   | { type: 'error'; message: string; code?: string };
 
 export interface RenderEventsResult {
-  /** At most 16 a call. */
+  /** At most 16 per call. */
   events: RenderEvent[];
   done: boolean;
-  /** Handed to the next call of the same stream as `previousState`. */
+  /** The next call of the same stream gets it as `previousState`. */
   state?: Json;
 }
 
@@ -462,16 +456,16 @@ export interface RenderEventsResult {
 
 export interface ProtoVideoHooks {
   /**
-   * Turns the client's request into the plugin's own form of it. Throw to refuse: the client reads
+   * Decodes the client's request into the plugin's own form. Throw to refuse it: the client reads
    * the message.
    * @when first, on `POST /v1/videos`; it may run more than once for a request, so it must depend
-   * on its argument alone
+   * only on its argument
    * @limits request bodies of 16 MiB; files stay outside and have at most `MAX_FILE_DOWNLOAD_MB`
    */
   decodeRequest(ctx: ProtocolContext): SubmitIntent;
   /**
-   * The video object; the host overwrites identity, lifecycle and times. Without a usable result
-   * the client sees a plain object.
+   * Renders the video object. The host overwrites identity, lifecycle and times. Without a valid
+   * result the client gets a plain object.
    * @when a client reads a video: `GET /v1/videos/:id`
    */
   render(ctx: ProtocolContext, task: TaskView): JsonObject;
@@ -479,50 +473,47 @@ export interface ProtoVideoHooks {
 
 export interface ProtoResponsesHooks {
   /**
-   * As for videos.
+   * Decodes the client's request, as for videos.
    * @when first, on `POST /v1/responses`
    */
   decodeRequest(ctx: ProtocolContext): SubmitIntent;
   /**
-   * What has happened since the last call, as events. Needed for `stream`.
-   * @when again and again while a client follows the task's stream
-   * @limits 16 events a call, 32 KiB each and 64 KiB together; `state` 16 KiB; 64 outputs and 1 MiB
-   * of text a stream
+   * Renders what has happened since the last call as events. Required for `stream`.
+   * @when repeatedly, while a client follows the task's stream
+   * @limits 16 events per call, 32 KiB each and 64 KiB together; `state` 16 KiB; 64 outputs and 1
+   * MiB of text per stream
    */
   renderEvents?(ctx: ProtocolContext, task: TaskView, previousState?: Json): RenderEventsResult;
   /**
-   * The whole answer. Needed for `sync` and `background`.
+   * Renders the whole answer. Required for `sync` and `background`.
    * @when a task has succeeded and a client waits for it or reads it
    * @limits 64 output items, 1 MiB of output
    */
   renderFinal?(ctx: ProtocolContext, task: TaskView): JsonObject;
 }
 
-/**
- * Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give.
- */
+/** Decoders and presenters of `meta.routes`, by the names that the routes use. */
 export interface NativeHooks {
   /**
-   * Turns a failure into the vendor's own error body; the host keeps the HTTP status. When it
-   * throws or returns nothing, the client gets the host's own shape.
-   * @when a request to a native route fails, also before its body is read and before it has shown a
-   * key
+   * Renders a failure as the vendor's own error body. The host keeps the HTTP status. If it throws
+   * or returns nothing, the client gets the host's own error body.
+   * @when a request to a native route fails, even before its body is read or its key is checked
    */
   error?(ctx: RouteContext, error: NativeError): Json;
   [name: string]: unknown;
 }
 /**
- * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to
- * refuse. It must depend on its argument alone.
+ * Decodes a request to a native route into a submission, or on a dynamic route into a query. Throw
+ * to refuse it. It must depend only on its argument.
  * @when first, on the route that names it in `decode`
- * @limits 100 ids a query
+ * @limits 100 ids per query
  */
 export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
 /**
- * The body of the answer. Dynamic queries hand over an array of tasks in the order of their ids,
- * every other route one task. When it throws, a submission is answered with the gateway's own
- * object, since the task is there and billed; a query fails.
- * @when a task was submitted or asked for on the route that names it in `render`
+ * Renders the body of the answer. Dynamic queries pass an array of tasks in the order of their ids,
+ * every other route passes one task. If it throws, a query fails; a submission is answered with the
+ * gateway's own object, because the task exists and is billed.
+ * @when a task was submitted or queried on the route that names it in `render`
  */
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
 
@@ -530,74 +521,74 @@ export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) =
 export interface PluginModule {
   meta: Meta;
   /**
-   * Describes the request that submits the task. Throw to refuse it: nothing has been billed.
-   * @when after the decoder, for the channel that was chosen, and again for another channel; on
-   * `POST /v1/tasks/:pluginKey` it is the first
+   * Describes the request that submits the task. Throw to refuse it: nothing has been billed yet.
+   * @when after the decoder, for the chosen channel, and again for another channel; on
+   * `POST /v1/tasks/:pluginKey` it is the first hook
    */
   buildSubmitRequest(ctx: DriverContext): SubmitDescriptor;
   /**
-   * Facts for the price, by `meta.usageSchema`.
-   * @when before the reservation, if the price asks for facts
+   * Extracts facts for the price, by `meta.usageSchema`.
+   * @when before the reservation, if the price uses facts
    * @limits seconds 3600, counts 128
    */
   extractUsage?(ctx: DriverContext): UsageFacts | null;
   /**
-   * Reads the vendor's answer. A throw fails the task and refunds it; the request is not sent
+   * Parses the vendor's answer. A throw fails the task and refunds it; the request is not sent
    * again.
    * @when the vendor has answered the submission with 2xx
    * @limits `taskData` and `state` 1 MiB each, `taskId` 4096 characters
    */
   parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
   /**
-   * Facts that the vendor's answer to the submission holds; they overlay the first ones when the
-   * task is settled. Null keeps those, and so do a throw and facts that do not fit: the job is
+   * Extracts facts of the vendor's answer to the submission. They override the first ones when the
+   * task is settled. Null keeps the first ones; so do a throw and invalid facts, because the job is
    * bought.
-   * @when the submission was accepted, if the price asks for facts; `taskData` as
-   * `parseSubmitResponse` gave it
+   * @when the submission was accepted, if the price uses facts; `taskData` is that of
+   * `parseSubmitResponse`
    * @limits seconds 3600, counts 128
    */
   extractUsageOnSubmit?(ctx: DriverContext, taskData: Json): UsageFacts | null;
   /**
-   * Describes the request that asks for one task. Needed for `fetchMode: 'per_task'`.
+   * Describes the request that queries one task. Required for `fetchMode: 'per_task'`.
    * @when for every poll of a task
    */
   buildQueryRequest?(ctx: TaskQueryContext): RequestDescriptor;
   /**
-   * Reads the answer to a poll; `body` is parsed JSON, else text.
-   * @when for every answer but 401, 403, 404, 410, 429 and 5xx, which the host judges itself
+   * Parses the answer to a poll. `body` is parsed JSON, or text.
+   * @when for every answer but 401, 403, 404, 410, 429 and 5xx, which the host handles itself
    * @limits `state` 1 MiB; the stored answer 1 MiB
    */
   parseTaskResult(ctx: TaskQueryContext, body: Json, response: ResponseInfo): TaskResult;
   /**
-   * Describes one request for many tasks. Needed for `fetchMode: 'batch'`.
+   * Describes the request that queries many tasks. Required for `fetchMode: 'batch'`.
    * @when for every poll of a channel's tasks
    * @limits 100 tasks
    */
   buildBatchQueryRequest?(ctx: BatchQueryContext, tasks: TaskQueryContext[]): RequestDescriptor;
   /**
-   * Reads the answer to a batch; a task that is not in the result counts as not answered. Needed
-   * for `fetchMode: 'batch'`.
+   * Parses the answer to a batch query. A task that is not in the result counts as not answered.
+   * Required for `fetchMode: 'batch'`.
    * @when for every answer to `buildBatchQueryRequest`
    */
   parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
   /**
-   * Facts that are only known later; of each name the newest counts when the task is settled, and
-   * null keeps what is known. `completionTokens` and `totalTokens` need no declaration: they are
-   * those of the task result unless given here, and `upstreamUnits` above 0 stands for both. A
-   * throw, or facts that do not fit: the reservation stands if this was the last answer.
-   * @when every parsed answer that differs from the one before, and the last, if the price asks for
+   * Extracts facts that are only known later. When the task is settled, the newest fact of each
+   * name counts; null keeps the earlier ones. `completionTokens` and `totalTokens` need no
+   * declaration: they are those of the task result unless given here, and `upstreamUnits` above 0
+   * overrides both. After a throw or invalid facts for the last answer, the reservation is charged.
+   * @when every parsed answer that differs from the one before, and the last, if the price uses
    * facts
    * @limits seconds 3600, counts 128
    */
   extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;
   /**
-   * What the task has made. Together with `buildContentRequest`.
+   * Lists the results of the task. Export it together with `buildContentRequest`.
    * @when a client lists results, and before each download
    * @limits 64 artifacts
    */
   listArtifacts?(task: ArtifactContext): Artifact[];
   /**
-   * Describes the request that fetches one artifact; the host streams the answer through.
+   * Describes the request that fetches one artifact. The host streams the answer to the client.
    * @when for each download
    * @limits request body 1 MiB, URL 64 KiB, a `data:` URL 64 MiB
    */
@@ -606,7 +597,7 @@ export interface PluginModule {
   protocols?: { proto_video?: ProtoVideoHooks; proto_responses?: ProtoResponsesHooks };
 }
 
-/** The global `utils`. Strings are taken as UTF-8. */
+/** The global `utils`. Strings are encoded as UTF-8. */
 export interface Utils {
   /** Seconds since 1970. */
   unixNow(): number;
@@ -622,7 +613,7 @@ export interface Utils {
   base64URL(text: string): string;
   /** Throws on bad input. */
   base64URLDecode(text: string): string;
-  /** Signs a request the way Volcengine wants it. */
+  /** Signs a request in Volcengine's version 4 scheme. */
   volcSignV4(request: {
     method: string;
     url: string;

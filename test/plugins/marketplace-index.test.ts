@@ -51,16 +51,16 @@ describe('no index at all', () => {
     ['nesting without end', '['.repeat(100_000), 'The index is not JSON.'],
     ['a list', '[]', 'The index is not a JSON object.'],
     ['null', 'null', 'The index is not a JSON object.'],
-    ['no version', '{"plugins":[]}', 'The index must have indexVersion 1: this gateway reads no other.'],
+    ['no version', '{"plugins":[]}', 'The index must have indexVersion 1: this gateway supports no other.'],
     [
       'a later version',
       write([], { indexVersion: 2 }),
-      'The index must have indexVersion 1: this gateway reads no other.',
+      'The index must have indexVersion 1: this gateway supports no other.',
     ],
     [
       'a version in words',
       write([], { indexVersion: '1' }),
-      'The index must have indexVersion 1: this gateway reads no other.',
+      'The index must have indexVersion 1: this gateway supports no other.',
     ],
     ['no plugins', write([], { plugins: undefined }), 'The index has no list of plugins.'],
     ['plugins by key', write([], { plugins: { acme: plugin() } }), 'The index has no list of plugins.'],
@@ -135,8 +135,8 @@ test('a whole entry', () => {
 
 describe('an entry that cannot be installed is skipped with its reason', () => {
   test.each<[name: string, entry: unknown, reason: string]>([
-    ['no object', 'acme', 'no object'],
-    ['null', null, 'no object'],
+    ['no object', 'acme', 'not an object'],
+    ['null', null, 'not an object'],
     ['no key', plugin({ key: undefined }), 'key must consist of'],
     ['a key with capitals', plugin({ key: 'Acme' }), 'key must consist of'],
     ['a key that is too long', plugin({ key: 'a'.repeat(31) }), 'key must consist of'],

@@ -92,7 +92,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
       [
         'later',
         file('/later', '{"indexVersion":2}'),
-        'The index must have indexVersion 1: this gateway reads no other.',
+        'The index must have indexVersion 1: this gateway supports no other.',
       ],
       ['huge', file('/huge', new Uint8Array(8 * 1024 * 1024 + 1)), 'The marketplace sends more than 8388608 bytes.'],
       [

@@ -55,7 +55,7 @@ describe('utils, by known answers', () => {
     expect(await run('base64URLDecode', 'aMOpbGxvIOKckz8-')).toBe('héllo ✓?>');
     for (const bad of ['a+b=', 'YQ==', 'Y', 'a b']) {
       const failure = await failureOf(sandbox.call(runner, hook('run', ['base64URLDecode', [bad]])));
-      expect(failure).toMatchObject({ kind: 'thrown', message: 'base64URLDecode: the input is no base64url' });
+      expect(failure).toMatchObject({ kind: 'thrown', message: 'base64URLDecode: the input is not base64url' });
     }
   });
 
