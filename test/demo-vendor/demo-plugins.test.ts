@@ -21,7 +21,7 @@ describe('the plugins in the sandbox', () => {
   });
   afterAll(() => sandbox.close());
 
-  test('the batch plugin keeps every rule of the contract, without a warning', async () => {
+  test('the batch plugin passes all checks of the contract without a warning', async () => {
     const source = readFileSync(new URL(DEMO_BATCH, import.meta.url), 'utf8');
     expect(await lintPlugin(source, sandbox)).toMatchObject({ ok: true, faults: [], warnings: [] });
   });
@@ -41,7 +41,7 @@ describe('the plugins against the demo vendor', () => {
     await stop();
   });
 
-  /** Sends a descriptor as the host does, with one file at hand. */
+  /** Sends a descriptor like the host, with one file. */
   async function send({ url, method = 'GET', headers = {}, body, bodyType, parts = [] }: RequestDescriptor) {
     let outgoing: UpstreamBody = { kind: 'none' };
     if (bodyType === 'multipart') {
@@ -133,7 +133,7 @@ describe('the plugins against the demo vendor', () => {
     );
   });
 
-  test('an image as a streamed part arrives whole', async () => {
+  test('an image in a streamed part arrives complete', async () => {
     const made = await submit(
       plugin,
       { prompt: 'a', image: { ref: 'request_file:input_reference', field: 'input_reference' } },
@@ -142,7 +142,7 @@ describe('the plugins against the demo vendor', () => {
     expect(made.taskData).toMatchObject({ seconds: 4, image: { bytes: image.length, sha256: sha256Hex(image) } });
   });
 
-  test('batch: several jobs in one request, each with its own state', async () => {
+  test('a batch query returns each job with its own state', async () => {
     const ids: string[] = [];
     for (const prompt of ['a [instant]', 'b [instant] [fail]', 'c', 'd [404]', 'e [garbage]']) {
       ids.push((await submit(batchPlugin, { prompt }, `task_${prompt[0]}`)).taskId);

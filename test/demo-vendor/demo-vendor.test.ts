@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createDemoVendor, type DemoVendorOptions } from '../../src/app/demo-vendor/index.ts';
 import { type Clock, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 
-/** A clock that stands until it is moved; sleeping takes no time and moves nothing. */
+/** A clock that only the test moves; sleeping takes no time. */
 function standingClock() {
   let now = 1_790_000_000_000;
   const slept: number[] = [];
@@ -42,7 +42,7 @@ async function start(options: Partial<DemoVendorOptions> = {}) {
 }
 
 describe('jobs', () => {
-  test('queued, running, succeeded: by the time that passed', async () => {
+  test('a job is queued, running, succeeded, depending on the time', async () => {
     const { order, call, json, advance } = await start();
     const made = await json(order('a cat', { seconds: 8, resolution: '1080p', reference_id: 'ref' }));
     expect(made).toMatchObject({
@@ -65,7 +65,7 @@ describe('jobs', () => {
     });
   });
 
-  test('orders that are refused', async () => {
+  test('invalid jobs are refused', async () => {
     const { call, json } = await start();
     const post = (body: BodyInit, headers = {}) => call('/v1/jobs', { method: 'POST', body, headers });
     for (const body of [
@@ -128,7 +128,7 @@ describe('jobs', () => {
     expect((await call('/v1/jobs/x')).status).toBe(404);
   });
 
-  test('memory exhaustion: the oldest finished jobs make room, running ones stay', async () => {
+  test('memory exhaustion: the oldest finished jobs are dropped, running ones stay', async () => {
     const { order, call, json, advance } = await start({ maxJobs: 3 });
     const running = await json(order('long [duration=1000]'));
     const finished = await json(order('done [instant]'));
@@ -187,7 +187,7 @@ describe('scripts', () => {
     expect(texts).toEqual(['<html>', '<html>', '{"id":']);
   });
 
-  test('submit: refusals make no job, garbage does', async () => {
+  test('submit: refusals create no job, garbage answers do', async () => {
     const { order, call, json } = await start();
     for (const status of [400, 429, 500])
       expect((await order(`x [submit=${status}]`, { reference_id: 'r' })).status).toBe(status);
@@ -196,7 +196,7 @@ describe('scripts', () => {
     expect(await json(call('/stats?reference_id=r'))).toMatchObject({ creates: 4, jobs: [{ polls: 0 }] });
   });
 
-  test('delay holds creation and polls back', async () => {
+  test('delay postpones creation and polls', async () => {
     const { order, call, json, slept } = await start();
     const { id } = await json(order('x [delay=1.5]'));
     await call(`/v1/jobs/${id}`);
@@ -232,7 +232,7 @@ describe('content', () => {
     return { ...vendor, path, bytes };
   };
 
-  test('an MP4 of its own for each job', async () => {
+  test('each job has its own MP4', async () => {
     const { call, path, bytes, order, json } = await ready();
     expect(Buffer.from(bytes.subarray(4, 12)).toString()).toBe('ftypisom');
     const { id } = await json(order('y [instant]'));
@@ -289,7 +289,7 @@ describe('content', () => {
 });
 
 describe('statistics', () => {
-  test('what the vendor really saw', async () => {
+  test('counts what the vendor received', async () => {
     const { url, order, call, json } = await start();
     const { id } = await json(order('x [instant]', { reference_id: 'task_1' }));
     await order('x', { reference_id: 'task_1' });

@@ -106,7 +106,7 @@ export const vendor: Vendor = {
         }),
         answers: [{ json: accepted('uploaded-frame') }],
       },
-      // Eight seconds were asked for, seven were made.
+      // Eight seconds were requested, seven were produced.
       outcome: {
         artifacts: artifacts('uploaded-frame'),
         bill: 0.04 * 7 * 500_000,

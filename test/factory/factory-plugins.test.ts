@@ -5,7 +5,7 @@ import type { Vendor } from './vendor.ts';
 
 setDefaultTimeout(120_000);
 
-/** The demo plugin has its vendor built in and is tested with it. */
+/** The demo plugin is tested with the built-in demo vendor. */
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
   .filter((name) => name.endsWith('.js') && name !== 'demo.js')
   .map((name) => name.slice(0, -'.js'.length));
@@ -15,7 +15,7 @@ const played = keys.filter((key) => existsSync(fileOf(key)));
 const vendors: Vendor[] = [];
 for (const key of played) vendors.push(((await import(fileOf(key))) as { vendor: Vendor }).vendor);
 
-/** All vendors play at once, and each test looks at one scenario. */
+/** All vendors run at the same time, and each test checks one scenario. */
 let factory: Factory;
 const playing = new Map<string, Promise<Map<string, Promise<Seen>>>>();
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => factory?.stop());
 
-test('every factory plugin has its vendor', () => {
+test('every factory plugin has a simulated vendor', () => {
   expect(keys).toEqual(played);
 });
 

@@ -34,7 +34,7 @@ afterAll(() => sandbox.close());
 
 for (const key of keys) {
   describe(key, () => {
-    test('keeps every rule of the contract, without a warning', async () => {
+    test('passes all checks of the contract without a warning', async () => {
       const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox);
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
@@ -58,7 +58,7 @@ for (const key of keys) {
       expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
     });
 
-    test('the fixture has a case for every hook, and each says what it expects', async () => {
+    test('the fixture has a case with an expectation for every hook', async () => {
       const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
       const covered = new Set(cases.map(nameOf));
       const { meta: _, ...exports } = (await import(new URL(`${key}.js`, FACTORY).href)) as Record<string, object>;
@@ -68,7 +68,7 @@ for (const key of keys) {
 
     // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a
     // decoder has normalised.
-    test('normalising twice changes nothing', async () => {
+    test('normalizing twice changes nothing', async () => {
       const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
       const { protocols } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
       const decode = protocols?.proto_video?.decodeRequest ?? protocols?.proto_responses?.decodeRequest;

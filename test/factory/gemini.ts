@@ -79,7 +79,7 @@ export const vendor: Vendor = {
         }),
         reason: 'The prompt goes against the policies.',
       },
-      // An operation has no statuses; an answer without its name is none.
+      // An operation has no status; an answer without its name is not an operation.
       unknown: () => ({ done: false }),
       complaint: {
         json: { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },

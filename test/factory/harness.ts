@@ -1,7 +1,4 @@
-/**
- * One gateway for all factory plugins; each plays its scenarios against its own vendor, all at
- * once.
- */
+/** One gateway for all factory plugins. Each runs its scenarios against its own simulated vendor. */
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import {
@@ -23,7 +20,7 @@ const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 export type Seen = Record<string, unknown> & { faults: string[] };
 
 export type Factory = {
-  /** Makes a vendor's channels and prices, then plays all of its scenarios at the same time. */
+  /** Creates a vendor's channels and prices, then runs all of its scenarios concurrently. */
   play(vendor: Vendor): Promise<Map<string, Promise<Seen>>>;
   stop(): Promise<void>;
 };
@@ -43,7 +40,7 @@ export async function startFactory(): Promise<Factory> {
       const ids = new Map(vendor.scenarios.map(({ name }) => [name, Promise.withResolvers<string>()]));
       const playing = vendor.scenarios.map((scenario) => {
         const seen = playScenario({ gateway, admin, key, vendor, running, ids }, scenario);
-        // Whoever awaits it is told; until then it is nobody's unhandled rejection.
+        // Not an unhandled rejection: tests that await it get the error.
         seen.catch(() => undefined);
         return [scenario.name, seen] as const;
       });
@@ -117,7 +114,7 @@ async function playScenario(stage: Stage, scenario: Scenario): Promise<Seen> {
   };
 }
 
-/** What {@link Seen} must be. */
+/** The expected {@link Seen}. */
 export function expectedOf({ outcome, submit, client }: Scenario): Seen {
   const { attempts = submit ? 1 : 0, jobs = submit ? 1 : 0, refused } = outcome;
   const counts = { attempts, jobs, faults: [] };
@@ -150,7 +147,7 @@ async function askNatively({ gateway, key, ids }: Stage, { path, json }: NativeR
   return ask(`${gateway.url}${path}`, { token: key, ...(body === undefined ? {} : { body }) });
 }
 
-/** Asks until the vendor's own answer says that the task has ended, and gives that answer. */
+/** Polls until the vendor's answer says that the task has ended, and gives that answer. */
 async function waitAsVendorsDo(stage: Stage, client: NativeClient, id: string): Promise<Record<string, unknown>> {
   const deadline = performance.now() + 100_000;
   for (;;) {
@@ -185,7 +182,7 @@ async function download(url: string, key: string, id: string): Promise<Record<st
   return files;
 }
 
-/** Asks five times a second: many tasks are waited for at once. */
+/** Polls five times a second, because many tasks are waited for at once. */
 async function waitForEnd(url: string, key: string, id: string): Promise<{ status: string; fail_reason: string }> {
   const deadline = performance.now() + 100_000;
   for (;;) {

@@ -86,7 +86,7 @@ export const vendor: Vendor = {
         },
         answers: [{ json: job('video-api', { seconds: '12' }) }],
       },
-      // Twelve seconds were asked for, eight were made.
+      // Twelve seconds were requested, eight were produced.
       outcome: succeeded('video-api', {
         bill: 0.7 * 8 * 500_000,
         video: { status: 'completed', progress: 100, seconds: '8', size: '1920x1080' },

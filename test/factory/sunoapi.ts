@@ -199,7 +199,7 @@ export const vendor: Vendor = {
         },
       },
       submit: {
-        // The vendor is told its own name of the task.
+        // The vendor gets its own id of the task.
         expect: expectJob('music', {
           make_instrumental: false,
           prompt: mark('native-continued'),

@@ -148,7 +148,7 @@ export type Vendor = {
   channel: { key: string; models: string[] };
   /** Expressions by model. */
   prices: Record<string, string>;
-  /** Checks who asks, on every request but those to `content`. A sentence says what is wrong. */
+  /** Checks the credentials of every request except those to `content`. Gives what is wrong. */
   authorize: (received: Received) => string | undefined;
   batch?: Batch;
   scenarios: Scenario[];

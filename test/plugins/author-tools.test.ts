@@ -16,7 +16,7 @@ import {
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
-// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes and databases slowly.
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
@@ -48,7 +48,7 @@ describe('lint', () => {
     });
   });
 
-  test('what is better left is a warning', async () => {
+  test('bad practice is a warning', async () => {
     const usageSchema = { s: { type: 'boolean' } };
     const examples = Array.from({ length: 17 }, (_, i) => ({
       label: i === 0 ? `Costs $0.10 ${'x'.repeat(48)}` : `e${i}`,
@@ -100,7 +100,7 @@ describe('lint', () => {
     ]);
   });
 
-  test('tabs, line ends, emoji and words of other scripts are no warnings', async () => {
+  test('tabs, line ends, emoji and words of other scripts are not warnings', async () => {
     const source = `\ufeff${pluginSource()}\r\n\tconst words = ['می‌خواهم', 'חיים', '日本', '👩‍🚀', '\\u202e'];\r\n`;
     expect(await lintPlugin(source, sandbox)).toMatchObject({ ok: true, warnings: [] });
   });
@@ -198,8 +198,8 @@ describe('fixtures', () => {
   });
 });
 
-describe('a fixture is changed where it has to be, and nowhere else', () => {
-  test('expected goes behind the last member of its case, in the manner of the file', () => {
+describe('a fixture is changed only where necessary', () => {
+  test('expected is added after the last member of its case, in the style of the file', () => {
     const text =
       '{\n\t"cases": [\n\t\t{ "hook": "a", "args": [] },\n\t\t{\n\t\t\t"hook" : "b",\n\t\t\t"args": [1,  2]\n\t\t}\n\t]\n}\n';
     const value = { deep: [1, { x: null }] };
@@ -257,7 +257,7 @@ describe('recording', () => {
   };
   const ok = { ok: true, value: null };
 
-  test('a key of two parts keeps its parts, and the result is that of the stand-in', async () => {
+  test('a key of two parts becomes a placeholder of two parts, and the result is for it', async () => {
     const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], ok);
     expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({
       ok: true,
@@ -272,14 +272,14 @@ describe('recording', () => {
     });
   });
 
-  test('what hangs on the clock is expected only where the fixture freezes it', async () => {
+  test('a result that depends on the clock is expected only if the fixture freezes it', async () => {
     expect((await record('helpers.now', [], ok)).case).toMatchObject({ expected: 5 });
     const open = await record('helpers.now', [], ok, { cases: [] });
     expect(open.case).not.toHaveProperty('expected');
     expect(open.note).toContain('recorded without "expected"');
   });
 
-  test('a refusal is a case, what fails without credentials is none', async () => {
+  test('a refusal becomes a case, a call that fails without credentials does not', async () => {
     const refused = { ok: false, kind: 'thrown', message: 'Please give a prompt.' };
     expect((await record('helpers.refuse', [], refused)).case).toMatchObject({
       expectedError: 'Please give a prompt.',
@@ -288,7 +288,7 @@ describe('recording', () => {
     expect(needed).toEqual({ note: 'helpers.need not recorded: it fails without credentials' });
   });
 
-  test('the same call, too many and too long ones are left out', async () => {
+  test('repeated calls, too many and too long ones are not recorded', async () => {
     const known = { hook: 'helpers', path: ['now'], args: [] };
     expect(await record('helpers.now', [], ok, { cases: [known] })).toEqual({});
     const many = Array.from({ length: 20 }, (_, i) => ({ ...known, args: [i] }));
@@ -352,7 +352,7 @@ test('a case that goes over the limit fails the measurement, the others are meas
   expect(await bench(5000)).toMatchObject({ value: { ok: true, slow: ['helpers.slow'], failures: [] } });
 });
 
-test('a fault stands where its text is, also behind a name and in a method', async () => {
+test('a fault has the position of its text, also behind a name and in a method', async () => {
   const source = `const models = ['a',
   'a'];
 const native = { error: 5 };

@@ -31,7 +31,7 @@ function expectInStep(members: Members, definition: Schema): void {
   }
 }
 
-describe('declaration file and schema name the same members, need the same ones and know the same words', () => {
+describe('declaration file and schema have the same members, requirements and values', () => {
   const same = [
     ...[
       'FileReference',
@@ -57,7 +57,7 @@ describe('declaration file and schema name the same members, need the same ones 
     expectInStep(declarations.members(name), definitions[name] ?? {});
   });
 
-  test('RequestDescriptor, with what only a submission has', () => {
+  test('RequestDescriptor, with the members of submissions', () => {
     expectInStep(declarations.members('SubmitDescriptor'), definitions.RequestDescriptor ?? {});
   });
 
@@ -151,7 +151,7 @@ describe('schema and checker', () => {
     expect(rules.filter((rule) => !(rule in RULES))).toEqual([]);
   });
 
-  test('every property that the schema needs has an example of what to write', () => {
+  test('every required property has an example in its hint', () => {
     const needed = parts.flatMap((part) =>
       (part.required ?? []).map((name) => [String(part['x-rule']), name] as const),
     );
@@ -159,7 +159,7 @@ describe('schema and checker', () => {
     for (const [subject, name] of needed) expect(hintForMissing(subject, name)).not.toBe(`Add ${name}.`);
   });
 
-  test('what the checker keeps of a manifest has the names of the schema', () => {
+  test('the checked manifest has the names of the schema', () => {
     const checked = checkManifest(
       { ...baseMeta, icon: 'text', description: 'x', website: 'https://x.y', baseUrl: 'https://x.y', auth: '' },
       {},

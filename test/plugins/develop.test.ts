@@ -37,7 +37,7 @@ afterEach(async () => {
   await opened.close();
 });
 
-test('the plugin under development stands above the database and the factory, whatever its version', async () => {
+test('the plugin under development takes precedence over database and factory, whatever its version', async () => {
   await service.upload({ source: pluginSource({ version: '2.0.0' }) });
   expect(await service.develop(pluginSource({ version: '1.0.0' }))).toMatchObject({
     ok: true,
@@ -59,7 +59,7 @@ test('the plugin under development stands above the database and the factory, wh
   expect((await service.versions('acme')).map(({ version }) => version)).toEqual(['3.0.0', '2.0.0']);
 });
 
-test('a plugin that changes its key takes its claims along', async () => {
+test('a plugin that changes its key keeps its claims', async () => {
   const claims = (key: string) => pluginSource({ key, protocols: ['proto_video'] }, VIDEO_HOOKS);
   expect((await service.develop(claims('acme'))).ok).toBe(true);
   expect((await service.develop(claims('renamed'))).ok).toBe(true);
@@ -67,7 +67,7 @@ test('a plugin that changes its key takes its claims along', async () => {
   expect(service.current().protocolOwner('proto_video', 'acme-1')?.plugin.key).toBe('renamed');
 });
 
-test('a broken or conflicting source gives its faults, and what serves goes on', async () => {
+test('a broken or conflicting source gives its faults, and the serving plugin stays', async () => {
   const claims = { protocols: [{ name: 'proto_video', models: ['acme-1'] }] };
   await service.upload({ source: pluginSource({ key: 'rival', ...claims }, VIDEO_HOOKS) });
   await service.develop(pluginSource());
@@ -88,7 +88,7 @@ test('a broken or conflicting source gives its faults, and what serves goes on',
   expect(service.runtimeStatus().pluginErrors).toEqual({});
 });
 
-test('a database that does not answer is not called a fault of the plugin', async () => {
+test('an unavailable database is not reported as a fault of the plugin', async () => {
   const { active } = opened.store.plugins;
   opened.store.plugins.active = () => Promise.reject(new Error('gone'));
   expect((await refusal(service.develop(pluginSource()))).code).toBe('plugins.unavailable');
@@ -96,7 +96,7 @@ test('a database that does not answer is not called a fault of the plugin', asyn
   expect((await service.develop(pluginSource())).ok).toBe(true);
 });
 
-test('every hook call is told, with its secrets replaced in arguments, results, errors and console', async () => {
+test('every hook call is reported, with secrets redacted in arguments, results, errors and console', async () => {
   const secret = 'vendor-key-0123456789';
   const source = pluginSource().replace(
     'return { status: body.status };',

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
-// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes and databases slowly.
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
@@ -234,7 +234,7 @@ describe('exports are checked in both directions', () => {
   });
 });
 
-test('an endless top level is a fault that names the time, and is judged anew the next time', async () => {
+test('an endless top level is a fault that names the limit, and is not cached', async () => {
   const slow = startSandbox({ callTimeoutMs: 1_000 });
   try {
     const result = await createCompiler(slow).compile(`${pluginSource()}\nwhile (true) {}`);

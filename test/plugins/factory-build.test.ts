@@ -35,7 +35,7 @@ test('a factory plugin that breaks a rule is named with its file and all its fau
   ]);
 });
 
-test('factory plugins that claim the same, or bear the same key, are named', async () => {
+test('factory plugins with the same claim or key are named', async () => {
   const { faults } = await checkFactory(
     [
       { name: 'one.js', source: pluginSource({ key: 'one', ...claim }, VIDEO_HOOKS) },
@@ -50,7 +50,7 @@ test('factory plugins that claim the same, or bear the same key, are named', asy
   ]);
 });
 
-test('the generated module holds what was judged', async () => {
+test('the generated module has the checked plugins', async () => {
   const plugins = await judged(
     sandbox,
     demoSource,
@@ -63,7 +63,7 @@ test('the generated module holds what was judged', async () => {
   expect(factoryPlugins).toEqual(plugins);
 });
 
-test('a start asks the sandbox for nothing, however many factory plugins there are', async () => {
+test('starting calls no sandbox, however many factory plugins there are', async () => {
   const factory = await judged(sandbox, ...Array.from({ length: 12 }, (_, n) => pluginSource({ key: `vendor-${n}` })));
   let asked = 0;
   const counting: Sandbox = {

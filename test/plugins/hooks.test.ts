@@ -27,7 +27,7 @@ import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
-// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes and databases slowly.
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
@@ -262,7 +262,7 @@ describe('buildSubmitRequest', () => {
     expect(brief(await buildSubmitRequest(echo, driver(descriptor, [file]), { owner: 'user:1' }))).toEqual(outcome);
   });
 
-  test('on a protocol the model may be repeated, not replaced', async () => {
+  test('on a protocol the model may be repeated but not replaced', async () => {
     const pinned = (model: string) =>
       buildSubmitRequest(echo, driver({ url, model }), { owner: 'user:1', pinnedModel: 'm1' });
     expect(await pinned('m1')).toMatchObject({ ok: true, value: { model: 'm1' } });
@@ -730,7 +730,7 @@ describe('decoders and presenters', () => {
   });
 });
 
-test('console lines go to the debug log with the plugin and without secrets', async () => {
+test('console lines go to the debug log, with the name of the plugin and without secrets', async () => {
   const lines: string[] = [];
   const logger: Logger = { ...silentLogger, debug: (_fields, message) => lines.push(message) };
   const talker = await load(
@@ -753,7 +753,7 @@ test('limits of a call: 16 MiB for hooks that carry bodies, 1 MiB for the others
   });
 });
 
-test('a hook that is not there is known before and named after', async () => {
+test('a missing hook is known beforehand, and named in the failure', async () => {
   expect([
     echo.has('protocols.proto_video.render'),
     echo.has('native.show'),

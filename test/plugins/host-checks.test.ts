@@ -19,7 +19,7 @@ import {
 } from '../../src/plugins/index.ts';
 import { makeService, openTestStore, refusal, startSandbox } from './support.ts';
 
-// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes and databases slowly.
 setDefaultTimeout(60_000);
 
 const META = {
@@ -90,7 +90,7 @@ const file = { ref: 'request_file:image', field: 'image', filename: 'a.png', mim
 const place = (more: object) => ({ url, body: { image: { __fileRef: file.ref, encoding: 'base64', ...more } } });
 const clientRequest = { method: 'GET', headers: {} };
 
-describe('what the gateway refuses, a dry run and a fixture refuse in the same words', () => {
+describe('dry runs and fixtures refuse what the gateway refuses, with the same message', () => {
   test.each<[name: string, hook: string, returns: unknown, ctx: object, words: string]>([
     ['another host', 'buildSubmitRequest', { url: 'https://evil.example/' }, {}, 'host "evil.example" is not allowed'],
     ['plain http', 'buildSubmitRequest', { url: 'http://api.example/' }, {}, 'host "api.example" is not allowed'],
@@ -155,7 +155,7 @@ describe('what the gateway refuses, a dry run and a fixture refuse in the same w
     expect(report.cases).toEqual([{ name: 'it', ok: false, message }]);
   });
 
-  test('a decoder is held to what the gateway asks of its intent before any other hook', async () => {
+  test('the checks of a decoded submission apply to decoders', async () => {
     const intent = { kind: 'submit', model: 'm1' };
     const refusals: [hook: string, returns: Json, message: string][] = [
       ['native.take', { ...intent, model: 'm9' }, 'The model "m9" is not served by this plugin.'],
@@ -174,7 +174,7 @@ describe('what the gateway refuses, a dry run and a fixture refuse in the same w
   });
 });
 
-test('what the gateway takes passes, and a function that is no hook may return anything', async () => {
+test('results that the gateway accepts pass, and functions that are not hooks may return anything', async () => {
   const ctx = { baseUrl: 'https://api.example', model: 'm1' };
   const native = { path: '/echo/jobs', ...ctx };
   const cases = [

@@ -15,7 +15,7 @@ const faultOf = (dataUrl: string): string => {
   return icon.ok ? '' : icon.error;
 };
 
-describe('icons that are taken', () => {
+describe('icons that are accepted', () => {
   test.each([
     ['PNG', PNG_ICON, 'image/png'],
     ['SVG', drawing('<rect width="8" height="8" fill="#f60"/>'), 'image/svg+xml'],
@@ -46,7 +46,7 @@ describe('icons that are taken', () => {
   });
 });
 
-describe('images that are none', () => {
+describe('files that are not images', () => {
   test.each<[name: string, url: string, fault: string]>([
     ['no data URL', 'https://x.example/i.png', 'must be a base64 data URL'],
     ['another type', inUrl('image/gif', 'GIF89a'), 'must be a base64 data URL'],
@@ -71,7 +71,7 @@ describe('images that are none', () => {
     expect(faultOf(url)).toContain(fault);
   });
 
-  test('512 KiB to the byte are taken', () => {
+  test('exactly 512 KiB are accepted', () => {
     expect(readIcon(inUrl('image/png', Buffer.concat([pngBytes(1, 1)], 524_288))).ok).toBe(true);
   });
 });
@@ -167,7 +167,7 @@ describe('attacks with SVG', () => {
     ],
   ])('%s', (_attack, url, fault) => {
     expect(faultOf(url)).toContain(fault);
-    // Whoever shows it ends the sentence.
+    // The caller completes the sentence.
     expect(faultOf(url)).not.toEndWith('.');
   });
 

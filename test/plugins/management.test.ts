@@ -72,7 +72,7 @@ async function withOtherNode(work: (other: PluginService) => Promise<void>): Pro
 describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s', (dialect) => {
   useDatabase(dialect);
 
-  test('uploads of one version at once, from two nodes: it is stored once, and another source under its name is refused', async () => {
+  test('concurrent uploads of a version from two nodes store it once, and refuse another source', async () => {
     await withOtherNode(async (other) => {
       const nodes = [service, other, service, other];
       const stored = await Promise.all(nodes.map((node) => node.upload({ ...at('1.0.0'), remark: 'r' })));
@@ -87,7 +87,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     });
   });
 
-  test('uploads of rivals at once, from two nodes: one is admitted, and both nodes serve the same one', async () => {
+  test('concurrent uploads of conflicting plugins from two nodes: one is admitted and serves on both', async () => {
     await withOtherNode(async (other) => {
       const outcomes = await Promise.allSettled([
         service.upload(claiming('first', '1.0.0')),
@@ -101,7 +101,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     });
   });
 
-  test('activations of different versions by two nodes at once leave one, the same on both', async () => {
+  test('concurrent activations of different versions by two nodes leave the same version on both', async () => {
     for (const version of ['1.0.0', '2.0.0', '3.0.0']) await service.upload(at(version));
     await withOtherNode(async (other) => {
       const changes = await Promise.all([service.activate('acme', '2.0.0'), other.activate('acme', '3.0.0')]);
@@ -114,7 +114,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     });
   });
 
-  test('an activation that was stored and never announced counts after a restart, and on the other nodes', async () => {
+  test('an activation without a notification takes effect after a restart and on other nodes', async () => {
     for (const version of ['1.0.0', '2.0.0']) await service.upload(at(version));
     await withOtherNode(async (other) => {
       // All that a process does that dies between the statement and the announcement.
@@ -129,7 +129,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     expect((await service.activate('acme', '1.0.0')).before?.version).toBe('2.0.0');
   });
 
-  test('switching off sees a submission that was stored meanwhile', async () => {
+  test('disabling sees a submission that was stored meanwhile', async () => {
     await service.upload(at('1.0.0'));
     const node = makeService(
       {
@@ -156,7 +156,7 @@ describe('management of plugins', () => {
   useDatabase('sqlite');
 
   describe('uploads', () => {
-    test('an update leaves what it does not name, and says what was there', async () => {
+    test('an update changes only what it names, and returns the version before', async () => {
       await service.upload({ ...at('1.0.0'), remark: 'first', icon: PNG_ICON });
       await service.upload({ ...at('1.0.0'), enabled: false });
       const again = await service.upload({ ...at('1.0.0'), remark: 'second' });
@@ -165,7 +165,7 @@ describe('management of plugins', () => {
       expect(again.before).not.toHaveProperty('source');
     });
 
-    test('a remark for a version that is off does not care for conflicts', async () => {
+    test('a remark for a disabled version is stored despite conflicts', async () => {
       await service.upload(claiming('acme', '1.0.0'));
       await service.upload({ ...claiming('rival', '1.0.0'), enabled: false });
       expect((await service.upload({ ...claiming('rival', '1.0.0'), remark: 'later' })).plugin?.remark).toBe('later');
@@ -174,7 +174,7 @@ describe('management of plugins', () => {
       expect(serving('rival')).toBeUndefined();
     });
 
-    test('does not take a version in use from service, unless it is forced', async () => {
+    test('does not disable a version in use, unless forced', async () => {
       await service.upload(at('1.0.0'));
       await store.channels.insert(channel());
       expect((await refusal(service.upload({ ...at('1.0.0'), enabled: false, remark: 'x' }))).code).toBe(
@@ -188,7 +188,7 @@ describe('management of plugins', () => {
   });
 
   describe('activation', () => {
-    test('of a broken version or of one in conflict changes nothing', async () => {
+    test('of a broken or conflicting version changes nothing', async () => {
       await service.upload(claiming('acme', '1.0.0', ['acme-1']));
       await service.upload(claiming('rival', '1.0.0', ['acme-2']));
       await service.upload({ ...claiming('acme', '2.0.0'), force: true });
@@ -210,7 +210,7 @@ describe('management of plugins', () => {
     });
     const layer = () => service.current().plugins.get('demo')?.layer;
 
-    test('takes the stored versions from service, later uploads too, until one is activated', async () => {
+    test('deactivates stored versions and later uploads, until one is activated', async () => {
       await service.upload(mine('7.0.0'));
       expect(layer()).toBe('database');
       expect(await service.preview('demo', 'factory')).toMatchObject({ from: { version: '7.0.0' }, conflict: null });
@@ -237,7 +237,7 @@ describe('management of plugins', () => {
       expect(serving('demo')).toBe('7.0.0');
     });
 
-    test('is refused where it could not serve, and where nothing ships under the key', async () => {
+    test('is refused if it could not serve, or if there is no factory plugin', async () => {
       await service.upload(mine('7.0.0'));
       await service.upload(at('1.0.0', { models: ['demo-video'], protocols: ['proto_video'] }, VIDEO_HOOKS));
       expect((await refusal(service.activate('demo', 'factory'))).details).toMatchObject({ with: 'acme' });
@@ -248,7 +248,7 @@ describe('management of plugins', () => {
     });
   });
 
-  test('a notice to other nodes that fails leaves the change, which is told as made', async () => {
+  test('a failed notification of other nodes does not undo or fail the change', async () => {
     const mute = async () => {
       throw new Error('no connection');
     };
@@ -262,7 +262,7 @@ describe('management of plugins', () => {
   });
 
   describe('switching off', () => {
-    test('that is refused leaves every channel as it was', async () => {
+    test('that is refused changes no channel', async () => {
       await service.upload(at('1.0.0'));
       const { id } = await store.channels.insert(channel());
       await insertTask(store, 'acme');
@@ -280,7 +280,7 @@ describe('management of plugins', () => {
       await service.upload(claiming('rival', '1.0.0', ['acme-2']));
     };
 
-    test('is refused when what would take its place is in conflict; force deletes it', async () => {
+    test('is refused if its successor is in conflict, unless forced', async () => {
       await conflicting();
       const refused = await refusal(service.deleteVersion('acme', '2.0.0'));
       expect([refused.code, refused.details]).toEqual(['plugins.conflict', expect.objectContaining({ with: 'rival' })]);
@@ -294,7 +294,7 @@ describe('management of plugins', () => {
       expect(service.runtimeStatus().pluginErrors.acme).toContain('conflicts with plugin rival');
     });
 
-    test('is refused when what would take its place is broken', async () => {
+    test('is refused if its successor is broken', async () => {
       for (const version of ['1.0.0', '2.0.0']) await service.upload(at(version));
       await service.activate('acme', '2.0.0');
       await breakVersion('acme', '1.0.0');
@@ -307,7 +307,7 @@ describe('management of plugins', () => {
       expect(serving()).toBe('2.0.0');
     });
 
-    test('asks nothing of a place that is switched off', async () => {
+    test('checks no successor if the version is disabled', async () => {
       await conflicting();
       await service.setEnabled('acme', false);
       expect(await service.deleteVersion('acme', '2.0.0')).toMatchObject({
@@ -317,7 +317,7 @@ describe('management of plugins', () => {
       expect((await service.versions('acme'))[0]).toMatchObject({ active: true, enabled: false });
     });
 
-    test('gives its place to the newest that remains, enabled, else to the factory', async () => {
+    test('is succeeded by the newest remaining version, enabled, or else by the factory plugin', async () => {
       const mine = (version: string) => ({ source: demoSource.replace("version: '1.0.0'", `version: '${version}'`) });
       await service.upload({ ...mine('7.0.0'), enabled: false });
       await service.upload(mine('8.0.0'));
@@ -329,7 +329,7 @@ describe('management of plugins', () => {
       expect(service.current().plugins.get('demo')?.layer).toBe('factory');
     });
 
-    test("is refused when the factory's plugin could not come back", async () => {
+    test('is refused if the factory plugin could not serve', async () => {
       const mine = demoSource.replace("version: '1.0.0'", "version: '2.0.0'").replaceAll("'demo-video'", "'demo-two'");
       await service.upload({ source: mine });
       await service.upload(at('1.0.0', { models: ['demo-video'], protocols: ['proto_video'] }, VIDEO_HOOKS));
@@ -340,7 +340,7 @@ describe('management of plugins', () => {
   });
 
   describe('narrowing', () => {
-    test('is taken over by a version that was there before it, without models that this one does not have', async () => {
+    test('is inherited by an earlier version, without models that this one does not have', async () => {
       await service.upload(claiming('acme', '1.0.0'));
       await service.upload(at('2.0.0', { key: 'acme', models: ['acme-2', 'acme-3'] }));
       await service.upload(at('3.0.0', { key: 'acme', models: ['acme-4'] }));
@@ -372,7 +372,7 @@ describe('management of plugins', () => {
       expect((await service.preview('acme', '3.0.0')).narrowedModels).toEqual({ before: null, after: null });
     });
 
-    test('solves a conflict, counts at once, and is shown everywhere', async () => {
+    test('resolves a conflict, takes effect at once, and is shown everywhere', async () => {
       await service.upload(claiming('acme', '1.0.0'));
       expect((await refusal(service.upload(claiming('rival', '1.0.0', ['acme-2'])))).code).toBe('plugins.conflict');
       const change = await service.narrow('acme', ['acme-1']);
@@ -414,7 +414,7 @@ describe('management of plugins', () => {
       expect((await refusal(service.narrow('nobody', null))).code).toBe('plugins.not_found');
     });
 
-    test('of a plugin that is off is checked when it is switched on', async () => {
+    test('of a disabled plugin is checked when it is enabled', async () => {
       await service.upload(claiming('acme', '1.0.0', ['acme-1']));
       await service.upload({ ...claiming('rival', '1.0.0'), enabled: false });
       await service.narrow('rival', ['acme-1']);

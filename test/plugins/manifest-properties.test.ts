@@ -13,7 +13,7 @@ import { invalid } from './manifest-table/index.ts';
 const SEED = { seed: 20_261_121 };
 
 const checkSchema = createSchemaCheck();
-/** As a new plugin is judged: by every rule, and by its names once it keeps those. */
+/** As a new plugin is checked: by every rule, and by its names once it keeps those. */
 const check = (meta: unknown) => {
   const manifest = checkManifest(JSON.parse(JSON.stringify(meta ?? null)) as Json, {}, checkSchema);
   if (!manifest.ok) return manifest;
@@ -24,7 +24,7 @@ const check = (meta: unknown) => {
 const mutations = invalid.filter(({ meta }) => typeof meta === 'object' && meta !== null && !Array.isArray(meta));
 
 describe('manifests made at random', () => {
-  test('a valid one is accepted, by the schema alone as well', () => {
+  test('a valid manifest is accepted, also by the schema alone', () => {
     fc.assert(
       fc.property(validMeta, (meta) => {
         expect(check(meta)).toMatchObject({ ok: true });
@@ -33,7 +33,7 @@ describe('manifests made at random', () => {
     );
   });
 
-  test('normalising twice changes nothing', () => {
+  test('normalizing twice changes nothing', () => {
     fc.assert(
       fc.property(validMeta, (meta) => {
         const once = check(meta);
@@ -106,12 +106,12 @@ describe('whatever a module exports as meta', () => {
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
   };
 
-  test('the checker gives a verdict soon, never an exception, and says nothing twice', () => {
+  test('the checker ends soon, never throws, and reports nothing twice', () => {
     fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), isJudged), { ...SEED, numRuns: 300 });
     fc.assert(fc.property(tree, isJudged), { ...SEED, numRuns: 600 });
   });
 
-  test('one part that is anything at all spoils no other', () => {
+  test('an arbitrary value in one part affects no other part', () => {
     fc.assert(
       fc.property(validMeta, fc.constantFrom(...names), tree, (valid, name, value) =>
         isJudged({ ...valid, [name]: value }),

@@ -198,7 +198,7 @@ describe('a broken folder', () => {
       'a.svg icon: ',
       'acme/1.0.0.js meta: The index says allowedHosts [], the plugin ["cdn.acme.example"].',
       'acme/1.0.0.js meta: The file is acme@1.0.0, not named@1.0.0.',
-      'source: The file is not under',
+      'source: The file is outside',
     ]) {
       expect([fault, found.some((each) => each.includes(fault))]).toEqual([fault, true]);
     }

@@ -125,7 +125,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
     });
   });
 
-  test('slow loris: a source that never answers, or never ends, is given up', async () => {
+  test('slow loris: a source that never answers or never ends times out', async () => {
     const drip = () => {
       let timer: ReturnType<typeof setInterval>;
       return new ReadableStream({
@@ -168,7 +168,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
 });
 
 describe('the cache', () => {
-  test('one fetch for many who ask, another one when asked to refresh, and none for a source that is gone', async () => {
+  test('concurrent calls share a fetch, refresh fetches again, removed sources are not fetched', async () => {
     const url = publish(market, '/cached', [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }]);
     const sources = [source(url)];
     const marketplace = open(sources);
@@ -188,7 +188,7 @@ describe('the cache', () => {
 });
 
 describe('installing', () => {
-  test('the first version serves, the second one waits; the states follow', async () => {
+  test('the first version serves, the second has to be activated; the states follow', async () => {
     const [one, two] = [code('steps', '1.0.0'), code('steps', '1.1.0')];
     const first = { key: 'steps', version: '1.0.0', source: one };
     const url = publish(market, '/steps', [first], {
@@ -247,7 +247,7 @@ describe('installing', () => {
     expect(plugins.current().plugins.get('steps')?.sourceHash).toBe(sha256(two));
   });
 
-  test('two at once make one row', async () => {
+  test('two concurrent installations store one row', async () => {
     const text = code('twice', '1.0.0');
     const marketplace = open([source(publish(market, '/twice', [{ key: 'twice', version: '1.0.0', source: text }]))]);
     const install = () => marketplace.install({ source: 'Ours', key: 'twice', version: '1.0.0' });
@@ -255,7 +255,7 @@ describe('installing', () => {
     expect((await plugins.versions('twice')).map(({ version }) => version)).toEqual(['1.0.0']);
   });
 
-  test('two nodes at once make one row, and both have installed', async () => {
+  test('two nodes install concurrently: one row is stored, and both succeed', async () => {
     const text = code('shared', '1.0.0');
     const indexUrl = publish(market, '/shared', [{ key: 'shared', version: '1.0.0', source: text }]);
     const other = makeService(opened.store, sandbox);
@@ -404,7 +404,7 @@ describe('installing', () => {
     expect((await plugins.list()).some(({ key }) => key === 'held')).toBe(false);
   });
 
-  test('a source that an upload would refuse can be read, with its faults and what the index says otherwise', async () => {
+  test('a source that an upload would refuse can be read, with its faults and differences to the index', async () => {
     const odd = pluginSource({ key: 'odd', models: ['odd-1'], allowedHosts: ['cdn.example.com'] });
     const url = publish(
       market,
@@ -462,7 +462,7 @@ describe('a folder as a source', () => {
     expect(installed.plugin).toMatchObject({ key: 'offline', active: true });
   });
 
-  test('path traversal: nothing outside MARKETPLACE_DIR is read, by no way', async () => {
+  test('path traversal: nothing outside MARKETPLACE_DIR is read', async () => {
     const outside = join(scratch, 'outside');
     write(join(outside, 'index.json'), index('offline.js'));
     write(join(outside, 'offline.js'), text);
@@ -497,7 +497,7 @@ describe('a folder as a source', () => {
     }
   });
 
-  test('a pipe does not hold the reader, and without MARKETPLACE_DIR no folder is read', async () => {
+  test('a pipe does not block the reader, and without MARKETPLACE_DIR no folder is read', async () => {
     mkdirSync(join(inside, 'c'), { recursive: true });
     await Bun.spawn(['mkfifo', join(inside, 'c/index.json')]).exited;
     expect((await offer(open([folder(join(inside, 'c'))], { mirrorDir: inside }))).error).toBe(

@@ -11,7 +11,7 @@ import { makeService, pluginSource, startSandbox, until } from './support.ts';
 
 setDefaultTimeout(60_000);
 
-/** Longer than any test: what a node learns within it, it was told. */
+/** Longer than any test, so nodes learn of changes only by notifications. */
 const NEVER_MS = 3_600_000;
 
 const sandbox = startSandbox();
@@ -48,7 +48,7 @@ async function startNode({ hears = true, syncFrequencyMs = NEVER_MS } = {}): Pro
 const serving = (node: PluginService, key: string) => node.current().plugins.get(key)?.version;
 const version = (key: string, number: string) => ({ source: pluginSource({ key, version: number }) });
 
-test('every change of one node is told to the others at once', async () => {
+test('every change on one node is notified to the others at once', async () => {
   const [first, second, third] = [await startNode(), await startNode(), await startNode()];
   const agreed = (value: string | undefined) =>
     until(() => [second, third].every((node) => serving(node, 'told') === value));
@@ -70,7 +70,7 @@ test('every change of one node is told to the others at once', async () => {
   expect(new Set(revisions).size).toBe(1);
 });
 
-test('a node that no notice reaches reads the change within its sync interval', async () => {
+test('a node without notifications reads a change within its sync interval', async () => {
   const [first, second] = [await startNode(), await startNode({ hears: false, syncFrequencyMs: 50 })];
   await first.upload(version('lost', '1.0.0'));
   await until(() => serving(second, 'lost') === '1.0.0');

@@ -29,7 +29,7 @@ import { createRouteIndex } from '../../src/plugins/routes/build-route-index.ts'
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { startSandbox } from './support.ts';
 
-// A busy machine starts processes slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes slowly.
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();

@@ -56,7 +56,7 @@ const claiming = (key: string, version: string, ...models: string[]): string =>
     models.length > 0 ? VIDEO_HOOKS : '',
   );
 
-/** A row as another release of the gateway left it: nobody judges it here. */
+/** A row as another release of the gateway stored it, unchecked. */
 function store(key: string, version: string, source: string, change: Partial<NewPlugin> = {}) {
   const sourceHash = sha256Hex(source);
   const rest = { apiVersion: 1, icon: null, enabled: true, remark: '', narrowedModels: null, createdAt: 1 };
@@ -73,7 +73,7 @@ async function reread(node: PluginService): Promise<void> {
 /** Syntax that a release may stop to take. */
 const NOT_TAKEN = claiming('acme', '2.0.0', 'm').replace("kind: 'submit'", "kind: await 'submit'");
 
-test('a stored version that does not compile here leaves its key to the factory at a cold start, and the status says so', async () => {
+test('at a cold start the factory plugin replaces a stored version that does not compile', async () => {
   const [factory] = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
   if (!factory) throw new Error('no factory plugin');
   await store('acme', '2.0.0', NOT_TAKEN);
@@ -98,7 +98,7 @@ test('a stored version that does not compile here leaves its key to the factory 
   expect(serving(await startNode(factory))).toBe('factory 1.0.0');
 });
 
-test('a factory plugin that is switched off does not come back for a version that does not compile', async () => {
+test('a disabled factory plugin does not replace a version that does not compile', async () => {
   const [factory] = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
   if (!factory) throw new Error('no factory plugin');
   const first = await startNode(factory);
@@ -109,14 +109,14 @@ test('a factory plugin that is switched off does not come back for a version tha
   expect(errorOf(node)).not.toContain('serves instead');
 });
 
-test('a factory plugin that comes with an upgrade takes nothing from an installed one', async () => {
+test('a factory plugin of an upgrade takes no claim from an installed plugin', async () => {
   await store('zeta', '1.0.0', claiming('zeta', '1.0.0', 'm'));
   const node = await startNode(...(await judged(sandbox, claiming('acme', '1.0.0', 'm'))));
   expect([serving(node, 'zeta'), serving(node)]).toEqual(['database 1.0.0', undefined]);
   expect(errorOf(node)).toBe('plugin acme protocol proto_video model "m" conflicts with plugin zeta');
 });
 
-test('a version that is switched off ends, also where its factory plugin is in conflict', async () => {
+test('a disabled version stops serving, even if its factory plugin is in conflict', async () => {
   const factory = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
   const node = await startNode(...factory);
   await node.upload({ source: claiming('acme', '2.0.0', 'other') });
@@ -126,7 +126,7 @@ test('a version that is switched off ends, also where its factory plugin is in c
   expect(errorOf(node)).toContain('conflicts with plugin rival');
 });
 
-test('of several changes at once, the one that is refused takes back what it gave up', async () => {
+test('of several changes in one rebuild, a refused one keeps its old claims', async () => {
   const node = await startNode();
   for (const [key, model] of [
     ['a', 'm1'],
@@ -173,7 +173,7 @@ test('two plugins may swap what they claim in one change', async () => {
   ]);
 });
 
-test('narrowing solves an overlap: who waited serves at once', async () => {
+test('narrowing resolves an overlap: the refused plugin serves at once', async () => {
   const node = await startNode();
   await node.upload({ source: claiming('acme', '1.0.0', 'm1', 'm2') });
   await node.upload({ source: claiming('rival', '1.0.0', 'm2'), force: true });
@@ -189,7 +189,7 @@ test('narrowing solves an overlap: who waited serves at once', async () => {
   expect(node.runtimeStatus()).toMatchObject({ pluginErrors: {}, lastRebuild: { status: 'success' } });
 });
 
-test('a generation is whole: its plugins and its indexes are of one moment', async () => {
+test('a generation is consistent: its plugins and lookups are of one moment', async () => {
   const node = await startNode();
   const versioned = (n: number) =>
     pluginSource({ version: `1.0.${n}`, channelTypes: [100 + n], protocols: ['proto_video'] }, VIDEO_HOOKS);
@@ -215,7 +215,7 @@ test('a generation is whole: its plugins and its indexes are of one moment', asy
   expect(serving(node)).toBe('database 1.0.0');
 });
 
-test('the database revision says the same for the same active versions, whatever else differs', async () => {
+test('the database revision depends only on the active versions', async () => {
   const a = claiming('a', '1.0.0', 'm1');
   const b = claiming('b', '1.0.0', 'm2');
   await store('a', '1.0.0', a);
@@ -244,7 +244,7 @@ test('the database revision says the same for the same active versions, whatever
   }
 });
 
-test('50 activations leave nothing of old versions behind, and what a request holds not before it ends', async () => {
+test('50 activations keep no old versions, except those that a request has pinned', async () => {
   const held = new Set<string>();
   const watched: Sandbox = {
     ...sandbox,

@@ -66,7 +66,7 @@ describe('the difference of two versions', () => {
     ]);
   });
 
-  test('of a version with itself is nothing; unknown ones are not found', async () => {
+  test('of a version with itself is empty; unknown versions are not found', async () => {
     const key = await uploadAll(version('1.0.0'));
     const same = await service.diff(key, '1.0.0', '1.0.0');
     expect(same).toMatchObject({ identical: true, source: '', hunks: [], manifest: [] });
@@ -79,7 +79,7 @@ describe('the difference of two versions', () => {
     }
   });
 
-  test('takes what ships with the gateway, by name or by version', async () => {
+  test('accepts the factory plugin, by name or by version', async () => {
     await service.upload({ source: demoSource.replace("version: '1.0.0'", "version: '5.0.0'") });
     for (const from of ['factory', '1.0.0']) {
       expect(await service.diff('demo', from, '5.0.0')).toMatchObject({
@@ -90,7 +90,7 @@ describe('the difference of two versions', () => {
     await service.deleteVersion('demo', '5.0.0');
   });
 
-  test('of a stored source that does not pass the checks any more has no manifest', async () => {
+  test('of a stored source with faults has no manifest', async () => {
     const key = await uploadAll(version('1.0.0'));
     const row = (await store.plugins.byVersion(key, '1.0.0')) ?? expect.unreachable();
     const { id: _, active: __, ...rest } = row;
@@ -136,7 +136,7 @@ describe('the preview of an activation', () => {
   const route = (path: string, render: string) => ({ method: 'GET', path, type: 'query', render });
   const native = 'export const native = { a: (c, t) => t, b: (c, t) => t };';
 
-  test('says what would change against what serves, and changes nothing', async () => {
+  test('shows the differences to the serving version, and changes nothing', async () => {
     const usage = { seconds: { type: 'number', unit: 'second' }, hd: { type: 'boolean' } };
     const key = await uploadAll(
       version(
@@ -222,7 +222,7 @@ describe('the preview of an activation', () => {
     await service.setEnabled(key, false, { cascade: true });
   });
 
-  test('names the conflict, counts with the narrowing, and shows all as new where nothing serves', async () => {
+  test('names the conflict, respects the narrowing, and shows all as new if no plugin serves', async () => {
     const claim = { protocols: [{ name: 'proto_video', models: ['review-1', 'review-2'] }] };
     const models = ['review-1', 'review-2'];
     const holder = await uploadAll(version('1.0.0', { models, protocols: ['proto_video'] }, VIDEO_HOOKS));
@@ -327,7 +327,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
     ]);
   });
 
-  test('reads with a suspended plugin too, and does not suspend one that gets stuck at an answer', async () => {
+  test('parses with a suspended plugin, and does not suspend one that gets stuck', async () => {
     const tight = startSandbox({ callTimeoutMs: 2_000, killGraceMs: 50, killsToSuspend: 1 });
     const node = makeService(store, tight);
     await node.start();
@@ -368,7 +368,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
 });
 
 describe('a dry run', () => {
-  test('touches no upstream: a hook has no network, and the request that it builds is not made', async () => {
+  test('sends no request: a hook has no network, and the request that it builds is not sent', async () => {
     const seen: string[] = [];
     const vendor = Bun.serve({
       hostname: '127.0.0.1',
@@ -413,7 +413,7 @@ describe('a dry run', () => {
     await vendor.stop(true);
   });
 
-  test('tries a version before it serves, or what ships with the gateway', async () => {
+  test('calls a version that is not active, or the factory plugin', async () => {
     const reads = (name: string) => (key: string) =>
       pluginSource({ key, version: name }).replace('body.status', `'QUEUED', reason: '${name}'`);
     const key = await uploadAll(reads('1.0.0'), reads('2.0.0'));
@@ -427,7 +427,7 @@ describe('a dry run', () => {
     expect((await service.dryRun('demo', built)).result).toBeObject();
   });
 
-  test('carries arguments of nearly 16 MiB, and says where and with what a hook failed', async () => {
+  test('accepts arguments of nearly 16 MiB, and gives the position and message of a failure', async () => {
     const key = await uploadAll(
       version('1.0.0', {}, "export function measure(text) { console.log('got', text.length); return text.length; }"),
       version('2.0.0', {}, "export function fail() {\n  console.log('before');\n  throw new Error('no such job');\n}"),
@@ -446,7 +446,7 @@ describe('a dry run', () => {
     expect(source[(thrown.details as { line: number }).line - 1]).toContain('no such job');
   });
 
-  test('that has to be killed does not suspend the plugin that serves, nor does a preview of such a version', async () => {
+  test('that has to be killed does not suspend the serving plugin; nor does a preview', async () => {
     const tight = startSandbox({ callTimeoutMs: 2_000, killGraceMs: 50, killsToSuspend: 1 });
     const node = makeService(store, tight);
     await node.start();

@@ -68,14 +68,14 @@ describe('native routes', () => {
   });
 });
 
-test('the owner of a method and shape is known whatever the parameters are called', () => {
+test('the owner of a method and shape is found whatever the names of parameters', () => {
   const route = { method: 'GET', path: '/acme/jobs/:other' } as PluginRoute;
   expect(index.ownerOf(route)).toBe('acme');
   expect(index.ownerOf({ ...route, method: 'POST' })).toBeUndefined();
   expect(routeShape('/a/:b/*c')).toBe('/a/:/*');
 });
 
-test('patterns intersect where one request path matches both', () => {
+test('patterns intersect if one request path matches both', () => {
   const pairs: [string, string, boolean][] = [
     ['/a/b', '/a/b', true],
     ['/a/:x', '/a/b', true],

@@ -19,7 +19,7 @@ import {
   VIDEO_HOOKS,
 } from './support.ts';
 
-// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+// Long, because a busy machine starts processes and databases slowly.
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
@@ -63,7 +63,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(await service.versions('demo')).toEqual([]);
   });
 
-  test('first version serves at once, later ones when they are activated; and back again', async () => {
+  test('the first version serves at once, later ones when activated, newer or older', async () => {
     const first = await service.upload({ ...at('1.0.0'), remark: 'first', icon: PNG });
     expect(first).toMatchObject({
       plugin: { key: 'acme', version: '1.0.0', active: true, enabled: true, remark: 'first', hasIcon: true },
@@ -86,7 +86,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect((await refusal(service.activate('acme', '3.0.0'))).code).toBe('plugins.not_found');
   });
 
-  test('a plugin whose name looks like another one is refused; one that is stored serves on and can be changed', async () => {
+  test('a plugin with hidden characters in its name is refused; a stored one still serves', async () => {
     const misleading = at('1.0.0', { name: 'Acme \u202eoediV' });
     const refused = await refusal(service.upload(misleading));
     expect(refused).toMatchObject({
@@ -102,7 +102,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(serving()).toBe('1.0.0');
   });
 
-  test('an upload that is refused changes nothing that is live', async () => {
+  test('a refused upload does not change the serving plugins', async () => {
     await service.upload(at('1.0.0'));
     const before = service.current();
     const cases: [upload: Parameters<PluginService['upload']>[0], code: string, details?: object][] = [
@@ -146,7 +146,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect((await service.versions('acme')).map(({ version }) => version)).toEqual(['1.0.0']);
   });
 
-  test('the same source again updates what is written beside it', async () => {
+  test('uploading the same source again updates its remark, icon and enabled', async () => {
     await service.upload(at('1.0.0'));
     const again = await service.upload({
       ...at('1.0.0'),
@@ -190,7 +190,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
       ],
     ];
   test.each(conflicts)(
-    'conflict by %s names the counterpart; force stores it and it waits',
+    'a conflict by %s names the other plugin; force stores the version without serving it',
     async (_name, ours, ourMore, theirs, theirMore, details) => {
       await service.upload(at('1.0.0', ours, ourMore));
       const rival = at('1.0.0', { key: 'rival', ...theirs }, theirMore);
@@ -213,7 +213,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     },
   );
 
-  test('disjoint models share a protocol, and a disabled upload is stored in spite of a conflict', async () => {
+  test('disjoint models share a protocol, and a disabled upload is stored despite a conflict', async () => {
     await service.upload(at('1.0.0', { protocols: [{ name: 'proto_video', models: ['acme-1'] }] }, VIDEO_HOOKS));
     await service.upload(
       at('1.0.0', { key: 'rival', protocols: [{ name: 'proto_video', models: ['acme-2'] }] }, VIDEO_HOOKS),
@@ -232,7 +232,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(service.runtimeStatus().lastRebuild.status).toBe('success');
   });
 
-  test("an administrator's narrowing counts for claims, conflicts and later versions", async () => {
+  test('narrowing applies to claims, conflicts and later versions', async () => {
     await service.upload(at('1.0.0', { protocols: ['proto_video'] }, VIDEO_HOOKS));
     const [row] = await opened.store.plugins.versions('acme');
     await opened.store.plugins.update(row?.id ?? 0, { narrowedModels: ['acme-1'] });
@@ -247,7 +247,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('rival');
   });
 
-  test('a database version overrides the factory, and the factory is there again without it', async () => {
+  test('a database version overrides the factory plugin, which serves again without it', async () => {
     const override = demoSource.replace("version: '1.0.0'", "version: '9.0.0'");
     await service.upload({ source: override });
     expect([serving('demo'), service.current().plugins.get('demo')?.layer]).toEqual(['9.0.0', 'database']);
@@ -269,7 +269,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(service.current().plugins.get('demo')?.layer).toBe('factory');
   });
 
-  test('switching off what is in use needs cascade for channels and force for tasks', async () => {
+  test('disabling a plugin in use needs cascade for channels and force for tasks', async () => {
     await service.upload(at('1.0.0', { channelTypes: [7] }));
     const bound = await opened.store.channels.insert(channel({ name: 'bound' }));
     const typed = await opened.store.channels.insert(channel({ name: 'typed', type: 7, taskPluginKey: null }));
@@ -304,7 +304,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect((await refusal(service.setEnabled('acme', true))).code).toBe('plugins.not_found');
   });
 
-  test('deleting the active version makes the newest other one serve', async () => {
+  test('deleting the active version activates the newest other one', async () => {
     await service.upload(at('1.0.0'));
     await service.upload(at('1.1.0'));
     await service.activate('acme', '1.1.0');
@@ -313,7 +313,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect((await refusal(service.deleteVersion('acme', '1.1.0'))).code).toBe('plugins.not_found');
   });
 
-  test('a version that no longer compiles keeps its incumbent, and the status says why', async () => {
+  test('if a version no longer compiles, the serving one stays and the status says why', async () => {
     await service.upload(at('1.0.0'));
     const incumbent = service.current().plugins.get('acme');
     await opened.store.plugins.insert({
@@ -343,7 +343,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(service.runtimeStatus().lastRebuild.status).toBe('success');
   });
 
-  test('another node hears of a change, and has the same revision', async () => {
+  test('another node is notified of a change, and has the same revision', async () => {
     const other = makeService(opened.store, sandbox, demo, { syncFrequencyMs: 20 });
     await other.start();
     try {
@@ -360,7 +360,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     }
   });
 
-  test('a change that nobody announced is found by reading again', async () => {
+  test('a change without a notification is found by reading again', async () => {
     const other = makeService(opened.store, sandbox, [], { syncFrequencyMs: 20 });
     await other.start();
     try {
@@ -387,7 +387,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     }
   });
 
-  test('a database that does not answer leaves what serves, and the status says so', async () => {
+  test('an unavailable database leaves the serving plugins, and the status says so', async () => {
     let broken = false;
     const store: Store = {
       ...opened.store,
@@ -446,7 +446,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   });
 });
 
-test('sources that nobody serves any more are forgotten, those of a pinned generation not before it ends', async () => {
+test('sources that no longer serve are forgotten, except those of a pinned generation', async () => {
   const opened = await openTestStore('sqlite');
   const forgotten: string[] = [];
   const watched: Sandbox = {

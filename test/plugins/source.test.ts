@@ -90,7 +90,7 @@ test('a source above 1 MiB is refused by its bytes, one of exactly 1 MiB is not'
   expect(faultsOf(`//${'é'.repeat(524_288)}`)).toEqual(['source.size']);
 });
 
-test('parser bomb: brackets nested without end are a fault, not a crash', () => {
+test('parser bomb: deeply nested brackets are a fault, not a crash', () => {
   for (const bomb of [
     '['.repeat(900_000),
     `const a = ${'('.repeat(300_000)}1${')'.repeat(300_000)}`,
@@ -100,7 +100,7 @@ test('parser bomb: brackets nested without end are a fault, not a crash', () => 
   }
 });
 
-test('quadratic bombs: names, labels and groups by the ten thousand do not hold the gateway', () => {
+test('quadratic bombs: ten thousands of names, labels or groups do not block the gateway', () => {
   const many = (line: (index: number) => string): string =>
     Array.from({ length: 20_000 }, (_, index) => line(index)).join('');
   const started = process.cpuUsage();

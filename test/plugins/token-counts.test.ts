@@ -14,13 +14,13 @@ const rows: [
   ['counts of the result where the hook says nothing', [70, 90], null, { completionTokens: 70, totalTokens: 90 }],
   ['a count of 0 says nothing', [0, 0], null, null],
   [
-    'the hook’s own counts go before those of the result',
+    'the hook’s own counts override those of the result',
     [70, 90],
     { totalTokens: 5 },
     { completionTokens: 70, totalTokens: 5 },
   ],
   [
-    'upstreamUnits stand for both',
+    'upstreamUnits override both',
     [70, 90],
     { upstreamUnits: 7, seconds: 2 },
     { seconds: 2, upstreamUnits: 7, completionTokens: 7, totalTokens: 7 },

@@ -116,7 +116,7 @@ describe('unbilled quantity: what a request body may ask for', () => {
   });
 });
 
-test('no value is outside its field once it was checked, and none makes the check fail', () => {
+test('no checked value is outside its field, and no value makes the check throw', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...Object.values(schema)),

@@ -1,4 +1,4 @@
-/** Threads that end, break or speak too late: every task is settled, and by its own thread. */
+/** Threads that end, fail or answer late: every task is settled, and by its own thread. */
 import { afterEach, expect, test } from 'bun:test';
 import { createPluginWorker } from '../../src/plugins/worker/create-worker.ts';
 
@@ -16,7 +16,7 @@ class FakeThread extends EventTarget {
   postMessage() {}
 }
 
-/** The threads that are opened from now on. */
+/** The threads that are started from now on. */
 function fakeThreads(refuse = () => false): FakeThread[] {
   const threads: FakeThread[] = [];
   globalThis.Worker = class extends FakeThread {
@@ -35,7 +35,7 @@ const failureOf = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-test('what a thread says after its end settles no other task', async () => {
+test('a message of a terminated thread settles no other task', async () => {
   const threads = fakeThreads();
   const worker = createPluginWorker();
   const first = failureOf(worker.run('prepare'));
@@ -57,7 +57,7 @@ test('a thread that ends without an error fails its task at once', async () => {
   expect(await failure).toContain('its thread ended');
 });
 
-test('where no thread opens the task fails, and the next one is tried', async () => {
+test('if no thread starts, the task fails, and the next task tries again', async () => {
   let refused = true;
   const threads = fakeThreads(() => refused);
   const worker = createPluginWorker();
@@ -68,7 +68,7 @@ test('where no thread opens the task fails, and the next one is tried', async ()
   expect(await next).toEqual([]);
 });
 
-test('what cannot be sent to a thread fails alone', async () => {
+test('a task that cannot be sent to a thread fails alone', async () => {
   const worker = createPluginWorker();
   expect(await failureOf(worker.run('checkSource', (() => '') as never))).toContain('could not be checked');
   expect(await worker.run('checkSource', 'export const meta = {};')).toBeArray();

@@ -4,10 +4,7 @@ import { hook, MEBIBYTE, plugin, residentBytes, resultOf, startSandbox } from '.
 const DEADLINE_MS = 400;
 const MAX_RESIDENT_BYTES = 400 * MEBIBYTE;
 
-/**
- * Each is the body of a hook. Whether it is stopped, fails or ends by itself is its own affair; it
- * must end.
- */
+/** Bodies of hooks. Each must end: by itself, with a failure, or by being stopped. */
 const attacks: Record<string, string> = {
   'endless loop': 'while (true) {}',
   'loop that catches everything': 'for (;;) { try { for (;;) {} } catch {} }',
@@ -65,7 +62,7 @@ const attacks: Record<string, string> = {
   'stack and memory at once': "const f = (s) => f(s + s); return f('x')",
 };
 
-/** Says when it began and ended. */
+/** A hook that returns when it began and ended. */
 const BUSY =
   'export function busy(ms) { const began = Date.now(); while (Date.now() < began + ms); return [began, Date.now()] }';
 const source = `
@@ -81,13 +78,13 @@ const bystander = plugin(
   'bystander',
 );
 
-describe('every attack ends within the deadline and 0.5 s, and hurts nobody', () => {
+describe('every attack ends within the deadline and 0.5 s, and harms no other plugin', () => {
   const sandbox = startSandbox({ callTimeoutMs: DEADLINE_MS });
   afterAll(() => sandbox.close());
 
   /**
-   * Two calls that ran at the same time ran in two processes. One that a busy machine did not let
-   * end in time says nothing.
+   * Two calls that overlap ran in two processes. A call that a busy machine did not let end in time
+   * is ignored.
    */
   async function bothProcessesUp(): Promise<void> {
     for (let tries = 0; tries < 50; tries++) {

@@ -3,8 +3,8 @@ import type { Sandbox } from '../../src/sandbox/index.ts';
 import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 /**
- * Calls of a quick plugin that wait for a process are sent to it together: to their callers that
- * must make no difference.
+ * Waiting calls of a quick plugin are sent to a process as a batch. Callers must not see a
+ * difference.
  */
 const source = `
   let seen = 0;
@@ -29,9 +29,9 @@ beforeAll(async () => {
   await warm(sandbox);
 });
 afterAll(() => sandbox.close());
-/** Calls of a plugin go together while its last answer took less than this many ms. */
+/** Calls of a plugin are batched while its last call took less than this many ms. */
 const QUICK_MS = 5;
-/** Until the plugin has just answered quickly, which on a busy machine takes more than one try. */
+/** Calls the plugin until a call was quick, which may take several tries on a busy machine. */
 async function warm(pool: Sandbox): Promise<void> {
   for (;;) {
     const outcome = await pool.call(quick, hook('id', [1]));
@@ -41,7 +41,7 @@ async function warm(pool: Sandbox): Promise<void> {
 }
 const call = (name: string, ...args: unknown[]) => sandbox.call(quick, hook(name, args));
 
-test('each has its own arguments, state, console and result', async () => {
+test('each call has its own arguments, state, console and result', async () => {
   const outcomes = await Promise.all(numbers.map((i) => call('remember', i)));
   for (const [i, outcome] of outcomes.entries()) {
     expect(outcome).toMatchObject({ ok: true, value: { value: [1, i], console: [`call ${i}`] } });
@@ -49,7 +49,7 @@ test('each has its own arguments, state, console and result', async () => {
   expect(new Set(await Promise.all(numbers.map(() => resultOf(sandbox, quick, 'random')))).size).toBe(100);
 });
 
-test('one that fails fails alone', async () => {
+test('a failing call fails alone', async () => {
   const outcomes = await Promise.all(numbers.map((i) => call('refuse', i)));
   for (const [i, outcome] of outcomes.entries()) {
     if (i % 3) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
@@ -57,7 +57,7 @@ test('one that fails fails alone', async () => {
   }
 });
 
-test('different hooks, texts beyond ASCII, no result and long results come back to whom they belong', async () => {
+test('each caller gets its own result: other hooks, non-ASCII text, none, long ones', async () => {
   const words = ['a', 'é', '„', '\u{1F600}', '\ud800', '\\', '"', '\u0000'];
   const outcomes = await Promise.all(
     numbers.map(async (i) => {
@@ -71,12 +71,12 @@ test('different hooks, texts beyond ASCII, no result and long results come back 
   expect(outcomes).toEqual(numbers.map(() => true));
 });
 
-test('a guest that is dropped for its memory is loaded anew for the next', async () => {
+test('a guest that is dropped for its memory is loaded again for the next call', async () => {
   const some = numbers.slice(0, 20);
   expect(await Promise.all(some.map((i) => resultOf(sandbox, quick, 'grow', [i])))).toEqual(some);
 });
 
-test('those made do not wait for a slow one, and all are made once', async () => {
+test('finished calls do not wait for a slow one, and each call is made once', async () => {
   await warm(sandbox);
   const order: number[] = [];
   const results = await Promise.all(
@@ -89,19 +89,16 @@ test('those made do not wait for a slow one, and all are made once', async () =>
   expect([results, order.length]).toEqual([numbers, 100]);
 });
 
-test.each(['stuckOn', 'endless'])(
-  'one that never ends is stopped, and the others have their answers (%s)',
-  async (name) => {
-    await warm(sandbox);
-    const outcomes = await Promise.all(numbers.map((i) => call(name, 42, i)));
-    for (const [i, outcome] of outcomes.entries()) {
-      if (i !== 42) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
-      else expect(outcome).toMatchObject({ ok: false, error: { kind: name === 'stuckOn' ? 'killed' : 'timeout' } });
-    }
-  },
-);
+test.each(['stuckOn', 'endless'])('an endless call is stopped, and the others get their results (%s)', async (name) => {
+  await warm(sandbox);
+  const outcomes = await Promise.all(numbers.map((i) => call(name, 42, i)));
+  for (const [i, outcome] of outcomes.entries()) {
+    if (i !== 42) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
+    else expect(outcome).toMatchObject({ ok: false, error: { kind: name === 'stuckOn' ? 'killed' : 'timeout' } });
+  }
+});
 
-test('of calls sent together none is blamed: made one by one, only the one that is killed counts', async () => {
+test('a kill in a batch is counted against no owner; sent one by one, only the killed call is', async () => {
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
     await warm(strict);
@@ -121,14 +118,14 @@ test('of calls sent together none is blamed: made one by one, only the one that 
   }
 });
 
-test('those that a slow one sent back to wait are given up in time, and when their callers go', async () => {
+test('calls that a slow one returned to the queue end with their admission time or signal', async () => {
   const single = startSandbox({ processes: 1 });
   const caller = new AbortController();
   try {
     await warm(single);
     const nap = (ms: number, x: number, options = {}) => single.call(quick, hook('nap', [ms, x], options));
     const before = single.call(plugin(source, 'another'), hook('nap', [50, 0]));
-    // Sent together; all but the first come back to the queue, and stand behind the second.
+    // Sent as a batch. All but the first return to the queue, behind the second.
     const first = nap(30, 0);
     const second = nap(1_200, 1);
     const impatient = failureOf(nap(0, 2, { admissionTimeoutMs: 600 }));

@@ -31,16 +31,16 @@ describe('arguments and results', () => {
     const [text] = (await resultOf(sandbox, echo, 'back', ['a\ud800b'])) as [string];
     expect(text).toHaveLength(3);
   });
-  test('undefined at the end is left out, in the middle it is null', async () => {
+  test('undefined arguments are dropped at the end, and null in the middle', async () => {
     expect(await resultOf(sandbox, echo, 'back', [1, undefined, 2, undefined, undefined])).toEqual([1, null, 2]);
   });
-  test('nothing returned is undefined', async () => {
+  test('a result of nothing is undefined', async () => {
     expect(await sandbox.call(echo, hook('nothing'))).toMatchObject({
       ok: true,
       value: { value: undefined, console: [] },
     });
   });
-  test('a member is called on its object, an export on nothing', async () => {
+  test('a member is called with its object as this, an export without', async () => {
     expect(await resultOf(sandbox, echo, 'group.who')).toBe('g');
     expect(await resultOf(sandbox, echo, 'context')).toBe(true);
     expect(await resultOf(sandbox, echo, 'protocols.proto_video.render', [{ id: 7 }])).toEqual({ id: 7 });
@@ -50,7 +50,7 @@ describe('arguments and results', () => {
     const text = 'ab✓'.repeat(600_000);
     expect(await resultOf(sandbox, echo, 'back', [text], large)).toEqual([text]);
   });
-  test('what is no JSON is said to be none', async () => {
+  test('results and arguments that are not JSON fail as codec', async () => {
     const odd = plugin(`
       export function cycle() { const a = {}; a.a = a; return a }
       export function bigint() { return 10n }
@@ -177,7 +177,7 @@ describe('console', () => {
     export function flood() { for (let i = 0; i < 5000; i++) console.log('line ' + i); return 1 }
     export function long() { console.log('x'.repeat(1e6)); return 1 }
     console.log('while loading')`);
-  test('lines come back, in failures too', async () => {
+  test('console lines are returned, also with failures', async () => {
     expect(await sandbox.call(chatty, hook('talk'))).toMatchObject({
       ok: true,
       value: { value: 1, console: ['a 1 null undefined {"b":[1]} Error: e', ''] },
@@ -188,7 +188,7 @@ describe('console', () => {
       value: { console: ['[unprintable] Symbol(s) [unprintable]'] },
     });
   });
-  test('is cut at its limit, which it names', async () => {
+  test('the console is cut at its limit, and says so', async () => {
     for (const name of ['flood', 'long']) {
       const outcome = await sandbox.call(chatty, hook(name));
       if (!outcome.ok) throw new Error(outcome.error.message);
@@ -200,7 +200,7 @@ describe('console', () => {
 });
 
 describe('inspect', () => {
-  test('tells the exports by what they are', async () => {
+  test('gives the exports with their types', async () => {
     const module = plugin(`
       export const meta = { key: 'x', list: [1], nested: { deep: { deeper: { deepest: { no: 1 } } } } };
       export function plain() {} export const arrow = () => 1; export async function waits() {} export const waitsToo = async () => 1;
@@ -231,13 +231,13 @@ describe('inspect', () => {
       },
     });
   });
-  test('without meta there is none', async () => {
+  test('a module without meta has none', async () => {
     expect(await sandbox.inspect(plugin('export const a = 1'), 'system')).toEqual({
       ok: true,
       value: { exports: { a: { type: 'other' } }, meta: undefined },
     });
   });
-  test('says where the source is wrong', async () => {
+  test('failures have a position in the source', async () => {
     expect(await failureOf(sandbox.inspect(plugin('const a = 1;\nconst b = ;'), 'system'))).toMatchObject({
       kind: 'compile',
       line: 2,
@@ -253,7 +253,7 @@ describe('inspect', () => {
       line: 2,
     });
   });
-  test('an endless or greedy module ends too', async () => {
+  test('an endless or greedy module is stopped', async () => {
     const tight = startSandbox({ callTimeoutMs: 300 });
     expect((await failureOf(tight.inspect(plugin('for (;;);'), 'system'))).kind).toBeOneOf(['timeout', 'killed']);
     expect(
@@ -262,7 +262,7 @@ describe('inspect', () => {
     expect((await tight.inspect(plugin('export const a = 1'), 'system')).ok).toBe(true);
     await tight.close();
   });
-  test('an export that is too long a list of names is cut, not refused', async () => {
+  test('an export with too many members is cut, not refused', async () => {
     const info = await sandbox.inspect(
       plugin('export const big = {}; for (let i = 0; i < 1e4; i++) big[`k${i}`] = i'),
       'system',
@@ -271,7 +271,7 @@ describe('inspect', () => {
   });
 });
 
-describe('what is asynchronous is refused', () => {
+describe('asynchronous code is refused', () => {
   const refused = (source: string) => failureOf(sandbox.inspect(plugin(source), 'system'));
   test('modules', async () => {
     for (const source of [

@@ -4,7 +4,7 @@ import { failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox } from './sta
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
-describe('what one call leaves behind is gone in the next', () => {
+describe('a call finds nothing that another call left behind', () => {
   const places: Record<string, { leave: string; find: string }> = {
     'a module global': { leave: 'kept.push(secret)', find: 'kept.length' },
     globalThis: { leave: 'globalThis.left = secret', find: "'left' in globalThis" },
@@ -63,7 +63,7 @@ describe('what one call leaves behind is gone in the next', () => {
   });
 });
 
-describe('a plugin cannot forge what the host reads', () => {
+describe('a plugin cannot forge results', () => {
   test('JSON replaced while the module loads', async () => {
     const module = plugin(
       `JSON.parse = () => ({ path: ['evil'], args: ['evil'] }); JSON.stringify = () => '"evil"';
@@ -136,7 +136,7 @@ describe('a plugin cannot forge what the host reads', () => {
   });
 });
 
-describe('escapes find nothing of the host', () => {
+describe('escapes reach nothing of the host', () => {
   const module = plugin(`
     const roots = [utils.base64, console.log, Date, Math.random, utils, console, globalThis, import.meta];
     export function globals() { return Object.getOwnPropertyNames(globalThis) }
@@ -207,7 +207,7 @@ describe('escapes find nothing of the host', () => {
   });
 });
 
-test('two plugins never meet', async () => {
+test('two plugins share no state', async () => {
   const one = plugin(
     "globalThis.met = 'one'; Array.prototype.met = 1; export function look() { return String(globalThis.met) + [].met }",
     'one',

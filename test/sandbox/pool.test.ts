@@ -23,9 +23,9 @@ const one = plugin(source, 'one');
 const two = plugin(source, 'two');
 
 describe('slots', () => {
-  test('one slow plugin never takes the whole pool', async () => {
+  test('a slow plugin never takes the whole pool', async () => {
     const sandbox = start();
-    // How long a process takes to start is not the question here.
+    // Both processes are up first: the time of booting does not matter here.
     for (let round = 0; round < 2 || sandbox.stats().processes < 2; round++)
       await Promise.all([one, two].map((module) => resultOf(sandbox, module, 'busy', [100])));
     let ended = 0;
@@ -41,7 +41,7 @@ describe('slots', () => {
     expect(sandbox.stats().processes).toBe(2);
   });
 
-  test('a quick plugin that turns slow holds up nobody else', async () => {
+  test('a quick plugin that becomes slow delays no other plugin', async () => {
     const sandbox = start({ callTimeoutMs: 1_500 });
     for (let i = 0; i < 20; i++)
       await Promise.all([resultOf(sandbox, one, 'id', [i]), resultOf(sandbox, two, 'id', [i])]);
@@ -57,7 +57,7 @@ describe('slots', () => {
     }
   });
 
-  test('with a single process everybody still gets a turn', async () => {
+  test('with a single process calls of all plugins are served', async () => {
     const sandbox = start({ processes: 1 });
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, 'id', [i])),
@@ -66,7 +66,7 @@ describe('slots', () => {
     expect(sandbox.stats()).toMatchObject({ processes: 1, calls: 40, queued: 0 });
   });
 
-  test('waiting ends with the admission time, which the error names', async () => {
+  test('a call fails when its admission time has passed, and the error names it', async () => {
     const sandbox = start();
     const running = sandbox.call(one, hook('busy', [600]));
     const failure = await failureOf(sandbox.call(one, hook('id', [1], { admissionTimeoutMs: 100 })));
@@ -75,7 +75,7 @@ describe('slots', () => {
     expect(await resultOf(sandbox, one, 'id', [2], { admissionTimeoutMs: 5_000 })).toBe(2);
   });
 
-  test('a caller that gives up waits no longer, one that is served is served', async () => {
+  test('an aborted signal ends waiting, but not a running call', async () => {
     const sandbox = start();
     await sandbox.ready();
     const controller = new AbortController();
@@ -99,7 +99,7 @@ describe('slots', () => {
 describe('processes that die', () => {
   const LANES = 16;
 
-  test('a process killed in mid-traffic loses no call', async () => {
+  test('killing a process under load loses no call', async () => {
     const sandbox = start();
     await sandbox.ready();
     let stop = false;
@@ -154,7 +154,7 @@ describe('processes that die', () => {
     expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
   }, 30_000);
 
-  test('a program that is no sandbox fails the calls in time, and close ends it', async () => {
+  test('a command that is not a sandbox fails calls in time, and can be closed', async () => {
     const sandbox = start({}, systemClock, ['/bin/false']);
     expect((await failureOf(sandbox.call(one, hook('id', [1], { admissionTimeoutMs: 300 })))).kind).toBe('overloaded');
   });
@@ -165,7 +165,7 @@ describe('suspension', () => {
   const killFor = async (sandbox: Sandbox, owner: string) =>
     expect((await failureOf(sandbox.call(one, hook('stuck', [], { owner })))).kind).toBe('killed');
 
-  test('one user whose calls are killed is refused alone: others and polls go on', async () => {
+  test('after kills only their user is refused; other users and polls go on', async () => {
     let shift = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
     const sandbox = start(strict, clock);
@@ -176,14 +176,14 @@ describe('suspension', () => {
     expect(sandbox.isSuspended('one')).toBe(false);
     for (const owner of ['user:2', 'system']) expect(await resultOf(sandbox, one, 'id', [1], { owner })).toBe(1);
     expect(await resultOf(sandbox, two, 'id', [1], { owner: 'user:1' })).toBe(1);
-    // What a vendor has answered already is still read.
+    // Calls of admitted work still run.
     expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1', alreadyAdmitted: true })).toBe(1);
     expect(sandbox.stats()).toMatchObject({ kills: 3, killCounts: [{ plugin: 'one', owner: 'user', kills: 3 }] });
     shift = 300_000;
     expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1' })).toBe(1);
   });
 
-  test('kills of three users suspend a plugin for everybody, for a while', async () => {
+  test('kills of three users suspend a plugin for everybody, temporarily', async () => {
     let shift = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
     const sandbox = start(strict, clock);
@@ -193,7 +193,7 @@ describe('suspension', () => {
     }
     expect(sandbox.stats()).toMatchObject({ kills: 3, suspended: ['one'] });
     expect((await failureOf(sandbox.call(one, hook('id', [1], { owner: 'user:4' })))).kind).toBe('suspended');
-    // Nobody else is, and a corrected version can be inspected.
+    // Other plugins are not suspended, and a corrected version can be inspected.
     expect(await resultOf(sandbox, two, 'id', [1])).toBe(1);
     expect((await sandbox.inspect(one, 'system')).ok).toBe(true);
     shift = 300_000;
@@ -220,7 +220,7 @@ describe('suspension', () => {
     expect(await other).toMatchObject({ ok: true, value: { value: 2 } });
   });
 
-  test('kills that lie longer apart than the window do not add up', async () => {
+  test('kills outside the window are not counted together', async () => {
     let shift = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
     const sandbox = start({ callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 2, killWindowMs: 60_000 }, clock);
@@ -321,7 +321,7 @@ describe('fair shares', () => {
 });
 
 describe('close', () => {
-  test('fails what waits and runs, ends the processes, refuses what comes', async () => {
+  test('fails waiting and running calls, ends the processes, refuses new calls', async () => {
     const sandbox = start();
     await sandbox.ready();
     const running = sandbox.call(one, hook('stuck'));

@@ -30,7 +30,7 @@ describe('a child process', () => {
     expect(readFileSync(`/proc/${await child()}/environ`, 'utf8')).toBe('');
   });
 
-  test('has no descriptor of the gateway but its channel', async () => {
+  test('has no descriptor of the gateway except its channel', async () => {
     const server = Bun.serve({ port: 0, fetch: () => new Response('') });
     const pid = await child();
     const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
@@ -40,14 +40,14 @@ describe('a child process', () => {
     expect(open.filter((target) => !/^(\/dev\/null|socket:|anon_inode:)/.test(target))).toEqual([]);
   });
 
-  test('may write no file, dump no core and open next to nothing', async () => {
+  test('cannot write files or dump core, and can open few files', async () => {
     const limits = readFileSync(`/proc/${await child()}/limits`, 'utf8');
     expect(limits).toMatch(/Max file size\s+0\s+0/);
     expect(limits).toMatch(/Max core file size\s+0\s+0/);
     expect(limits).toMatch(/Max open files\s+32\s+32/);
   });
 
-  test('names nothing but the program on its command line', async () => {
+  test('has only the program on its command line', async () => {
     const line = readFileSync(`/proc/${await child()}/cmdline`, 'utf8')
       .split('\0')
       .filter(Boolean);
@@ -55,7 +55,7 @@ describe('a child process', () => {
     expect(line).toHaveLength(3);
   });
 
-  test('gives back what its start has mapped of the program', async () => {
+  test('releases the program pages that its start has mapped', async () => {
     const pid = await child();
     const mappedMib = () =>
       Number(/^RssFile:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
@@ -69,7 +69,7 @@ describe('a child process', () => {
   });
 });
 
-test('a machine so busy that the time of a call is over before the host has made the guest: the call alone fails', async () => {
+test('if the deadline passes while the guest is being created, only the call fails', async () => {
   const before = new Set(childrenOf(process.pid));
   const hurried = startSandbox({ callTimeoutMs: 1, killGraceMs: 20_000 });
   await hurried.call(plugin('export function id() { return 1 }'), hook('id'));
@@ -100,7 +100,7 @@ describe('when the gateway is killed', () => {
   }
 });
 
-test('a compiled program runs hooks in copies of itself, in an empty folder without environment', async () => {
+test('a compiled program runs hooks in copies of itself, in an empty folder and environment', async () => {
   const program = join(folder, 'program');
   const built = Bun.spawnSync([
     process.execPath,
@@ -115,7 +115,7 @@ test('a compiled program runs hooks in copies of itself, in an empty folder with
   });
 }, 60_000);
 
-test('the hook of one call is not answered by another', async () => {
+test('every call gets its own result', async () => {
   const sandbox = startSandbox();
   const echo = plugin('export function id(x) { return x }');
   const answers = await Promise.all(Array.from({ length: 500 }, (_, i) => sandbox.call(echo, hook('id', [i]))));

@@ -1,7 +1,4 @@
-/**
- * A parent to be killed: starts a sandbox, optionally a call that never ends, and prints the
- * children's pids.
- */
+/** A parent that a test kills: starts a sandbox, perhaps an endless call, prints the child pids. */
 import { childrenOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ callTimeoutMs: 60_000 });

@@ -45,7 +45,7 @@ export function hook(name: string, args: readonly unknown[] = [], options: Parti
   return { owner: 'user:1', path: name.split('.'), args, maxArgsBytes: MEBIBYTE, maxResultBytes: MEBIBYTE, ...options };
 }
 
-/** The value of a call that must succeed. */
+/** The value of a call that is expected to succeed. */
 export async function resultOf(
   sandbox: Sandbox,
   module: SandboxModule,
@@ -58,14 +58,14 @@ export async function resultOf(
   return outcome.value.value;
 }
 
-/** The failure of what must fail. */
+/** The failure of a call that is expected to fail. */
 export async function failureOf(outcome: Promise<Result<unknown, SandboxFailure>>): Promise<SandboxFailure> {
   const result = await outcome;
   if (result.ok) throw new Error(`succeeded with ${JSON.stringify(result.value)}`);
   return result.error;
 }
 
-/** Processes whose parent is this one and which serve as sandbox. */
+/** Sandbox processes whose parent is `parent`. */
 export function childrenOf(parent: number): number[] {
   const listed = Bun.spawnSync(['ps', '-o', 'pid=,args=', '--ppid', String(parent)]).stdout.toString();
   return listed

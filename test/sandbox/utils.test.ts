@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
-/** A clock of another day, to tell the host's time from the child's own. */
+/** A clock of another day, to distinguish the host's time from the child's own. */
 const nowMs = Date.UTC(2031, 4, 6, 7, 8, 9, 123);
 const clock: Clock = { ...systemClock, nowMs: () => nowMs };
 const sandbox = startSandbox({}, clock);
@@ -24,8 +24,8 @@ export function randoms() { return [Math.random(), Math.random(), utils.uuid(), 
 `);
 const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, 'run', [name, args]);
 
-describe('utils, by known answers', () => {
-  test('there is nothing else', async () => {
+describe('utils give known answers', () => {
+  test('there are no other utils', async () => {
     expect(await resultOf(sandbox, runner, 'names')).toEqual([
       ['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
       ['log'],
@@ -103,7 +103,7 @@ describe('utils, by known answers', () => {
     });
   });
 
-  test("volcSignV4 takes the host's time where none is given, and refuses an address without host", async () => {
+  test("volcSignV4 uses the host's time by default, and refuses a URL without host", async () => {
     expect(await run('volcSignV4', { url: 'https://a.example/', timestamp: 0 })).toMatchObject({
       'X-Date': '20310506T070809Z',
     });
@@ -118,7 +118,7 @@ describe('utils, by known answers', () => {
   });
 });
 
-describe('time and chance', () => {
+describe('time and randomness', () => {
   test("Date and unixNow read the host's clock, in UTC", async () => {
     const dates = (await resultOf(sandbox, runner, 'dates')) as Record<string, number | string | boolean>;
     for (const name of ['now', 'made']) expect(Number(dates[name]) - nowMs).toBeWithin(0, 2_000);
