@@ -241,7 +241,9 @@ export interface RequestDescriptor {
   url: string;
   /** POST by default for a submission, GET for a query. */
   method?: string;
-  /** Sent unchanged; the host adds no Authorization. At most 64, each of at most 8192 characters. */
+  /**
+   * Sent unchanged; the host adds no Authorization. At most 64, each of at most 8192 characters.
+   */
   headers?: Record<string, string>;
   /** A string is sent unchanged, anything else as JSON; null or nothing sends no body. */
   body?: Json;
@@ -253,7 +255,9 @@ export interface RequestDescriptor {
 export interface SubmitDescriptor extends RequestDescriptor {
   /** Becomes the task's action. */
   action?: string;
-  /** Replaces the model for billing on native routes. On protocols it must be the client's model. */
+  /**
+   * Replaces the model for billing on native routes. On protocols it must be the client's model.
+   */
   model?: string;
   /** Replaces the model for the vendor. */
   rewriteModel?: string;
@@ -310,8 +314,8 @@ export interface BatchItem extends TaskResult {
   /** Replaces the task's action; at most 40 characters. */
   action?: string;
   /**
-   * Unix seconds, by the vendor's clock. Times more than five minutes before the submission or after
-   * now are ignored.
+   * Unix seconds, by the vendor's clock. Times more than five minutes before the submission or
+   * after now are ignored.
    */
   submitTime?: number;
   startTime?: number;

@@ -21,8 +21,8 @@ import {
 const CHANNEL_FD = 3;
 const READ_BYTES = 65_536;
 /**
- * A batch ends early after this many ms, or once its results have this many UTF-16 units: calls that
- * are done must not wait for a slow one. The parent sends the others again.
+ * A batch ends early after this many ms, or once its results have this many UTF-16 units: calls
+ * that are done must not wait for a slow one. The parent sends the others again.
  */
 const MAX_BATCH_MS = 5;
 const MAX_BATCH_LENGTH = 65_536;

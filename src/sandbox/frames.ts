@@ -1,9 +1,9 @@
 import type { SandboxFailure } from './types.ts';
 
 /**
- * One message on the channel between parent and child. On the wire: the lengths of `head` and `body`
- * as unsigned 32-bit little-endian numbers, then both as UTF-8. `head` is JSON. `body` is text: the
- * plugin's source, and arguments or results, which are encoded as JSON already.
+ * One message on the channel between parent and child. On the wire: the lengths of `head` and
+ * `body` as unsigned 32-bit little-endian numbers, then both as UTF-8. `head` is JSON. `body` is
+ * text: the plugin's source, and arguments or results, which are encoded as JSON already.
  */
 export type Frame = { head: string; body: string };
 

@@ -107,7 +107,8 @@ async function benchHook(
     return ok({ ms, bytesOut: value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)) });
   };
 
-  // The first round loads the plugin, so it is not counted. It also finds the cases that cannot run.
+  // The first round loads the plugin, so it is not counted. It also finds the cases that cannot
+  // run.
   for (const one of cases) {
     const first = await measure(one);
     if (first.ok) bytesOut = Math.max(bytesOut, first.value.bytesOut);

@@ -25,7 +25,9 @@ const nameOf = ([first = '', second, ...rest]: readonly string[]): string =>
     '.',
   );
 
-/** Names of all hooks: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`. */
+/**
+ * Names of all hooks: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`.
+ */
 export function listHooks({ manifest, exports }: OpenPlugin): string[] {
   const hooks = new Set<string>();
   for (const [protocol, { members = {} }] of Object.entries(exports.protocols?.members ?? {})) {

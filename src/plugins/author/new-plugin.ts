@@ -28,8 +28,8 @@ const RESERVED_KEYS: readonly string[] = ['runtime', 'marketplace'];
 const MAX_NAME_LENGTH = 100;
 
 /**
- * The files of a new plugin that works with the demo vendor. The key is the name in lower case, with
- * hyphens for characters that a key may not have. The error says why there is no key.
+ * The files of a new plugin that works with the demo vendor. The key is the name in lower case,
+ * with hyphens for characters that a key may not have. The error says why there is no key.
  */
 export function newPlugin(requestedName: string): Result<NewPlugin, string> {
   const name = requestedName.trim();

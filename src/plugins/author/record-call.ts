@@ -6,7 +6,9 @@ import type { OpenPlugin } from './open-plugin.ts';
 import type { Fixture, FixtureCase } from './read-fixture.ts';
 import { repeat } from './run-fixture.ts';
 
-/** `case`: the call as a case of the fixture. `note`: for the author, such as why there is no case. */
+/**
+ * `case`: the call as a case of the fixture. `note`: for the author, such as why there is no case.
+ */
 export type Recording = { case?: { [key: string]: Json }; note?: string };
 
 /** Most cases of one hook, and most with the same result, because polls repeat themselves. */

@@ -48,10 +48,11 @@ const failed = (faults: PluginFault[]): FixtureReport => ({
 });
 
 /**
- * Runs the cases of a fixture against a source. `fixture` is the parsed JSON of its file. `expected`
- * is compared as JSON; `expectedError` must be part of the message; a case with neither must only
- * not fail. A result of nothing counts as null. A result that the gateway would refuse is an error
- * with the same message. With `filter`, only cases run whose name contains it, ignoring case.
+ * Runs the cases of a fixture against a source. `fixture` is the parsed JSON of its file.
+ * `expected` is compared as JSON; `expectedError` must be part of the message; a case with neither
+ * must only not fail. A result of nothing counts as null. A result that the gateway would refuse is
+ * an error with the same message. With `filter`, only cases run whose name contains it, ignoring
+ * case.
  */
 export async function runFixture(
   sandbox: Sandbox,

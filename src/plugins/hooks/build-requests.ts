@@ -14,12 +14,16 @@ import {
 
 /** A request to the vendor that has passed all checks. */
 export type PluginRequest = { url: string; method: string; headers: Record<string, string>; body: DescriptorBody };
-/** `action`, `model` (for billing) and `rewriteModel` (for the vendor): set if the plugin gave them. */
+/**
+ * `action`, `model` (for billing) and `rewriteModel` (for the vendor): set if the plugin gave them.
+ */
 export type SubmitRequest = PluginRequest & { action?: string; model?: string; rewriteModel?: string };
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** What a described request is checked against. `files`: of the client's request, submissions only. */
+/**
+ * What a described request is checked against. `files`: of the client's request, submissions only.
+ */
 type RequestRules = {
   manifest: Pick<Manifest, 'allowedHosts'>;
   /** Base URL of the channel. */

@@ -74,7 +74,9 @@ export function normalizeBaseUrl(text: string): Result<string, { rule: RuleId; m
     : ok(normalized);
 }
 
-/** A `host` or `host:port` in lower case with addresses in their shortest form, or what is wrong. */
+/**
+ * A `host` or `host:port` in lower case with addresses in their shortest form, or what is wrong.
+ */
 export function normalizeAllowedHost(entry: string): Result<string, string> {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(entry);
   const host = canonicalHost(match?.[1] ?? '');

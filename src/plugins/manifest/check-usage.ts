@@ -4,7 +4,9 @@ import { checkFact } from '../usage/check-facts.ts';
 import { type FaultList, pointer } from './faults.ts';
 import { usageFieldOf } from './normalize-meta.ts';
 
-/** Checks that every entry of `meta.usageExamples` has a valid fact for each field, and no others. */
+/**
+ * Checks that every entry of `meta.usageExamples` has a valid fact for each field, and no others.
+ */
 export function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: FaultList): void {
   if (!Array.isArray(usageExamples) || !isObject(usageSchema)) return;
   for (const [index, example] of usageExamples.entries()) {

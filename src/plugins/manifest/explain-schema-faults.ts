@@ -86,8 +86,8 @@ function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): P
 }
 
 /**
- * Translates schema errors into faults, one per broken rule. Errors of `if` and of wrapping keywords
- * are dropped, because they repeat others.
+ * Translates schema errors into faults, one per broken rule. Errors of `if` and of wrapping
+ * keywords are dropped, because they repeat others.
  */
 export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath));

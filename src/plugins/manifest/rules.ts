@@ -57,7 +57,7 @@ export const RULES = {
 
   'text.type': 'Write a text, or texts by locale: { en: "…", zh: "…" }.',
   'text.format': 'Write one line of text.',
-  'text.length': 'Shorten it; characters outside the basic plane count as one.',
+  'text.length': 'Shorten it; a surrogate pair counts as one character.',
   'text.count': 'Keep the locales that readers use; all others see English.',
   'text.locale.format': 'Write a language, optionally with script and region: "en", "zh-CN", "zh-Hant-TW".',
   'text.locale.unique': 'Keep one of them: locales that differ only in case are the same.',

@@ -16,9 +16,9 @@ const FETCH_TIMEOUT_MS = 15_000;
 const CONNECT_MS = 5000;
 
 /**
- * Fetches files of marketplaces, by HTTP or from the folder `mirrorDir`. Redirects are not followed.
- * A private address is allowed if an administrator has entered it as the source's own, but never for
- * the sources that ship with the gateway.
+ * Fetches files of marketplaces, by HTTP or from the folder `mirrorDir`. Redirects are not
+ * followed. A private address is allowed if an administrator has entered it as the source's own,
+ * but never for the sources that ship with the gateway.
  */
 export function createMarketReader(deps: {
   upstream: Upstream;

@@ -7,7 +7,9 @@ import type { MarketIndex, MarketSource, ReadMarketFile } from './types.ts';
 /** A fetched index, or why it could not be fetched. `fetchedAt` is in unix seconds. */
 export type Listing = { index: Result<MarketIndex, string>; fetchedAt: number };
 
-/** How long an index is cached. A failure is cached shorter, so that a repaired source returns soon. */
+/**
+ * How long an index is cached. A failure is cached shorter, so that a repaired source returns soon.
+ */
 const FRESH_MS = 5 * 60_000;
 const FAILED_MS = 30_000;
 

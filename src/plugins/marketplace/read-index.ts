@@ -215,7 +215,9 @@ function listOf<T>(value: unknown, read: (item: unknown) => T | undefined): T[] 
   return Array.isArray(value) ? value.map(read).filter((item): item is T & {} => item !== undefined) : [];
 }
 
-/** Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it. */
+/**
+ * Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it.
+ */
 function textOf(value: unknown): LocalizedText | undefined {
   const pairs = typeof value === 'string' ? [['en', value] as const] : isObject(value) ? Object.entries(value) : [];
   const texts = pairs.flatMap(([tag, text]): [string, string][] => {

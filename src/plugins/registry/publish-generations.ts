@@ -4,7 +4,9 @@ import type { OwnershipIndex } from './build-index.ts';
 export interface Generations {
   current(): Generation;
   pin(): Pin;
-  /** Makes `index` the current generation, atomically. Earlier ones live until their last pin ends. */
+  /**
+   * Makes `index` the current generation, atomically. Earlier ones live until their last pin ends.
+   */
   publish(index: OwnershipIndex, at: number): Generation;
   /** The plugins of every generation that is current or pinned. */
   livingPlugins(): LoadedPlugin[];

@@ -20,7 +20,8 @@ export type Activation = { before: PluginVersion | null; after: PluginVersion | 
 /**
  * Activates a stored version, newer or older. `factory` deactivates all stored versions, so that
  * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of the
- * version that it replaces. If the version is broken or in conflict, throws before anything changes.
+ * version that it replaces. If the version is broken or in conflict, throws before anything
+ * changes.
  */
 export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);

@@ -6,7 +6,9 @@ const FORBIDDEN = ['javascript:', 'vbscript:', 'http://', 'https://', '@import']
 /** A URL as browsers read it: without white space, control and format characters; lower case. */
 export const foldUrl = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]/gu, '').toLowerCase();
 
-/** What is wrong with a URL: only parts of the same file (`#id`) and embedded images are allowed. */
+/**
+ * What is wrong with a URL: only parts of the same file (`#id`) and embedded images are allowed.
+ */
 export function findUrlFault(value: string): string | undefined {
   const url = foldUrl(value);
   const word = FORBIDDEN.find((forbidden) => url.includes(forbidden));

@@ -8,8 +8,8 @@ const segment = (name: string): string => name.replace(/~/g, '~0').replace(/\//g
 const holdsObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.some(isObject);
 
 /**
- * The values in which two JSON documents differ. Objects are compared by member, lists of objects by
- * position. Lists of plain values are compared as a whole.
+ * The values in which two JSON documents differ. Objects are compared by member, lists of objects
+ * by position. Lists of plain values are compared as a whole.
  */
 export function compareJson(from: unknown, to: unknown, path = ''): ValueChange[] {
   if (isDeepStrictEqual(from, to)) return [];

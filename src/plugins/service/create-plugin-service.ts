@@ -29,7 +29,9 @@ import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-p
 
 /** `owner`: on whose behalf plugin code runs in the sandbox; `system` by default. */
 export interface PluginService extends Development {
-  /** Publishes the first generation, then follows changes. Rejects if the database is unavailable. */
+  /**
+   * Publishes the first generation, then follows changes. Rejects if the database is unavailable.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** The serving generation for one request. Call `release` when the request has ended. */

@@ -17,7 +17,8 @@ export type Narrowing = { before: PluginVersion; after: PluginVersion };
  * Narrows the active version of a key to some of its models; `null`: all of them again. Later
  * uploads of the key, and versions that are activated later, inherit the narrowing.
  *
- * @throws `plugins.invalid` for models that the version does not have, `plugins.conflict` if another
+ * @throws `plugins.invalid` for models that the version does not have, `plugins.conflict` if
+ * another
  *   plugin claims the same
  */
 export async function narrowModels(

@@ -23,7 +23,10 @@ export type ReplayedTask = {
   changed: boolean;
 };
 
-/** How long a call waits for a free sandbox process, in ms. Short, so that serving calls come through. */
+/**
+ * How long a call waits for a free sandbox process, in ms. Short, so that serving calls come
+ * through.
+ */
 const ADMISSION_MS = 5000;
 const RESPONSE = { status: 200, headers: {} };
 

@@ -43,7 +43,8 @@ export type Switch = {
 /**
  * Enables or disables a key, in the database and in the factory. Disabling a key with enabled
  * channels needs `cascade`, which disables them too. Disabling a key with unfinished tasks needs
- * `force`. Otherwise `plugins.in_use` is thrown with both. Submissions that have begun still finish.
+ * `force`. Otherwise `plugins.in_use` is thrown with both. Submissions that have begun still
+ * finish.
  */
 export async function setPluginEnabled(
   ctx: ServiceContext,

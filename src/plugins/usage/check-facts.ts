@@ -53,8 +53,8 @@ export function checkFact(field: UsageField, value: unknown): Result<Json, strin
 
 /**
  * Checks the result of a usage hook; `null` if it returned nothing. Declared facts must fit their
- * field. Undeclared numbers must fit the general limits. Other undeclared facts are dropped, because
- * no price can use them.
+ * field. Undeclared numbers must fit the general limits. Other undeclared facts are dropped,
+ * because no price can use them.
  */
 export function checkUsageFacts(
   schema: Readonly<Record<string, UsageField>>,

@@ -1,4 +1,6 @@
-/** The entry of the worker thread, which `create-worker.ts` starts. Also an entry of the executable. */
+/**
+ * The entry of the worker thread, which `create-worker.ts` starts. Also an entry of the executable.
+ */
 import { TASKS } from './tasks.ts';
 
 declare const self: Worker;

@@ -24,7 +24,9 @@ type Call = { request: HookRequest; args: string; deadline: number };
 export interface GuestCache {
   /** Runs a request, loading the module first if need be. Answers `needsSource` if it cannot. */
   run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
-  /** Resets the guest that ran last. Call it after the answer is sent, to keep it out of the call. */
+  /**
+   * Resets the guest that ran last. Call it after the answer is sent, to keep it out of the call.
+   */
   settle(): void;
   /**
    * Collects garbage when enough has piled up. Call it when no reference to a dropped guest is

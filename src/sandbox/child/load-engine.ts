@@ -22,8 +22,8 @@ export type Engine = {
 type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory };
 
 /**
- * `ranOut`: the last attempt to grow was refused. QuickJS may have no memory left to report that; it
- * then throws null.
+ * `ranOut`: the last attempt to grow was refused. QuickJS may have no memory left to report that;
+ * it then throws null.
  */
 export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
