@@ -14,7 +14,8 @@ const LONG = /^test\/(binary|factory|panel)\//;
 
 /** Which test files run side by side; without serial files, all of them. */
 export function planRun(files: readonly string[]): TestPlan {
-  const serial = files.filter(isSerial);
+  // The sandbox first: it measures memory, which the files before leave behind in the process.
+  const serial = [...files.filter(isOfSandbox), ...files.filter((file) => isSerial(file) && !isOfSandbox(file))];
   const besideSerial = serial.length > 0 ? files.filter((file) => !isSerial(file) && LIGHT.test(file)) : [];
   const parallel = files.filter((file) => !isSerial(file) && !besideSerial.includes(file));
   return {
@@ -24,4 +25,6 @@ export function planRun(files: readonly string[]): TestPlan {
   };
 }
 
-const isSerial = (file: string): boolean => file.endsWith('.serial.test.ts') || file.startsWith('test/sandbox/');
+const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
+
+const isSerial = (file: string): boolean => file.endsWith('.serial.test.ts') || isOfSandbox(file);

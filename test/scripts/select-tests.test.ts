@@ -49,7 +49,7 @@ test('files that measure run one by one, with light ones beside them; those that
   ];
   expect(planRun(files)).toEqual({
     parallel: ['test/binary/c.test.ts', 'test/auth/a.test.ts'],
-    serial: ['test/auth/b.serial.test.ts', 'test/sandbox/e.test.ts'],
+    serial: ['test/sandbox/e.test.ts', 'test/auth/b.serial.test.ts'],
     besideSerial: ['test/http/d.test.ts'],
   });
   expect(planRun(['test/http/d.test.ts'])).toEqual({
