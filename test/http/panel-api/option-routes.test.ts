@@ -125,7 +125,7 @@ describe('a change', () => {
       'either',
     ],
     ['no changes', { options: [] }, 'options', 'must be a list of 1 to 200 entries'],
-    ['a number instead of its text', { key: 'SMTPPort', value: 25 }, 'value', 'must be a text'],
+    ['a number instead of a text', { key: 'SMTPPort', value: 25 }, 'value', 'must be a text'],
     ['an unknown field', { key: 'SystemName', value: 'x', more: 1 }, 'more', 'Unknown field "more"'],
     [
       'what is not ready',
@@ -134,7 +134,7 @@ describe('a change', () => {
       'Set GitHubClientId and GitHubClientSecret before GitHubOAuthEnabled is switched on.',
     ],
     [
-      'passwords off for a root who has nothing else',
+      'passwords off for a root without another sign-in method',
       { key: 'PasswordLoginEnabled', value: 'false' },
       'value',
       'Root could no longer sign in',

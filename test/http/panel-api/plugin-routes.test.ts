@@ -86,7 +86,7 @@ describe('uploads', () => {
       { errors: [{ path: 'source', rule: 'source.syntax', line: 2, column: 8, hint: expect.any(String) }] },
     ],
     [
-      'with several asynchronous places',
+      'with several asynchronous functions',
       { source: "import x from 'y';\nasync function f() {\n  await x;\n}" },
       422,
       'PLUGIN_INVALID',

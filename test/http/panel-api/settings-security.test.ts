@@ -33,12 +33,12 @@ beforeAll(async () => {
     ['a personal access token with the proof of a session', pat, proof, [403, 'AUTH_SESSION_REQUIRED']],
     ['a session without a proof', root, {}, [403, 'SECURITY_PROOF_REQUIRED']],
     [
-      'a proof made for something else',
+      'a proof of another scope',
       root,
       await panel.prove(root, 'channel.key.read'),
       [403, 'SECURITY_PROOF_SCOPE_MISMATCH'],
     ],
-    ['the proof of another session', root, await panel.prove(elsewhere.token), [403, 'SECURITY_PROOF_INVALID']],
+    ['a proof from another session', root, await panel.prove(elsewhere.token), [403, 'SECURITY_PROOF_INVALID']],
   ];
 });
 afterAll(() => panel.gateway.stop());

@@ -43,7 +43,7 @@ test('a fragment in the request line: a user who is admitted to one route does n
 });
 
 test.each(['a', 'tg', 'a.b', 'abc', '[::1]', 'gateway.local:3000'])(
-  'the host %s reaches the route that was asked for',
+  'the host %s reaches the requested route',
   async (host) => {
     expect(await send('GET /api/open', `host: ${host}\r\n`)).toStartWith('HTTP/1.1 200');
     expect(await send('GET /api/self/x/', `host: ${host}\r\nauthorization: Bearer user\r\n`)).toContain('"data":"x"');

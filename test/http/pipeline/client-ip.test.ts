@@ -32,7 +32,7 @@ describe('the client’s address', () => {
     ['every hop trusted, one named twice', DEFAULT, '10.0.0.2', '10.0.0.2, 10.0.0.2', '10.0.0.2'],
     ['garbage to the left of the answer is never reached', DEFAULT, '10.0.0.2', '<script>, 203.0.113.9', '203.0.113.9'],
     ['an empty hop ends the reading', DEFAULT, '10.0.0.2', '203.0.113.9, , 10.0.0.3', '10.0.0.3'],
-    ['a trailing comma hides nobody', DEFAULT, '10.0.0.2', '203.0.113.9,', '10.0.0.2'],
+    ['a trailing comma hides no address', DEFAULT, '10.0.0.2', '203.0.113.9,', '10.0.0.2'],
     ['no blanks', DEFAULT, '10.0.0.2', '1.2.3.4,203.0.113.9,10.0.0.3', '203.0.113.9'],
     ['a name', DEFAULT, '10.0.0.2', 'localhost', '10.0.0.2'],
     ['an obfuscated node', DEFAULT, '10.0.0.2', '_hidden, 10.0.0.3', '10.0.0.3'],

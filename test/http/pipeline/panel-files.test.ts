@@ -122,7 +122,7 @@ describe('the page', () => {
       'https://challenges.cloudflare.com https://oauth.telegram.org',
     ],
   ])(
-    'takes from other sites what is switched on, here %s, and from the next page on',
+    'loads from other sites only enabled third parties, here %s, from the next page on',
     async (_name, turnstile, telegram, scripts, frames) => {
       let on = false;
       const switched = openKit({

@@ -27,7 +27,7 @@ describe('a route without access is refused at the start', () => {
       { routes: (kit) => new Elysia().use(kit).get('/api/silent', () => ok(1), { root: false as true }) as never },
     ],
     [
-      'takes unknown fields',
+      'accepts unknown fields',
       'The body of POST /api/loose would accept unknown fields.',
       {
         routes: (kit) =>
@@ -37,7 +37,7 @@ describe('a route without access is refused at the start', () => {
       },
     ],
     [
-      'takes an endless list',
+      'accepts an endless list',
       'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a/".',
       {
         routes: (kit) =>
@@ -48,7 +48,7 @@ describe('a route without access is refused at the start', () => {
       },
     ],
     [
-      'takes an endless map',
+      'accepts an endless map',
       'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a".',
       {
         routes: (kit) =>
@@ -59,7 +59,7 @@ describe('a route without access is refused at the start', () => {
       },
     ],
     [
-      'takes an endless text',
+      'accepts an endless text',
       'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a/items".',
       {
         routes: (kit) =>
@@ -70,7 +70,7 @@ describe('a route without access is refused at the start', () => {
       },
     ],
     [
-      'declares a limit of its body that nobody knows',
+      'declares an unknown body limit',
       'The route POST /api/loose declares an unknown body limit.',
       {
         routes: (kit) =>

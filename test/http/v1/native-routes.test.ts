@@ -326,7 +326,7 @@ for (const dialect of RULE_DATABASES) {
           { code: 'server_error', message: 'Task request failed', retryable: true },
         ],
         [
-          'an accepted job that nobody understands must not be bought again',
+          'an accepted job with an unreadable answer must not be bought again',
           () => at.send('/acme/submit', vendorSays({ garbage: true })),
           502,
           { code: 'server_error', message: 'Task request failed', retryable: false },

@@ -85,7 +85,7 @@ describe('retrieval', () => {
       { seconds: '8', size: '1280x720', remixed_from_video_id: 'video_1' },
       { seconds: '8', size: '1280x720', remixed_from_video_id: 'video_1' },
     ],
-    ['an end of its content’s life, which is the host’s to tell', { expires_at: 1_900_000_000 }, {}],
+    ['an expiry of its content, which only the host may set', { expires_at: 1_900_000_000 }, {}],
     ['seconds as a number', { seconds: 8 }, { seconds: '8' }],
     ['other forms', { seconds: {}, size: 7, remixed_from_video_id: 1, metadata: 'none' }, {}],
     ['nulls', { seconds: null, size: null, error: null, metadata: null }, {}],
