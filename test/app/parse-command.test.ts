@@ -38,7 +38,7 @@ describe('wrong usage exits 2 and says what is wrong and what is right', () => {
     [['plugin', 'lint'], 'FILE is missing: taskgate plugin lint FILE...'],
     [['plugin', 'test', 'a.js', 'b.js'], 'unexpected argument "b.js"'],
     [['plugin', 'test', 'a.js'], 'there is no a.fixture.json: name the file with the cases with --fixture FIXTURE'],
-    [['plugin', 'new', 'runtime'], 'the key "runtime" is the gateway\'s own'],
+    [['plugin', 'new', 'runtime'], 'the key "runtime" is reserved for the gateway'],
     [['plugin', 'new', '可灵'], 'a key has 1 to 30 of a-z, 0-9, "_" and "-"'],
     [['admin', 'create-root', '--password-stdin'], '--username is missing: --username NAME'],
     [['admin', 'create-root', '--username', 'u'], '--password-stdin is missing'],
