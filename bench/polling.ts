@@ -39,7 +39,7 @@ const WINDOW_MS = 30_000;
 type Figures = { lateness: number; perSecond: number; cores: number; rssMb: number };
 
 /** How the vendor is asked: for each task by itself, or for many at once. */
-type Manner = 'one by one' | 'in batches';
+type Mode = 'one by one' | 'in batches';
 
 /**
  * Tasks in flight on one node with the default configuration: how late their polls are, what they
@@ -119,7 +119,7 @@ function describe(what: string, size: number, { figures, least }: { figures: Fig
  * job, and the status and due times that polling would have left them with: the vendor has their
  * jobs queued.
  */
-function fillUp(dataDir: string, size: number, mode: Manner): void {
+function fillUp(dataDir: string, size: number, mode: Mode): void {
   const database = new Database(join(dataDir, 'taskgate.db'));
   const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
     .map(({ name }) => `"${name}"`)

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { buildFactory } from './build-factory.ts';
 import { ensurePanelManifest } from './build-panel.ts';
 import { checkLayers } from './check-layers.ts';
+import { checkParameters } from './check-parameters.ts';
 import { checkSizes } from './check-sizes.ts';
+import { checkWords } from './check-words.ts';
 import { root } from './hash-inputs.ts';
 
 type Check = { name: string; run(): Promise<string | null> };
@@ -22,6 +24,8 @@ async function main(): Promise<number> {
     { name: 'unused code', run: () => runTool([process.execPath, binary('knip-bun'), '--no-progress']) },
     { name: 'layers', run: async () => findings(checkLayers(root)) },
     { name: 'file sizes', run: async () => findings(checkSizes(root)) },
+    { name: 'parameters', run: async () => findings(checkParameters(root)) },
+    { name: 'words', run: async () => findings(checkWords(root)) },
     {
       name: 'regular expressions',
       run: () => runTool([process.execPath, 'scripts/check-regular-expressions.ts']),

@@ -38,7 +38,7 @@ export function isFresh(stamp: string, hash: string, outputs: readonly string[])
   return outputs.every((path) => existsSync(join(root, path)));
 }
 
-/** Writes an output in one step: whoever reads it meanwhile sees the old one or the new one. */
+/** Writes an output in one step: readers see the old one or the new one. */
 export function writeWhole(path: string, text: string): void {
   const temporary = join(root, `${path}.${process.pid}.tmp`);
   writeFileSync(temporary, text);

@@ -27,7 +27,7 @@ async function main(args: string[]): Promise<number> {
   const unknown = [...options].find((option) => !(OPTIONS as readonly string[]).includes(option));
   const selected = selectFiles(
     args.filter((arg) => !arg.startsWith('--')),
-    options.has('--full'),
+    options.has('--full') || options.has('--changed'),
   );
   const files = options.has('--changed') ? reachTests(await changedFiles(), selected) : selected;
   if (unknown !== undefined || selected.length === 0) {

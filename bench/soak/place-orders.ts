@@ -20,14 +20,15 @@ const FINAL = new Set([
 
 export type Order = { plugin: string; model: string; prompt: string; fails: boolean; key: string; callbackUrl: string };
 /**
- * `tasks`: every task id that was returned for the order; more than one only if a repeat was answered
- * wrongly.
+ * `tasks`: every task id that was returned for the order; more than one only if a repeat was
+ * answered wrongly.
  */
 export type Placed = { order: Order; tasks: Set<string>; answers: Map<string, number> };
 
 /**
- * Sends the orders evenly over `spreadMs`, each to a random node and again until it is accepted, as a
- * careful client does. Orders that a slow machine has not begun after twice that time are left out.
+ * Sends the orders evenly over `spreadMs`, each to a random node and again until it is accepted, as
+ * a careful client does. Orders that a slow machine has not begun after twice that time are left
+ * out.
  */
 export async function placeOrders(
   orders: readonly Order[],

@@ -111,7 +111,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     const prefix: string[] = [];
     let binary = BINARY;
     // Permissions do not hold root back: the same as an unprivileged user, with a copy of the
-    // program that he may read.
+    // program that they may read.
     if (process.getuid?.() === 0) {
       const own = temporaryFolder();
       chmodSync(own, 0o755);

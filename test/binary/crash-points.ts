@@ -1,7 +1,7 @@
 /**
  * The gateway is killed with SIGKILL and started again while four tasks are at four points of their
  * lives. A proxy in front of the vendor holds each conversation at the exact point; what the vendor
- * counted is the judge. Each point is taken twenty times on each database.
+ * counted decides. Each point is taken twenty times on each database.
  */
 
 import { Database } from 'bun:sqlite';
@@ -138,7 +138,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       proxy.mode = 'pass';
       proxy.match = '';
       await backdoor.expireLeases();
-      // The administrator's access token outlives the restart, like his session.
+      // The administrator's access token outlives the restart, like their session.
       gateway = await startGateway(options);
     }
 

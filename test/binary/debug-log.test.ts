@@ -1,5 +1,5 @@
 /**
- * DEBUG=true: whoever reads the log can follow one task from the upload of its plugin to its
+ * DEBUG=true: a reader of the log can follow one task from the upload of its plugin to its
  * artifact, and finds no secret.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';

@@ -1,5 +1,5 @@
 /**
- * Whoever is disabled or deleted is out at once, with everything he holds, on every node and
+ * A disabled or deleted user loses all access at once, with every credential, on every node and
  * whatever the nodes share.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -101,7 +101,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       }, 120_000);
     }
 
-    test('a disabled user who is enabled again has his tokens and keys back, and no session that was refused', async () => {
+    test('enabling a user restores their tokens and keys, but no refused session', async () => {
       const username = 'returning-user';
       const [made] = await backdoor.run(
         `insert into users (username, display_name, password_hash, role, status, created_at, quota)

@@ -92,20 +92,20 @@ test.each([
     const base = vendor.url.origin;
     await admin.createChannel(base, { key: `${ACCESS}|${SECRET}`, models: [model], task_plugin_key: plugin });
     await admin.call('PUT', '/api/price', { plugin_key: plugin, model, expression: '0' });
-    const told: string[] = [];
+    const reported: string[] = [];
     const submit = async (prompt: string) => {
       const answer = await ask(`${gateway.url}/v1/tasks/${plugin}`, {
         token: key,
         body: { model, prompt },
         headers: { 'x-callback-url': receiver.url },
       });
-      told.push(JSON.stringify(answer.body));
+      reported.push(JSON.stringify(answer.body));
       return answer;
     };
     const seenBefore = pieces.size;
     const refused = await submit('refuse');
     expect(refused.status).toBe(400);
-    expect(told[0]).toContain('the headers were');
+    expect(reported[0]).toContain('the headers were');
     expect(pieces.size).toBeGreaterThan(seenBefore);
 
     const { id } = (await submit('accept')).body as { id: string };
@@ -119,13 +119,13 @@ test.each([
     );
     const detail = JSON.stringify(await admin.call('GET', `/api/task/${id}`));
     expect(detail).toContain('[redacted]');
-    told.push(JSON.stringify(task), webhook.body, detail, gateway.log());
-    told.push(JSON.stringify(await admin.call('GET', '/api/task?scope=all')));
-    told.push(
+    reported.push(JSON.stringify(task), webhook.body, detail, gateway.log());
+    reported.push(JSON.stringify(await admin.call('GET', '/api/task?scope=all')));
+    reported.push(
       JSON.stringify(await admin.call('GET', '/api/log')),
       JSON.stringify(await admin.call('GET', '/api/audit')),
     );
-    for (const piece of pieces) expect(told.filter((text) => text.includes(piece))).toEqual([]);
+    for (const piece of pieces) expect(reported.filter((text) => text.includes(piece))).toEqual([]);
   },
   30_000,
 );

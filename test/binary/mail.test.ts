@@ -170,8 +170,13 @@ for (const database of RULE_DATABASE_NAMES) {
         }
         expect([...bodies]).toEqual(['200 {"success":true,"message":"","data":null}']);
       }
-      const told = [await mailTo('erin@example.net'), await mailTo('erin@example.net')].map(({ subject }) => subject);
-      expect(told.sort()).toEqual(['Choose a new password for Our Gate 网关', 'You have an account at Our Gate 网关']);
+      const notices = [await mailTo('erin@example.net'), await mailTo('erin@example.net')].map(
+        ({ subject }) => subject,
+      );
+      expect(notices.sort()).toEqual([
+        'Choose a new password for Our Gate 网关',
+        'You have an account at Our Gate 网关',
+      ]);
     });
 
     test('codes are asked for twice in 30 seconds from one address', async () => {
@@ -204,15 +209,15 @@ for (const database of RULE_DATABASE_NAMES) {
       });
       expect((await post('/api/user/login', { username: 'finn', password: PASSWORD })).status).toBe(401);
       await logIn('finn', NEW_PASSWORD);
-      const told = await mail.next((each) => each.recipients.includes('finn@example.net') && isSignIn(each));
-      expect(told.text).toMatch(/Address: 198\.51\.100\.\d+\r?\n/);
+      const notices = await mail.next((each) => each.recipients.includes('finn@example.net') && isSignIn(each));
+      expect(notices.text).toMatch(/Address: 198\.51\.100\.\d+\r?\n/);
       expect((await mailTo('finn@example.net')).subject).toContain('was changed');
       for (const hidden of [secret, PASSWORD, NEW_PASSWORD, ACCOUNT.password, 'finn@example.net']) {
         expect(gateway.log()).not.toContain(hidden);
       }
     });
 
-    test('an address is bound with a code and a proof, moves, and is another’s only for whoever reads it', async () => {
+    test('an address is bound with a code and a proof, moves, and changes owner only with a code from its mailbox', async () => {
       await register('gina');
       await register('hugo');
       const { token } = await logIn('gina', PASSWORD);

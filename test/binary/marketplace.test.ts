@@ -153,8 +153,8 @@ describe('the sources', () => {
       ['Mirror', 'Papers', undefined],
       ['Outside', '', 'The file is outside MARKETPLACE_DIR, the only folder that is read.'],
     ]);
-    const told = /"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/;
-    await until('the log tells of the failed source', () => told.test(gateway.log()));
+    const logLine = /"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/;
+    await until('the log tells of the failed source', () => logLine.test(gateway.log()));
   });
 
   test('nobody but root asks', async () => {

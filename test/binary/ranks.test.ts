@@ -1,6 +1,6 @@
 /**
- * Privilege escalation on the executable: nobody touches a peer, anybody above him, or himself by
- * the administrator's way.
+ * Privilege escalation on the executable: nobody changes a peer, anybody above them, or themselves
+ * by the administrator's way.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';

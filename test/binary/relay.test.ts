@@ -189,7 +189,7 @@ describe('the relay of the executable', () => {
     gateway = await startGateway(options);
     await until('the unanswered one is refunded', async () => (await admin.quota()) === balance - BILL);
     await until('the log names it', () => gateway.log().includes('the vendor may have done the work'));
-    // Nobody knows whether he did: a repeat is not sent again.
+    // The outcome is unknown: a repeat is not sent again.
     const again = await send(body('hang'), keyed);
     expect([again.status, again.headers.get('x-should-retry')]).toEqual([409, 'false']);
     expect(await again.json()).toMatchObject({ error: { code: 'idempotency_outcome_unknown' } });

@@ -162,7 +162,7 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
 }
 
 /**
- * The log without the announcement, which shows the set-up link to whoever sits at the terminal.
+ * The log without the announcement, which shows the set-up link at the terminal.
  */
 const logOf = (node: Gateway): string =>
   node

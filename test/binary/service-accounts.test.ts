@@ -87,8 +87,8 @@ for (const dialect of RULE_DATABASES) {
       await admin.call('PUT', `/api/channel/${channelId}`, { key: JSON.stringify({ private_key: wrong }) });
       const broken = await submit();
       expect(broken.status).toBe(400);
-      const told = JSON.stringify([refused.body, broken.body]);
-      for (const line of cloud.secretLines) expect(told).not.toContain(line);
+      const answers = JSON.stringify([refused.body, broken.body]);
+      for (const line of cloud.secretLines) expect(answers).not.toContain(line);
       keepsSecrets();
     });
   });

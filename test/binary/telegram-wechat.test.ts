@@ -374,7 +374,7 @@ for (const [database, count] of [
         expect(await comeBack((await startBinding(person)).callback_url, query)).toBe('success');
       });
 
-      test('bind CSRF: a victim who is led through the widget to an attacker’s callback gives him nothing', async () => {
+      test('bind CSRF: leading a victim through the widget to an attacker’s callback binds nothing', async () => {
         const [attacker, victim] = [await enter(), await enter()];
         const { flow_token, callback_url } = await startBinding(attacker);
         const victims = await startBinding(victim);
@@ -385,7 +385,7 @@ for (const [database, count] of [
           'svc_telegram_bind=',
           `svc_telegram_bind=${flow_token}`,
           'svc_telegram_bind=%7B%7D',
-          // She is about to bind her own account in this browser.
+          // The victim is about to bind their own account in this browser.
           bindCookie(victims.flow_token),
         ];
         for (const cookies of browsers) {
@@ -395,8 +395,8 @@ for (const [database, count] of [
           ]);
         }
         expect(await backdoor.run(`select 1 from external_identity_claims where subject = '${id}'`)).toEqual([]);
-        // Nothing was used up: her own binding takes the very answer, and his flow still works in
-        // his browser.
+        // Nothing was used up: the victim's own binding accepts this answer, and the attacker's
+        // flow still works in their browser.
         expect(await comeBack(victims.callback_url, query)).toBe('success');
         expect(personOf(await telegramLogin(widget(id))).id).toBe(victim.id);
         expect(await comeBack(callback_url, widget(newTelegramId()))).toBe('success');
@@ -513,20 +513,20 @@ for (const [database, count] of [
       });
 
       test(`new accounts only while registration is open; of ${RACERS} who bind one identity at once one owns it`, async () => {
-        const code = newCode('openid-of-a-newcomer');
+        const code = newCode('openid-of-a-new-user');
         expect(outcome(await wechatLogin(code))).toEqual([403, 'AUTH_REGISTRATION_DISABLED']);
         await setOptions({ RegisterEnabled: 'true' }, { register_enabled: true });
-        const newcomer = personOf(await wechatLogin(code));
-        expect(newcomer.username).toMatch(/^wechat_\d+$/);
-        expect(personOf(await wechatLogin(code)).id).toBe(newcomer.id);
+        const newUser = personOf(await wechatLogin(code));
+        expect(newUser.username).toMatch(/^wechat_\d+$/);
+        expect(personOf(await wechatLogin(code)).id).toBe(newUser.id);
         const { items } = await admin.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=5');
         expect(items.filter(({ action }) => action === 'user.register')).toMatchObject([
-          { username: newcomer.username, detail: { provider: 'wechat' } },
+          { username: newUser.username, detail: { provider: 'wechat' } },
         ]);
 
         const people: Person[] = [];
         for (let i = 0; i < RACERS; i += 1)
-          people.push(personOf(await wechatLogin(newCode(`openid-of-newcomer-${i}`))));
+          people.push(personOf(await wechatLogin(newCode(`openid-of-new-user-${i}`))));
         await setOptions({ RegisterEnabled: 'false' }, { register_enabled: false });
         const flows = [];
         for (const person of people) flows.push(await startBinding(person));

@@ -34,8 +34,8 @@ const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: bool
 ];
 
 /**
- * What takes a user out, and how his personal access token and API key are refused from then on;
- * undefined: they work on.
+ * What ends a user's access, and how their personal access token and API key are refused from then
+ * on; undefined: they work on.
  */
 const ENDS: {
   what: string;
@@ -161,7 +161,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       const { caller } = await signIn(last(), 'busy-user');
       const key = await caller.createKey();
       const ids: string[] = [];
-      // Nobody hears that they have ended before he is deleted.
+      // Their end is announced only after the user is deleted.
       Object.assign(proxy, { mode: 'hold_answers', match: 'GET /v1/jobs/' });
       for (const prompt of ['a cat [duration=1]', 'a cat [duration=1] [fail]']) {
         const submitted = await submit(last().url, key, { seconds: 5, prompt });
@@ -182,7 +182,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       expect(await view()).toMatchObject({ username: `deleted:${id}`, quota: 4 * BILL, used_quota: BILL, api_keys: 0 });
       expect((await ask(`${first().url}/v1/tasks/${ids[0]}`, { token: key })).status).toBe(401);
 
-      // Name and address serve another person, who sees nothing of his predecessor.
+      // Name and address serve another person, who sees nothing of the former owner.
       await makeUser('busy-user', { email: 'busy@example.org' });
       const next = await signIn(first(), 'busy-user');
       expect(await next.caller.call('GET', '/api/task')).toMatchObject({ total: 0 });

@@ -1,4 +1,6 @@
-/** One gateway for all factory plugins. Each runs its scenarios against its own simulated vendor. */
+/**
+ * One gateway for all factory plugins. Each runs its scenarios against its own simulated vendor.
+ */
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import {

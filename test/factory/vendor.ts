@@ -201,16 +201,16 @@ export function startVendor(vendor: Vendor): RunningVendor {
         const own = played(scenario.name);
         const { submit, poll, content = [] } = scenario;
         const file = content.find(({ expect }) => isAsked(expect, received));
-        if (file) return judge(own, file.expect, received, file.answer, false);
+        if (file) return checkRequest(own, file.expect, received, file.answer, false);
         if (poll?.expect && isAsked(poll.expect, received)) {
           const answer = nth(poll.answers, own.polls);
           own.polls += 1;
-          return judge(own, poll.expect, received, answer, true);
+          return checkRequest(own, poll.expect, received, answer, true);
         }
         const expected = submit?.expect ?? { method: '(no submission)', path: '' };
         const answer = nth(submit?.answers ?? [], own.submits);
         own.submits += 1;
-        const given = judge(own, expected, received, answer, true);
+        const given = checkRequest(own, expected, received, answer, true);
         if ((given.status ?? 200) < 300) own.jobs += 1;
         return given;
       }
@@ -220,14 +220,20 @@ export function startVendor(vendor: Vendor): RunningVendor {
         const answers = asked.map((scenario) => {
           const own = played(scenario.name);
           own.polls += 1;
-          return judge(own, batch.expect, received, nth(scenario.poll?.answers ?? [], own.polls - 1), true);
+          return checkRequest(own, batch.expect, received, nth(scenario.poll?.answers ?? [], own.polls - 1), true);
         });
         const whole = answers.find(({ status = 200, json }) => status !== 200 || json === undefined);
         return whole ?? { json: batch.compose(answers.map(({ json }) => json)) };
       }
 
       /** The scripted answer when the request is as it must be; else 400, and the fault is kept. */
-      function judge(own: Played, expected: Expected, got: Received, answer: Answer, authorized: boolean): Answer {
+      function checkRequest(
+        own: Played,
+        expected: Expected,
+        got: Received,
+        answer: Answer,
+        authorized: boolean,
+      ): Answer {
         const faults = compare(fill(expected, origin), got);
         const refusal = authorized ? vendor.authorize(got) : undefined;
         if (refusal !== undefined) faults.push(refusal);

@@ -92,7 +92,7 @@ test('each waiting owner is served within a bounded number of rounds', () => {
   fc.assert(
     fc.property(works, (arrivals) => {
       // Between two services of a waiting owner, each other owner spends at most a round's credit
-      // and one job more. An owner in debt for a costly job waits as many rounds as it takes to pay.
+      // and one job more. An owner in debt for a costly job waits until it has paid.
       const rounds = Math.ceil(MAX_COST / QUANTUM) + 1;
       const bound = 3 * rounds * (QUANTUM + MAX_COST);
       const passed = new Map<string, number>();

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import type { HookCall, PluginService } from '../../src/plugins/index.ts';
 import {
+  compiledPlugins,
   demoSource,
-  judged,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -16,7 +16,7 @@ setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
-const demo = await judged(sandbox, demoSource);
+const demo = await compiledPlugins(sandbox, demoSource);
 
 let opened: OpenedStore;
 let service: PluginService;

@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkFactory, renderFactory } from '../../scripts/build-factory.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
-import { demoSource, judged, makeService, openTestStore, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
+import {
+  compiledPlugins,
+  demoSource,
+  makeService,
+  openTestStore,
+  pluginSource,
+  startSandbox,
+  VIDEO_HOOKS,
+} from './support.ts';
 
 setDefaultTimeout(60_000);
 
@@ -51,7 +59,7 @@ test('factory plugins with the same claim or key are named', async () => {
 });
 
 test('the generated module has the checked plugins', async () => {
-  const plugins = await judged(
+  const plugins = await compiledPlugins(
     sandbox,
     demoSource,
     pluginSource({ key: 'quoted', name: 'a "b" `c` ${d} \u2028 日本' }),
@@ -64,7 +72,10 @@ test('the generated module has the checked plugins', async () => {
 });
 
 test('starting calls no sandbox, however many factory plugins there are', async () => {
-  const factory = await judged(sandbox, ...Array.from({ length: 12 }, (_, n) => pluginSource({ key: `vendor-${n}` })));
+  const factory = await compiledPlugins(
+    sandbox,
+    ...Array.from({ length: 12 }, (_, n) => pluginSource({ key: `vendor-${n}` })),
+  );
   let asked = 0;
   const counting: Sandbox = {
     ...sandbox,

@@ -146,8 +146,8 @@ describe('dry runs and fixtures refuse what the gateway refuses, with the same m
 
     const [first = '', ...path] = hook.split('.');
     const dry = await refusal(service.dryRun('echo', { hook: first, path, args: [ctx] }));
-    const told = { code: dry.code, message: dry.message, kind: (dry.details as Context).kind };
-    expect(told).toEqual({ code: 'plugins.hook_failed', message, kind: 'invalid_result' });
+    const reported = { code: dry.code, message: dry.message, kind: (dry.details as Context).kind };
+    expect(reported).toEqual({ code: 'plugins.hook_failed', message, kind: 'invalid_result' });
     const report = await runFixture(sandbox, {
       source: SOURCE,
       fixture: { cases: [{ name: 'it', hook: first, path, args: [ctx] }] },

@@ -4,8 +4,8 @@ import type { Store } from '../../src/store/ports/index.ts';
 import { PNG_ICON } from './icons.ts';
 import { channel, insertTask } from './records.ts';
 import {
+  compiledPlugins,
   demoSource,
-  judged,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -20,7 +20,7 @@ setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
-const demo = await judged(sandbox, demoSource);
+const demo = await compiledPlugins(sandbox, demoSource);
 
 const at = (version: string, change: object = {}, more = '') => ({
   source: pluginSource({ version, ...change }, more),

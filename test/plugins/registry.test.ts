@@ -4,7 +4,7 @@ import { createPluginService, type FactoryPlugin, type PluginService } from '../
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { NewPlugin } from '../../src/store/ports/index.ts';
 import {
-  judged,
+  compiledPlugins,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -74,7 +74,7 @@ async function reread(node: PluginService): Promise<void> {
 const NOT_TAKEN = claiming('acme', '2.0.0', 'm').replace("kind: 'submit'", "kind: await 'submit'");
 
 test('at a cold start the factory plugin replaces a stored version that does not compile', async () => {
-  const [factory] = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
+  const [factory] = await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'));
   if (!factory) throw new Error('no factory plugin');
   await store('acme', '2.0.0', NOT_TAKEN);
   const node = await startNode(factory);
@@ -99,7 +99,7 @@ test('at a cold start the factory plugin replaces a stored version that does not
 });
 
 test('a disabled factory plugin does not replace a version that does not compile', async () => {
-  const [factory] = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
+  const [factory] = await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'));
   if (!factory) throw new Error('no factory plugin');
   const first = await startNode(factory);
   await first.setEnabled('acme', false);
@@ -111,13 +111,13 @@ test('a disabled factory plugin does not replace a version that does not compile
 
 test('a factory plugin of an upgrade takes no claim from an installed plugin', async () => {
   await store('zeta', '1.0.0', claiming('zeta', '1.0.0', 'm'));
-  const node = await startNode(...(await judged(sandbox, claiming('acme', '1.0.0', 'm'))));
+  const node = await startNode(...(await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'))));
   expect([serving(node, 'zeta'), serving(node)]).toEqual(['database 1.0.0', undefined]);
   expect(errorOf(node)).toBe('plugin acme protocol proto_video model "m" conflicts with plugin zeta');
 });
 
 test('a disabled version stops serving, even if its factory plugin is in conflict', async () => {
-  const factory = await judged(sandbox, claiming('acme', '1.0.0', 'm'));
+  const factory = await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'));
   const node = await startNode(...factory);
   await node.upload({ source: claiming('acme', '2.0.0', 'other') });
   await node.upload({ source: claiming('rival', '1.0.0', 'm') });
@@ -223,7 +223,7 @@ test('the database revision depends only on the active versions', async () => {
   const revision = (await startNode()).runtimeStatus().databaseRevision;
   const other = await openTestStore('sqlite');
   try {
-    const node = makeService(other.store, sandbox, await judged(sandbox, claiming('c', '1.0.0', 'm3')));
+    const node = makeService(other.store, sandbox, await compiledPlugins(sandbox, claiming('c', '1.0.0', 'm3')));
     await node.start();
     await node.upload({ source: b, remark: 'uploaded first' });
     await node.upload({ source: a });

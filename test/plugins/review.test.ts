@@ -4,8 +4,8 @@ import type { PluginService } from '../../src/plugins/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { channel, insertEndedTask, insertTask } from './records.ts';
 import {
+  compiledPlugins,
   demoSource,
-  judged,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -25,7 +25,7 @@ let service: PluginService;
 beforeAll(async () => {
   opened = await openTestStore('sqlite');
   store = opened.store;
-  service = makeService(store, sandbox, await judged(sandbox, demoSource));
+  service = makeService(store, sandbox, await compiledPlugins(sandbox, demoSource));
   await service.start();
 });
 afterAll(async () => {

@@ -7,8 +7,8 @@ import { RULE_DATABASES } from '../support/databases.ts';
 import { PNG_ICON } from './icons.ts';
 import { channel, insertTask } from './records.ts';
 import {
+  compiledPlugins,
   demoSource,
-  judged,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -24,7 +24,7 @@ setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
-const demo = await judged(sandbox, demoSource);
+const demo = await compiledPlugins(sandbox, demoSource);
 
 const PNG = PNG_ICON;
 

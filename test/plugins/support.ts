@@ -88,7 +88,7 @@ export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<Ope
 }
 
 /** The sources as the build hands them to the gateway. */
-export function judged(sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> {
+export function compiledPlugins(sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> {
   const compiler = createCompiler(sandbox);
   return Promise.all(
     sources.map(async (source) => {

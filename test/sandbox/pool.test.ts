@@ -97,7 +97,7 @@ describe('slots', () => {
 });
 
 describe('processes that die', () => {
-  const LANES = 16;
+  const CALLERS = 16;
 
   test('killing a process under load loses no call', async () => {
     const sandbox = start();
@@ -108,7 +108,7 @@ describe('processes that die', () => {
       for (let kills = 0; kills < 5; kills++) {
         // Until the calls of the killed process have been served: one that is killed twice is given
         // up, and rightly.
-        const enough = served + 2 * LANES;
+        const enough = served + 2 * CALLERS;
         while (served < enough) await Bun.sleep(1);
         const [pid] = childrenOf(process.pid).reverse();
         if (pid) process.kill(pid, 'SIGKILL');
@@ -116,9 +116,9 @@ describe('processes that die', () => {
       stop = true;
     })();
     await Promise.all(
-      Array.from({ length: LANES }, async (_, lane) => {
+      Array.from({ length: CALLERS }, async (_, caller) => {
         while (!stop) {
-          expect(await resultOf(sandbox, lane % 2 ? one : two, 'id', [lane])).toBe(lane);
+          expect(await resultOf(sandbox, caller % 2 ? one : two, 'id', [caller])).toBe(caller);
           served++;
         }
       }),

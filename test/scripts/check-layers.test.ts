@@ -76,12 +76,7 @@ describe('refused', () => {
       "import { x } from '../store/index.ts';",
       'auth may not import store',
     ],
-    [
-      'whoever imports the panel',
-      'src/http/a.ts',
-      "import { x } from '../panel/main.tsx';",
-      'http may not import panel',
-    ],
+    ['an import of the panel', 'src/http/a.ts', "import { x } from '../panel/main.tsx';", 'http may not import panel'],
     ['server code in the panel', 'src/panel/a.ts', "import { x } from '../http/index.ts';", 'only types of http'],
     ['tests', 'src/http/a.ts', "import { x } from '../../test/support/gateway.ts';", 'leads out of the rooms'],
     ['an unknown room', 'src/extras/a.ts', '', 'lies in no room'],

@@ -30,7 +30,7 @@ test.each([
     { 'src/tasks/a.ts': 'export const x = 1;\nexport const openSurely = 2;' },
     'src/tasks/a.ts:2: "openSurely"',
   ],
-  ['a file name', { 'src/tasks/poll-lanes.ts': '' }, 'src/tasks/poll-lanes.ts: "-lanes"'],
+  ['a file name', { 'src/tasks/poll-lanes.ts': '' }, 'src/tasks/poll-lanes.ts: "lanes"'],
   ['a document', { 'docs/api.md': 'Ask whoever runs it.' }, 'docs/api.md:1: "whoever"'],
   ['a person as he', { 'src/auth/a.ts': '// The user and his sessions.' }, 'src/auth/a.ts:1: "his"'],
   ['a wide comment', { 'src/auth/a.ts': `  // ${'x'.repeat(96)}` }, 'src/auth/a.ts:1: a comment of 101 columns'],

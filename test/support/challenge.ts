@@ -11,7 +11,7 @@ export type ChallengeServer = {
   asked: Asked[];
   /** Makes a token that a person has earned. */
   solve(): string;
-  /** What it does instead of judging; undefined: it judges. */
+  /** What it does instead of verifying; undefined: it verifies. */
   misbehave(how: ((response: ServerResponse) => void) | undefined): void;
   stop(): Promise<void>;
 };
@@ -34,9 +34,9 @@ export async function startChallengeServer(secret: string): Promise<ChallengeSer
     });
     if (trouble) return trouble(response);
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(judge(field('secret'), field('response'))));
+    response.end(JSON.stringify(verify(field('secret'), field('response'))));
   });
-  function judge(given: string, token: string): { success: boolean; 'error-codes': string[] } {
+  function verify(given: string, token: string): { success: boolean; 'error-codes': string[] } {
     const refuse = (code: string) => ({ success: false, 'error-codes': [code] });
     if (given !== secret) return refuse('invalid-input-secret');
     if (used.has(token)) return refuse('timeout-or-duplicate');

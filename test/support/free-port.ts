@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Below those that systems give to whoever does not choose: from 32768 on Linux, from 49152
+ * Below those that systems give to programs that do not choose one: from 32768 on Linux, from 49152
  * elsewhere.
  */
 const LOWEST = 20_000;

@@ -3,7 +3,7 @@ import { test } from 'bun:test';
 /** `npm run test:full`: every test on every database, and more rounds. */
 export const IS_FULL_RUN = process.env.TASKGATE_FULL_TESTS === '1';
 
-/** Requests that race for one thing where a process serves them: the contracts race fifty always. */
+/** Requests that race for one thing where a process serves them; contracts always race fifty. */
 export const RACERS = IS_FULL_RUN ? 50 : 8;
 
 /**

@@ -89,9 +89,9 @@ async function runService(command: string[], options: ServiceOptions): Promise<S
   let child = spawn();
   const end = async (): Promise<void> => {
     child.kill(options.stopSignal);
-    const patience = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    const deadline = setTimeout(() => child.kill('SIGKILL'), 10_000);
     await child.exited;
-    clearTimeout(patience);
+    clearTimeout(deadline);
   };
   const stop = async (): Promise<void> => {
     await end();

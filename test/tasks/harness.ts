@@ -25,7 +25,7 @@ import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.
 import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey, addUser } from '../contract/each-store.ts';
-import { demoSource, judged } from '../plugins/support.ts';
+import { compiledPlugins, demoSource } from '../plugins/support.ts';
 
 // For hooks and tests that start a sandbox and a database on a busy machine.
 setDefaultTimeout(60_000);
@@ -59,7 +59,7 @@ export async function startEngine(
   const plugins = createPluginService({
     ...common,
     sandbox,
-    factory: await judged(sandbox, demoSource, batchSource),
+    factory: await compiledPlugins(sandbox, demoSource, batchSource),
   });
   await plugins.start();
   const facts = createPluginFacts(plugins);

@@ -172,7 +172,7 @@ describeEachStore('poll writes', (opened) => {
     expect(sizes).toEqual([128, 2]);
   });
 
-  test('and was written, but the answer was lost: told again it counts once', async () => {
+  test('and was written, but the answer was lost: shown again it counts once', async () => {
     const [task] = (await claimed(1)) as [TaskRecord];
     let isLost = true;
     const { write } = writer((store) => async (group) => {
@@ -185,7 +185,7 @@ describeEachStore('poll writes', (opened) => {
     isLost = false;
     expect(await write({ ...polled(task, '8%'), event })).toBe(false);
     expect(await progressOf(task)).toBe('7%');
-    const told = (await opened().store.tasks.events(task.taskId)).filter(({ detail }) => detail === 'once');
-    expect(told).toHaveLength(1);
+    const shown = (await opened().store.tasks.events(task.taskId)).filter(({ detail }) => detail === 'once');
+    expect(shown).toHaveLength(1);
   });
 });

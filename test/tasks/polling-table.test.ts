@@ -98,9 +98,9 @@ const describeTable = (opened: () => OpenedStore) => {
     await engine.plugins.upload({ source: batchSource });
     for (const model of ['told-1', 'told-batch-1'])
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
-    const told = { models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url };
-    channelId = await engine.addChannel({ ...told, name: 'told' });
-    await engine.addChannel({ ...told, models: ['told-batch-1'], taskPluginKey: 'told-batch', name: 'batch' });
+    const reported = { models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url };
+    channelId = await engine.addChannel({ ...reported, name: 'reported' });
+    await engine.addChannel({ ...reported, models: ['told-batch-1'], taskPluginKey: 'told-batch', name: 'batch' });
     await engine.tasks.start();
   });
   afterAll(async () => {

@@ -142,8 +142,8 @@ describe('answers of a receiver', () => {
       const { status, headers } = answers.get(payload.data.id) ?? { status: 500, headers: {} };
       response.writeHead(status, headers).end(status < 300 ? undefined : 'an answer that nobody keeps');
     });
-    const told = cases.map((one) => notify(node, undefined, (id) => answers.set(id, one)));
-    return Promise.all(told.map(async (taskId) => after(node.store, await taskId)));
+    const shown = cases.map((one) => notify(node, undefined, (id) => answers.set(id, one)));
+    return Promise.all(shown.map(async (taskId) => after(node.store, await taskId)));
   }
   const pause = ({ nextAttemptAtMs, lastAttemptAtMs }: Seen) => nextAttemptAtMs - lastAttemptAtMs;
 

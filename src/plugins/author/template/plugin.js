@@ -1,11 +1,13 @@
-// A plugin for Taskgate. It runs against the built-in demo vendor as it is: change it piece by piece into one for your own vendor.
+// A plugin for Taskgate. As it is, it works with the built-in demo vendor: change it piece by piece
+// into a plugin for your own vendor.
 //
 //   taskgate plugin lint plugin-key.js      what an upload would refuse
 //   taskgate plugin test plugin-key.js      the cases of plugin-key.fixture.json
 //   taskgate plugin dev plugin-key.js       a gateway of its own that reloads on save
 //
-// A plugin describes requests and reads answers. It makes none itself: no fetch, no timers, no imports, no promises. Every call starts
-// from a fresh copy of this module, so that a variable keeps nothing from one call to the next.
+// A plugin describes requests and reads answers. It sends nothing itself: no fetch, no timers, no
+// imports, no promises. Every call starts from a fresh copy of this module, so variables keep
+// nothing from one call to the next.
 
 /** @typedef {Required<import('./v1.d.ts').PluginModule>} Plugin */
 /** @typedef {Required<import('./v1.d.ts').ProtoVideoHooks>} VideoHooks */
@@ -15,18 +17,20 @@ export const meta = {
   apiVersion: 1,
   key: 'plugin-key',
   name: 'Plugin Name',
-  // A version is never used again with other source: raise it for every upload.
+  // A version never changes its source: raise it for every upload.
   version: '1.0.0',
   author: { name: 'You' },
   // What clients put into "model".
   models: ['plugin-key-video'],
-  // One poll a task. With 'batch' one request asks for up to 100 tasks: buildBatchQueryRequest and parseBatchResult.
+  // One poll per task. With 'batch', one request polls up to 100 tasks: see buildBatchQueryRequest
+  // and parseBatchResult.
   fetchMode: 'per_task',
-  // Where channels of this plugin send their requests if they name no address of their own.
+  // Where channels of this plugin send their requests if they have no base URL of their own.
   baseUrl: 'http://127.0.0.1:4010',
-  // POST /v1/videos of the OpenAI API. Paths of your own go into `routes`, their hooks into an exported `native`.
+  // POST /v1/videos of the OpenAI API. Paths of your own go into `routes`, their hooks into an
+  // exported `native`.
   protocols: ['proto_video'],
-  // The facts that a price may be made of.
+  // The facts that prices can use.
   usageSchema: { seconds: { type: 'number', unit: 'second' } },
 };
 
@@ -36,7 +40,8 @@ const MAX_SECONDS = 60;
 const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAILURE' };
 
 /**
- * What a client asks for, checked. A stranger wrote it: throw to refuse it, and the client reads your sentence.
+ * Validates a client's request. It comes from a stranger: throw to refuse it; the client receives
+ * your message.
  * @param {any} fields
  */
 function readOrder(fields) {
@@ -50,22 +55,24 @@ function readOrder(fields) {
 export const protocols = {
   proto_video: {
     /**
-     * Runs first, for POST /v1/videos: turns the client's request into your own form of it. Returns {kind: 'submit', model, requestBody, action?},
-     * with the model exactly as in ctx.model. Throw to refuse; nothing has been billed yet. It may run twice, so it must only depend on ctx.
+     * Runs first, for POST /v1/videos: turns the client's request into your own form. Returns
+     * {kind: 'submit', model, requestBody, action?}, with the model exactly as in ctx.model. Throw
+     * to refuse; nothing has been billed yet. It may run twice, so it must depend on ctx only.
      * @type {VideoHooks['decodeRequest']}
      */
     decodeRequest(ctx) {
       const { body } = ctx;
       if (body.kind === 'json') return { kind: 'submit', model: ctx.model, requestBody: readOrder(body.value) };
       if (body.kind === 'none') throw new Error('Please send JSON or a form.');
-      // A form gives a list of values for each name.
+      // A form has a list of values for each name.
       const order = readOrder({ prompt: body.fields.prompt?.[0], seconds: body.fields.seconds?.[0] });
       return { kind: 'submit', model: ctx.model, requestBody: order };
     },
 
     /**
-     * Runs when a client reads the video, GET /v1/videos/:id. Returns the object that it sees; the gateway puts id, status, progress and times into
-     * it. task.data is the vendor's latest answer.
+     * Runs when a client reads the video, GET /v1/videos/:id. Returns the object that the client
+     * sees; the gateway sets id, status, progress and times. task.data is the vendor's latest
+     * answer.
      * @type {VideoHooks['render']}
      */
     render(_ctx, task) {
@@ -75,8 +82,10 @@ export const protocols = {
 };
 
 /**
- * Runs for the channel that was chosen, before anything is billed. Returns the vendor request: {url, method?, headers?, body?}. The gateway adds no
- * credential; the channel's key is ctx.apiKey. POST /v1/tasks/plugin-key comes here without a decoder, hence readOrder again. Throw to refuse.
+ * Runs for the chosen channel, before anything is billed. Returns the vendor request: {url,
+ * method?, headers?, body?}. The gateway adds no credential; the channel's key is ctx.apiKey.
+ * Requests to POST /v1/tasks/plugin-key arrive here without a decoder, hence readOrder again. Throw
+ * to refuse.
  * @type {Plugin['buildSubmitRequest']}
  */
 export function buildSubmitRequest(ctx) {
@@ -84,13 +93,14 @@ export function buildSubmitRequest(ctx) {
     url: `${ctx.baseUrl}/v1/jobs`,
     method: 'POST',
     headers: { Authorization: `Bearer ${ctx.apiKey}` },
-    // ctx.model is what the client asked for, ctx.upstreamModel what the channel maps it to.
+    // ctx.model is the model that the client requested, ctx.upstreamModel what the channel maps it
+    // to.
     body: { model: ctx.upstreamModel, ...readOrder(ctx.requestBody), reference_id: ctx.publicTaskId },
   };
 }
 
 /**
- * Runs next, if the price of the model asks for facts. Returns the facts of meta.usageSchema, or null.
+ * Runs next, if the price of the model uses facts. Returns the facts of meta.usageSchema, or null.
  * @type {Plugin['extractUsage']}
  */
 export function extractUsage(ctx) {
@@ -98,8 +108,9 @@ export function extractUsage(ctx) {
 }
 
 /**
- * Runs when the vendor has answered 2xx. Returns the vendor's id of the job, and its answer as taskData; with `immediate` also a result that is
- * there at once. A throw fails the task and refunds it; the request is not sent again.
+ * Runs when the vendor has answered 2xx. Returns the vendor's id of the job, and its answer as
+ * taskData; with `immediate` also a result that is complete at once. A throw fails the task and
+ * refunds it; the request is not sent again.
  * @type {Plugin['parseSubmitResponse']}
  */
 export function parseSubmitResponse(_ctx, response) {
@@ -109,7 +120,7 @@ export function parseSubmitResponse(_ctx, response) {
 }
 
 /**
- * Runs for every poll. Returns the request that asks for the job; ctx.taskId is the vendor's id.
+ * Runs for every poll. Returns the request that reads the job; ctx.taskId is the vendor's id.
  * @type {Plugin['buildQueryRequest']}
  */
 export function buildQueryRequest(ctx) {
@@ -120,8 +131,9 @@ export function buildQueryRequest(ctx) {
 }
 
 /**
- * Runs for every answer to a poll that is no 401, 403, 404, 410, 429 or 5xx. Returns {status, progress?, reason?, state?}. Say UNKNOWN for what you
- * do not recognise: it counts as a failed poll, and the 20th in a row ends the task. A guess would keep a lost task alive.
+ * Runs for every answer to a poll except 401, 403, 404, 410, 429 and 5xx. Returns {status,
+ * progress?, reason?, state?}. Return UNKNOWN for what you do not recognise: it counts as a failed
+ * poll, and the 20th in a row ends the task. A guess would keep a lost task alive.
  * @type {Plugin['parseTaskResult']}
  */
 export function parseTaskResult(_ctx, body) {
@@ -133,7 +145,8 @@ export function parseTaskResult(_ctx, body) {
 }
 
 /**
- * Runs on every answer about the task, if its price asks for facts. Returns facts that replace those of extractUsage, or null to keep them.
+ * Runs on every answer about the task, if its price uses facts. Returns facts that replace those of
+ * extractUsage, or null to keep them.
  * @type {Plugin['extractUsageOnComplete']}
  */
 export function extractUsageOnComplete(_ctx, _result, body) {
@@ -142,7 +155,8 @@ export function extractUsageOnComplete(_ctx, _result, body) {
 }
 
 /**
- * Runs when somebody asks what a task has made. Returns at most 64 artifacts: {key, type: 'video' | 'audio' | 'image' | 'file', mimeType?}.
+ * Runs when the results of a task are listed. Returns at most 64 artifacts: {key, type: 'video' |
+ * 'audio' | 'image' | 'file', mimeType?}.
  * @type {Plugin['listArtifacts']}
  */
 export function listArtifacts(task) {
@@ -150,8 +164,9 @@ export function listArtifacts(task) {
 }
 
 /**
- * Runs for each download. Returns the request that fetches ctx.artifactKey; the gateway streams the answer through. For a file on a public address
- * return {url, credentialless: true}, without headers.
+ * Runs for each download. Returns the request that fetches ctx.artifactKey; the gateway streams the
+ * answer to the client. For a file at a public address, return {url, credentialless: true} without
+ * headers.
  * @type {Plugin['buildContentRequest']}
  */
 export function buildContentRequest(ctx) {
