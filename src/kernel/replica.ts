@@ -30,6 +30,7 @@ export function createReplica<T, Topic extends string>(options: {
   let applied = 0;
   let unsubscribe = () => {};
   let timer: ReturnType<typeof setInterval> | undefined;
+  let isStopped = false;
 
   async function load(): Promise<void> {
     begun += 1;
@@ -49,6 +50,7 @@ export function createReplica<T, Topic extends string>(options: {
   }
 
   function stop(): void {
+    isStopped = true;
     unsubscribe();
     clearInterval(timer);
   }
@@ -67,6 +69,7 @@ export function createReplica<T, Topic extends string>(options: {
         stop();
         throw error;
       }
+      if (isStopped) return;
       timer = setInterval(() => void reload(), intervalMs);
       timer.unref?.();
     },

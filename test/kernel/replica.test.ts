@@ -71,9 +71,33 @@ describe('a replica', () => {
 
   test('whose first reading fails rejects its start and follows nothing', async () => {
     const { replica, listeners } = follow(() => Promise.reject(new Error('away')));
-    expect(replica.start()).rejects.toThrow('away');
-    await Bun.sleep(0);
+    await expect(replica.start()).rejects.toThrow('away');
     expect(listeners.size).toBe(0);
+  });
+
+  test('follows changes from before its first reading', async () => {
+    const { replica, listeners } = follow(async () => listeners.size);
+    await replica.start();
+    expect(listeners.size).toBe(1);
+    replica.stop();
+  });
+
+  test('that is stopped during its first reading follows nothing afterwards', async () => {
+    const reading = Promise.withResolvers<number>();
+    let readings = 0;
+    const { replica, listeners } = follow(
+      () => {
+        readings += 1;
+        return reading.promise;
+      },
+      { intervalMs: 1 },
+    );
+    const started = replica.start();
+    replica.stop();
+    reading.resolve(1);
+    await started;
+    await Bun.sleep(20);
+    expect([readings, listeners.size]).toEqual([1, 0]);
   });
 
   test('whose later reading fails logs that and keeps what it has', async () => {
@@ -88,6 +112,6 @@ describe('a replica', () => {
     await replica.reload();
     expect(applied).toEqual([1]);
     expect(warnings).toEqual(['mine could not be read again; the last known state stays in use']);
-    expect(replica.load()).rejects.toThrow('away');
+    await expect(replica.load()).rejects.toThrow('away');
   });
 });

@@ -34,42 +34,6 @@ async function openAsRoot(path: string): Promise<Page> {
   return page;
 }
 
-test('double booking: after a lost answer, adding the same amount again in a new dialog counts once', async () => {
-  const { id } = await panel.root().call<{ id: number }>('POST', '/api/user', { username: 'vera', password });
-  const page = await openAsRoot(`/users/${id}`);
-  await heading(page, 'vera').waitFor();
-  await button(page, 'Change balance').waitFor();
-  const add = async (): Promise<void> => {
-    await button(page, 'Change balance').click();
-    await dialog(page).getByLabel('Amount').fill('10');
-    await dialog(page).getByRole('button', { name: 'Change balance' }).click();
-  };
-  const quota = async (): Promise<number> =>
-    (await panel.root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
-  const [changes, reads] = ['**/api/user/manage', `**/api/user/${id}`];
-  await page.route(changes, async (route) => {
-    await route.fetch();
-    await route.abort();
-  });
-  await page.route(reads, (route) => route.abort());
-  await add();
-  await dialog(page).getByRole('alert').waitFor();
-  await page.unroute(changes);
-  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-  await dialog(page).waitFor({ state: 'detached' });
-  const answered = page.waitForResponse(changes);
-  await add();
-  await answered;
-  await page.unroute(reads);
-  await waitForNotice(page, 'The balance of “vera” is changed.');
-  await dialog(page).waitFor({ state: 'detached' });
-  expect(await quota()).toBe(5_000_000);
-  // After a known outcome, the same change is a new one.
-  await add();
-  await waitForNotice(page, 'The balance of “vera” is changed.');
-  expect(await quota()).toBe(10_000_000);
-});
-
 test('a dialog stays open while its request runs', async () => {
   const page = await openAsRoot('/users');
   await button(page, 'Add user').click();

@@ -293,7 +293,7 @@ describe('a request', () => {
           read.call(this, file);
           return done;
         };
-        if (file.name === 'first.png') Object.assign(globalThis, { goOn: release });
+        if (file.name === 'first.png') Object.assign(globalThis, { release });
         else void release();
       };
     });

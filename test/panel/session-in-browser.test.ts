@@ -394,7 +394,7 @@ describe('the end of a session', () => {
     expect(await page.getByText('You were signed out').count()).toBe(0);
   });
 
-  testInFullRun('a page restored from the back/forward cache shows nothing of a user who has signed out', async () => {
+  test('a page restored from the back/forward cache shows nothing of a user who has signed out', async () => {
     const { page, context } = await openSignedIn();
     await context.clearCookies();
     // The tests' browser has no back/forward cache, so the event is dispatched by hand.

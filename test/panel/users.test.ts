@@ -10,7 +10,17 @@ import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
-import { accountMenu, alert, findPageIssues, heading, password, screens, usePanel, waitForText } from './harness.ts';
+import {
+  accountMenu,
+  alert,
+  findPageIssues,
+  heading,
+  password,
+  screens,
+  usePanel,
+  waitForNotice,
+  waitForText,
+} from './harness.ts';
 
 let provider: IdentityProvider;
 afterAll(() => provider?.stop());
@@ -341,4 +351,40 @@ describe('roles', () => {
     const page = await openAs('person3', '/users');
     await heading(page, 'Nothing at this address').waitFor();
   });
+});
+
+test('double booking: after a lost answer, adding the same amount again in a new dialog counts once', async () => {
+  const { id } = await root().call<{ id: number }>('POST', '/api/user', { username: 'booked', password });
+  const page = await openAsRoot(`/users/${id}`);
+  await heading(page, 'booked').waitFor();
+  const change = page.getByRole('button', { name: 'Change balance', exact: true });
+  await change.waitFor();
+  const add = async (): Promise<void> => {
+    await change.click();
+    await page.getByRole('dialog').getByLabel('Amount').fill('10');
+    await page.getByRole('dialog').getByRole('button', { name: 'Change balance' }).click();
+  };
+  const quota = async (): Promise<number> => (await root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
+  const [changes, reads] = ['**/api/user/manage', `**/api/user/${id}`];
+  await page.route(changes, async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await page.route(reads, (route) => route.abort());
+  await add();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await page.unroute(changes);
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const answered = page.waitForResponse(changes);
+  await add();
+  await answered;
+  await page.unroute(reads);
+  await waitForNotice(page, 'The balance of “booked” is changed.');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(await quota()).toBe(5_000_000);
+  // After a known outcome, the same change is a new one.
+  await add();
+  await waitForNotice(page, 'The balance of “booked” is changed.');
+  expect(await quota()).toBe(10_000_000);
 });

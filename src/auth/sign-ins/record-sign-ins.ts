@@ -113,7 +113,7 @@ export function createSignIns(deps: {
     try {
       await store.logs.addAudit(row);
     } catch (error) {
-      logger.error({ err: error, audit: row }, 'could not store an audit row; the sign-in continues');
+      logger.error({ err: error, audit: row }, 'could not store an audit row; the request continues');
     }
   }
 
@@ -169,7 +169,7 @@ export function createSignIns(deps: {
     } catch (trouble) {
       logger.error(
         { err: trouble, action, method: attempt.method },
-        'could not store an audit row; the sign-in continues',
+        'could not store an audit row; the request continues',
       );
     }
   }

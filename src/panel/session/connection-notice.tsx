@@ -13,7 +13,7 @@ export const ConnectionProvider = ConnectionContext.Provider;
  */
 export function useIsUnreachable(): boolean {
   const connection = useContext(ConnectionContext);
-  if (connection === null) throw new Error('useIsOffline is used outside of ConnectionProvider');
+  if (connection === null) throw new Error('useIsUnreachable is used outside of ConnectionProvider');
   return useSyncExternalStore(connection.subscribe, connection.isUnreachable);
 }
 
