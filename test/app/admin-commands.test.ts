@@ -143,7 +143,7 @@ describe('admin reset-password', () => {
 
     const { out } = await reset(dataDir, 'ada');
     expect(out).not.toContain('is on again');
-    expect(out).toContain('signing in with a password is off: the new one is of use once root has switched');
+    expect(out).toContain('signing in with a password is off: the new one works once root has switched');
     expect((await logIn('ada')).status).toBe(403);
     expect((await reset(dataDir, 'root', '--reset-factors')).out).toContain(
       'signing in with a password was off and is on again',
