@@ -75,13 +75,13 @@ describeEachStore('sessions', (opened) => {
   });
 
   test.each([
-    ['revoked', { status: 'revoked' }],
-    ['expired', { expiresAt: 2000 }],
-    ['already rotated', { refreshHash: 'other' }],
-  ] as const)('a %s session does not rotate', async (_, change) => {
+    ['revoked', { status: 'revoked' }, {}],
+    ['expired', { expiresAt: 2000 }, {}],
+    ['already rotated', {}, { expectedHash: 'former' }],
+  ] as const)('a %s session does not rotate', async (_, change, expected) => {
     const { store } = opened();
     const session = await addSession(store, change);
-    expect(await store.sessions.rotate({ ...rotation(session, 'next'), expectedHash: 'expected' })).toBe(false);
+    expect(await store.sessions.rotate({ ...rotation(session, 'next'), ...expected })).toBe(false);
     expect(await store.sessions.bySid(session.sid)).toEqual(session);
   });
 
@@ -95,9 +95,12 @@ describeEachStore('sessions', (opened) => {
       userAuthVersion: 2,
       refreshHash: session.refreshHash,
     });
-    expect(await store.sessions.advance({ ...change, expectedVersion: 2, expectedUserAuthVersion: 2, now: 5000 })).toBe(
-      false,
-    );
+    const again = { ...change, expectedVersion: 2, expectedUserAuthVersion: 2 };
+    // Expired, changed since it was read, and of a user who has changed since.
+    expect(await store.sessions.advance({ ...again, now: 5000 })).toBe(false);
+    expect(await store.sessions.advance({ ...again, expectedVersion: 1 })).toBe(false);
+    expect(await store.sessions.advance({ ...again, expectedUserAuthVersion: 1 })).toBe(false);
+    expect(await store.sessions.advance(again)).toBe(true);
   });
 
   test('a use is noted on an active session and never moves its time back', async () => {
