@@ -13,7 +13,7 @@ export function SideNavigation() {
   return (
     <nav aria-label={t('nav.label')} className={classes.nav}>
       {offered.map(({ text, entries }) => (
-        <div key={entries[0]?.path} className={classes.group}>
+        <div key={entries[0]?.path}>
           {text !== null && <p className={classes.heading}>{t(text)}</p>}
           <ul className={classes.list}>
             {entries.map(({ path, text: label, icon: Icon }) => (
