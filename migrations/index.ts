@@ -34,6 +34,10 @@ import sqlite13 from './sqlite/0013_answers_by_plugin.sql' with { type: 'text' }
 import sqlite14 from './sqlite/0014_link_version.sql' with { type: 'text' };
 import sqlite15 from './sqlite/0015_audit_chain.sql' with { type: 'text' };
 import sqlite16 from './sqlite/0016_session_address.sql' with { type: 'text' };
+import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
+
+/** What all migrations together make of an empty SQLite database, without their history. */
+export { newSqliteDatabase };
 
 /** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
 export type MigrationCheck = { query: string; refusal: (found: string[]) => string };

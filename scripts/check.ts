@@ -17,7 +17,11 @@ type Check = { name: string; run(): Promise<string | null> };
 async function main(): Promise<number> {
   ensurePanelManifest();
   const binary = (name: string): string => join(root, 'node_modules', '.bin', name);
-  const generators = ['src/app/config/print-config-docs.ts', 'scripts/print-plugin-reference.ts'];
+  const generators = [
+    'src/app/config/print-config-docs.ts',
+    'scripts/print-plugin-reference.ts',
+    'scripts/print-new-database.ts',
+  ];
   const checks: Check[] = [
     { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },
     { name: 'format and lint', run: () => runTool([binary('biome'), 'check', '--error-on-warnings', '.']) },

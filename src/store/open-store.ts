@@ -1,10 +1,8 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
 import { lockDataDir, requireFreeDataDir } from './drivers/lock-data-dir.ts';
-import { openPostgres } from './drivers/postgres.ts';
 import { openSqlite, prepareDataDir } from './drivers/sqlite.ts';
 import { storeErrors, toStoreError } from './errors.ts';
-import { migratePostgres, pendingPostgres } from './migrate/migrate-postgres.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories } from './repositories/index.ts';
@@ -33,7 +31,7 @@ export type StoreOptions = {
 };
 
 /**
- * Opens the database, migrated.
+ * Opens the database, migrated. What only PostgreSQL needs is loaded only for it.
  * @throws `store.unavailable` when it cannot be reached or written, `store.in_use` when another
  * gateway has the data directory, `store.schema_newer`, `store.schema_outdated` (with `migrate:
  * false`), `store.migration_refused`
@@ -48,9 +46,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const tables = tablesOf(dialect);
     const { clock } = options;
     const bind: BindRepositories = (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
-    const driver =
-      dialect === 'sqlite' ? openSqlite({ ...options, bind, release }) : await openPostgres({ ...options, bind });
-    return assemble(dialect, driver);
+    if (dialect === 'sqlite') return assemble(dialect, openSqlite({ ...options, bind, release }));
+    const { openPostgres } = await import('./drivers/postgres.ts');
+    return assemble(dialect, await openPostgres({ ...options, bind }));
   } catch (error) {
     release();
     throw error;
@@ -89,13 +87,21 @@ function createAndLockDataDir(dataDir: string): () => void {
   }
 }
 
-const pending = ({ databaseUrl, dataDir }: StoreOptions, dryRun = false): Promise<string[]> =>
-  databaseUrl === '' ? pendingSqlite(dataDir, dryRun) : pendingPostgres(databaseUrl, dryRun);
+async function pending({ databaseUrl, dataDir }: StoreOptions, dryRun = false): Promise<string[]> {
+  if (databaseUrl === '') return pendingSqlite(dataDir, dryRun);
+  const { pendingPostgres } = await import('./migrate/migrate-postgres.ts');
+  return pendingPostgres(databaseUrl, dryRun);
+}
 
 async function migrate(options: StoreOptions): Promise<string[]> {
-  const names = options.databaseUrl === '' ? migrateSqlite(options) : await migratePostgres(options);
+  const names = options.databaseUrl === '' ? migrateSqlite(options) : await runPostgres(options);
   for (const name of names) options.logger.info({ migration: name }, 'migrated the database');
   return names;
+}
+
+async function runPostgres(options: StoreOptions): Promise<string[]> {
+  const { migratePostgres } = await import('./migrate/migrate-postgres.ts');
+  return migratePostgres(options);
 }
 
 async function requireCurrent(options: StoreOptions): Promise<void> {

@@ -5,14 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AuthSettings } from '../../src/auth/index.ts';
 import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
 import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
-import {
-  connectRedis,
-  createMemoryCounters,
-  createMemorySuccessLists,
-  createRedisCounters,
-  createRedisSuccessLists,
-} from '../../src/store/index.ts';
+import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
 import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
+import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { testSettings } from './harness.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { type Clock, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { connectRedis, createRedisSessionCache } from '../../src/store/index.ts';
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
+import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';

@@ -7,8 +7,9 @@ import {
   systemClock,
   type WatchCache,
 } from '../../src/kernel/index.ts';
-import { connectRedis, createNoSessionCache, createRedisSessionCache } from '../../src/store/index.ts';
+import { createNoSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
+import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';

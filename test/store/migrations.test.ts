@@ -2,7 +2,8 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrations } from '../../migrations/index.ts';
+import { migrations, newSqliteDatabase } from '../../migrations/index.ts';
+import { printNewDatabase } from '../../scripts/print-new-database.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw, type Raw } from '../contract/open-raw.ts';
@@ -266,6 +267,29 @@ test('sqlite: an existing file is copied before it is migrated, for its owner al
   await (await openStore(fresh)).close();
   expect(readdirSync(fresh.dataDir)).toEqual(['taskgate.db']);
   expect(statSync(join(fresh.dataDir, 'taskgate.db')).mode & 0o777).toBe(0o600);
+});
+
+test('sqlite: a new file has the layout and the rows that the migrations make one after the other', async () => {
+  const [fresh, upgraded] = [await setUp('sqlite'), await setUp('sqlite')];
+  await anOldDatabase(upgraded, 1, []);
+  for (const setup of [fresh, upgraded]) await (await openStore(setup)).close();
+  const contents = ({ dataDir }: Setup) => {
+    const file = new SqliteFile(join(dataDir, 'taskgate.db'), { readonly: true });
+    const objects = file.query('select type, name, tbl_name, sql from sqlite_master order by type, name').values();
+    // Without the history, which has times, and SQLite's own counters, absent or 0 here.
+    const skipped = ['schema_migrations', 'sqlite_sequence'];
+    const tables = objects.filter(([type, name]) => type === 'table' && !skipped.includes(String(name)));
+    const rows = tables.map(([, name]) => [name, file.query(`select * from ${name}`).values()]);
+    const history = file.query('select number, name from schema_migrations order by number').values();
+    file.close();
+    return { objects, rows, history };
+  };
+  expect(contents(fresh)).toEqual(contents(upgraded));
+  expect(contents(fresh).objects.length).toBeGreaterThan(50);
+});
+
+test('sqlite: the script for a new file is what the migrations print', () => {
+  expect(newSqliteDatabase).toBe(printNewDatabase(migrations));
 });
 
 test('migrations count from 1 without gaps, in both dialects', () => {

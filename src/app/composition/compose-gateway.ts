@@ -34,7 +34,7 @@ export type ComposedGateway = {
  */
 export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
   const { config, logger, shutdown } = foundation;
-  const services = composeServices(foundation);
+  const services = await composeServices(foundation);
   const { auth, channels, plugins, tasks, disks, node } = services;
   let { port } = config;
   const { http, settingsService, demo } = composeHttp(foundation, services, () => port);

@@ -36,13 +36,14 @@ const MAIL_GRACE_MS = 5000;
  * Creates the services below HTTP and begins to load plugins, channels, prices and options. Each
  * service adds its own stop to `shutdown`.
  */
-export function composeServices(foundation: Foundation): DomainServices {
+export async function composeServices(foundation: Foundation): Promise<DomainServices> {
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, shutdown, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
   const metrics = createMetrics();
   const watchCache = measureCaches(metrics.registry);
   sandbox.watchCaches(watchCache);
+  const shared = await openShared(foundation, watchCache);
 
   const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
   shutdown.add('upstream', () => upstream.close());
@@ -87,7 +88,6 @@ export function composeServices(foundation: Foundation): DomainServices {
   // The first sandbox process checks the stored plugins; everything below is created meanwhile.
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
-  const shared = openShared(foundation, watchCache);
   const auth = createAuth({
     onSignIn: countSignIns(metrics.registry),
     upstream,

@@ -1,13 +1,5 @@
 import type { WatchCache } from '../../kernel/index.ts';
-import {
-  connectRedis,
-  createMemoryCounters,
-  createMemorySuccessLists,
-  createNoSessionCache,
-  createRedisCounters,
-  createRedisSessionCache,
-  createRedisSuccessLists,
-} from '../../store/index.ts';
+import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache } from '../../store/index.ts';
 import type { Counters, SessionCache, SuccessLists } from '../../store/ports/index.ts';
 import type { Foundation } from './types.ts';
 
@@ -15,14 +7,10 @@ import type { Foundation } from './types.ts';
  * Opens what nodes share through Redis. Without Redis each node counts its limits for itself, and
  * sessions are read from the database.
  */
-export function openShared(
+export async function openShared(
   foundation: Pick<Foundation, 'config' | 'clock' | 'logger' | 'secrets' | 'shutdown'>,
   watchCache: WatchCache,
-): {
-  counters: Counters;
-  successLists: SuccessLists;
-  sessionCache: SessionCache;
-} {
+): Promise<{ counters: Counters; successLists: SuccessLists; sessionCache: SessionCache }> {
   const { config, clock, logger, secrets, shutdown } = foundation;
   const memoryCounters = createMemoryCounters(clock);
   watchCache('counters', memoryCounters.size);
@@ -33,6 +21,9 @@ export function openShared(
       sessionCache: createNoSessionCache(),
     };
   }
+  const { connectRedis, createRedisCounters, createRedisSessionCache, createRedisSuccessLists } = await import(
+    '../../store/redis.ts'
+  );
   const redis = connectRedis({ url: config.redisUrl, logger });
   shutdown.add('redis', () => redis.disconnect());
   // Reading the database is what records that a session is used. Where idle sessions end, that must

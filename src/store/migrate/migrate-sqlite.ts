@@ -1,6 +1,6 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
-import { type Migration, migrations } from '../../../migrations/index.ts';
+import { type Migration, migrations, newSqliteDatabase } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { copySqliteFile, openSqliteFile, prepareDataDir, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
@@ -30,14 +30,27 @@ export async function pendingSqlite(dataDir: string, dryRun = false): Promise<st
  * Runs the pending migrations, each in a transaction; copies the file first unless it is new.
  * Returns the names of those run.
  */
-export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: Logger }): string[] {
+export function migrateSqlite(options: MigrateOptions): string[] {
   prepareDataDir(options.dataDir);
   const file = openSqliteFile(options.dataDir, 'FULL');
   try {
+    return migrateSqliteFile(file, options);
+  } finally {
+    file.close();
+  }
+}
+
+type MigrateOptions = { dataDir: string; clock: Clock; logger: Logger };
+
+/** As `migrateSqlite`, over an open connection whose commits survive a power cut. */
+export function migrateSqliteFile(file: SqliteFile, options: MigrateOptions): string[] {
+  try {
+    if (isEmpty(file) && fillEmpty(file, options.clock.unix())) return migrations.map(({ name }) => name);
     const applied = history(file);
     const pending = pendingMigrations(migrations, applied);
     const first = pending[0];
-    if (first && applied.length > 0) {
+    if (!first) return [];
+    if (applied.length > 0) {
       const copy = `${sqlitePath(options.dataDir)}.before-${first.name}`;
       copySqliteFile(file, copy);
       options.logger.info({ copy }, 'copied the database before its migration');
@@ -48,8 +61,6 @@ export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: 
     return pending.map(({ name }) => name);
   } catch (error) {
     throw toStoreError(error);
-  } finally {
-    file.close();
   }
 }
 
@@ -64,19 +75,43 @@ function history(file: SqliteFile): number[] {
 const hasTable = (file: SqliteFile, name: string): boolean =>
   file.query("select 1 from sqlite_master where type = 'table' and name = ?").values(name).length > 0;
 
+const isEmpty = (file: SqliteFile): boolean => file.query('select 1 from sqlite_master limit 1').values().length === 0;
+
+/**
+ * Gives an empty database the layout that all migrations together would, in one transaction: a
+ * quarter of the time. Returns false when another process has begun to fill it meanwhile.
+ */
+function fillEmpty(file: SqliteFile, now: number): boolean {
+  return inTransaction(file, () => {
+    if (!isEmpty(file)) return false;
+    file.run(CREATE_HISTORY);
+    file.run(newSqliteDatabase);
+    for (const migration of migrations) record(file, migration, now);
+    return true;
+  });
+}
+
 function runOne(file: SqliteFile, migration: Migration, now: number): void {
-  file.run('begin immediate');
-  try {
+  inTransaction(file, () => {
     file.run(CREATE_HISTORY);
     // Another process may have run it meanwhile.
-    if (!history(file).includes(migration.number)) {
-      for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
-      file.run(migration.sql.sqlite);
-      file
-        .query('insert into schema_migrations (number, name, applied_at) values (?, ?, ?)')
-        .run(migration.number, migration.name, now);
-    }
+    if (history(file).includes(migration.number)) return;
+    for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
+    file.run(migration.sql.sqlite);
+    record(file, migration, now);
+  });
+}
+
+function record(file: SqliteFile, { number, name }: Migration, now: number): void {
+  file.query('insert into schema_migrations (number, name, applied_at) values (?, ?, ?)').run(number, name, now);
+}
+
+function inTransaction<T>(file: SqliteFile, work: () => T): T {
+  file.run('begin immediate');
+  try {
+    const value = work();
     file.run('commit');
+    return value;
   } catch (error) {
     if (file.inTransaction) file.run('rollback');
     throw error;
