@@ -9,16 +9,26 @@ import { join } from 'node:path';
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const COMMAND = process.env.TASKGATE_BINARY ? [process.env.TASKGATE_BINARY] : [process.execPath, MAIN];
 
+/** The program from source, whatever `npm test` has built, with options of the runtime. */
+export const sourceProgram = (options: readonly string[]) => [process.execPath, ...options, MAIN];
+
 export type Finished = { code: number; out: string; err: string };
-export type SpawnOptions = { environment?: Record<string, string>; stdin?: string; prefix?: readonly string[] };
+export type SpawnOptions = {
+  environment?: Record<string, string>;
+  stdin?: string;
+  /** A program and its arguments that become the gateway. */
+  prefix?: readonly string[];
+  /** Default: the source, or the compiled binary that `TASKGATE_BINARY` names. */
+  program?: readonly string[];
+};
 
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'taskgate-app-'));
 
 export const spawnTaskgate = (
   argv: readonly string[],
-  { environment = {}, stdin = '', prefix = [] }: SpawnOptions = {},
+  { environment = {}, stdin = '', prefix = [], program = COMMAND }: SpawnOptions = {},
 ) =>
-  Bun.spawn([...prefix, ...COMMAND, ...argv], {
+  Bun.spawn([...prefix, ...program, ...argv], {
     env: { PATH: process.env.PATH ?? '', TRUSTED_PROXIES: 'none', ...environment },
     stdin: new TextEncoder().encode(stdin),
     stdout: 'pipe',
@@ -57,8 +67,9 @@ export type RunningGateway = Announcement & {
 export async function startTaskgate(
   environment: Record<string, string> = {},
   dataDir = temporaryFolder(),
+  options: Pick<SpawnOptions, 'prefix' | 'program'> = {},
 ): Promise<RunningGateway> {
-  const child = spawnTaskgate(['serve', '--json', '--port', '0', '--data-dir', dataDir], { environment });
+  const child = spawnTaskgate(['serve', '--json', '--port', '0', '--data-dir', dataDir], { ...options, environment });
   let log = '';
   const watchers = new Set<() => void>();
   const reading = (async () => {

@@ -1,6 +1,8 @@
+import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { escapeHiddenInJson, type Logger } from '../../kernel/index.ts';
 import { escapeFields } from './escape-fields.ts';
+import { createLineBuffer, type LineBuffer } from './line-buffer.ts';
 import { redactFields, redactText } from './redact-fields.ts';
 
 export type LogOptions = {
@@ -12,16 +14,20 @@ export type LogOptions = {
   destination?: DestinationStream;
 };
 
+/** `flush` writes buffered lines before it returns: before other output and before the end. */
+export type ProcessLogger = Logger & { flush(): void };
+
 /**
- * The kernel's logger on pino. It writes synchronously: nothing is lost at exit, and it needs no
- * transport thread, which a compiled binary could not load from disk. JSON lines are
- * `{level, time, …fields, msg}` with ISO times.
+ * The kernel's logger on pino, without its transport thread, which a compiled binary could not load
+ * from disk. JSON lines are `{level, time, …fields, msg}` with ISO times. Standard error gets them
+ * in batches; a warning or an error goes out at once with all lines before it, and the end of the
+ * process writes the rest. Only a kill can lose lines: those of the last tenth of a second.
  */
-export async function createLogger(options: LogOptions): Promise<Logger> {
-  const lines = options.destination ?? openStandardError();
+export async function createLogger(options: LogOptions): Promise<ProcessLogger> {
+  const lines = options.destination ? unbuffered(options.destination) : openStandardError(reportDropped);
   // Control characters, and those that change the reading order, are escaped.
   const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
-  return wrap(
+  const logger = wrap(
     pino(
       {
         level: options.level,
@@ -31,38 +37,49 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
       },
       options.pretty ? await prettify(lines, options.colors) : plain,
     ),
+    lines.send,
   );
+  return { ...logger, flush: lines.flush };
+
+  function reportDropped(count: number): void {
+    logger.warn({ lines: count }, 'log lines were dropped: standard error did not take them in time');
+  }
 }
 
-/** Bytes buffered while standard error accepts nothing; further lines are dropped. */
-const MAX_UNWRITTEN_BYTES = 1024 * 1024;
-
-/**
- * A full disk or a closed pipe fails no caller: lines are buffered and written with the next one.
- */
-function openStandardError(): DestinationStream {
-  const lines = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
-  lines.on('error', () => {});
+/** Standard error as a line buffer, flushed when the process ends, after a crash too. */
+function openStandardError(reportDropped: (lines: number) => void): LineBuffer {
+  // Opening this stream keeps the runtime's writes from blocking on a pipe that is full.
+  const { fd } = process.stderr;
+  const lines = createLineBuffer((bytes) => writeSync(fd, bytes), reportDropped);
+  process.on('exit', lines.flush);
   return lines;
 }
 
-async function prettify(plain: DestinationStream, colors: boolean): Promise<DestinationStream> {
+const unbuffered = (destination: DestinationStream): LineBuffer => ({
+  write: (line) => void destination.write(line),
+  send() {},
+  flush() {},
+});
+
+async function prettify(plain: Pick<LineBuffer, 'write'>, colors: boolean): Promise<DestinationStream> {
   // Loading takes 3 ms, so only a terminal pays for it.
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({ singleLine: true, colorize: colors, translateTime: 'SYS:HH:MM:ss.l' });
   return { write: (line) => plain.write(format(escapeFields(line))) };
 }
 
-function wrap(inner: PinoLogger): Logger {
+/** `send` writes what is buffered. */
+function wrap(inner: PinoLogger, send: () => void): Logger {
   const logAt = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
     if (!inner.isLevelEnabled(level)) return;
     inner[level](redactFields(fields), redactText(message));
+    if (level === 'warn' || level === 'error') send();
   };
   return {
     debug: logAt('debug'),
     info: logAt('info'),
     warn: logAt('warn'),
     error: logAt('error'),
-    child: (fields) => wrap(inner.child(redactFields(fields))),
+    child: (fields) => wrap(inner.child(redactFields(fields)), send),
   };
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../../../kernel/index.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { createLogger } from '../../logging/logger.ts';
+import { createLogger, type ProcessLogger } from '../../logging/logger.ts';
 import { type Gateway, startGateway } from '../../start-gateway.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
@@ -8,12 +8,24 @@ import { readSettings } from '../read-settings.ts';
 
 /** Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const { config, warnings } = readSettings(input);
+  const settings = readSettings(input);
+  const { config } = settings;
   const logger = await createLogger({
     level: config.debug ? 'debug' : config.logLevel,
     pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
     colors: input.io.isTerminal,
   });
+  try {
+    return await serve(input, { ...settings, logger });
+  } finally {
+    // Before the reason of a failed start, which is no log line.
+    logger.flush();
+  }
+}
+
+type Serving = ReturnType<typeof readSettings> & { logger: ProcessLogger };
+
+async function serve(input: CommandInput, { config, warnings, logger }: Serving): Promise<ExitCode> {
   for (const warning of warnings) logger.warn({}, warning);
 
   const stopping = new AbortController();
@@ -29,6 +41,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   process.on('SIGINT', onSignal);
 
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  logger.flush();
   input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
 
   await aborted(stopping.signal);
