@@ -31,6 +31,12 @@ const CHECKPOINT_PAGES = 8000;
  */
 const CACHE_KIB = 16 * 1024;
 
+/**
+ * Statements that a connection keeps compiled, the latest used: more than a busy gateway runs.
+ * Beyond Bun's 20, each of its statements would be compiled again at every use.
+ */
+const KEPT_STATEMENTS = 256;
+
 export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
 
 /**
@@ -52,6 +58,7 @@ export function prepareDataDir(dataDir: string): void {
 /** A connection with our settings. The file must exist. */
 export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'): SqliteFile {
   try {
+    SqliteFile.MAX_QUERY_CACHE_SIZE = KEPT_STATEMENTS;
     const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
     // First, so that the other pragmas wait for a lock too.
     file.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);

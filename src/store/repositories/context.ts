@@ -1,8 +1,7 @@
-import { fillPlaceholders, getTableColumns, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
-import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
+import { getTableColumns, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
 import type { Clock } from '../../kernel/index.ts';
 import { bindDatabase, type Database, type RunStatement, storable } from '../drivers/connection.ts';
+import { createRowReader as createReader, PreparedQuery } from '../drivers/prepared-query.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
@@ -56,12 +55,9 @@ export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Cl
 
 export function createContext({ dialect, tables, clock, run: runRaw }: ContextDeps): Context {
   const run: RunStatement = (text, params) => runRaw(text, params.map(storable));
-  const db = bindDatabase(dialect, run);
-  const writer = dialect === 'sqlite' ? new SQLiteAsyncDialect() : new PgDialect();
-  const prepare: Context['prepare'] = (query) => {
-    const { sql: text, params } = writer.sqlToQuery(query);
-    return (values) => run(text, fillPlaceholders(params, values));
-  };
+  const { db, writer } = bindDatabase(dialect, run);
+  const prepare: Context['prepare'] = (query) => new PreparedQuery(run, writer.sqlToQuery(query), undefined).values;
+  const statement: Context['statement'] = (query) => prepare(query)({});
   if (dialect === 'sqlite') {
     return {
       dialect,
@@ -74,13 +70,11 @@ export function createContext({ dialect, tables, clock, run: runRaw }: ContextDe
       amongRows: (column, query) => sql`${column} in (${query})`,
       // There is only one writer.
       lockRows: sql``,
-      statement: (query) => db.values(query),
+      statement,
       prepare,
       lockName: () => Promise.resolve(),
     };
   }
-  // The PostgreSQL builder behind the shared type has another method for plain statements.
-  const plain = db as unknown as { execute(query: SQL): Promise<unknown[][]> };
   return {
     dialect,
     db,
@@ -95,7 +89,7 @@ export function createContext({ dialect, tables, clock, run: runRaw }: ContextDe
     // several times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     lockRows: sql`for no key update`,
-    statement: (query) => plain.execute(query),
+    statement,
     prepare,
     lockName: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
@@ -112,19 +106,9 @@ export function lazy<T>(create: () => T): () => T {
   };
 }
 
-/**
- * Converts rows of all columns of a table, in their order, as the builder does. For statements that
- * return hundreds of rows: the builder's own conversion takes as long as the database.
- */
-export function createRowReader<Row>(table: Table): (row: readonly unknown[]) => Row {
-  const columns = Object.entries(getTableColumns(table));
-  return (row) => {
-    const record: Record<string, unknown> = {};
-    for (const [index, [name, column]] of columns.entries())
-      record[name] = row[index] === null ? null : column.mapFromDriverValue(row[index]);
-    return record as Row;
-  };
-}
+/** Converts rows of all columns of a table, in their order, as the builder does. */
+export const createRowReader = <Row>(table: Table): ((row: readonly unknown[]) => Row) =>
+  createReader(Object.entries(getTableColumns(table)).map(([name, field]) => ({ path: [name], field }))) as never;
 
 /** A typed placeholder for `set` and `values`; its value is encoded as the column encodes. */
 export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
