@@ -31,13 +31,22 @@ export function familyOf(pid: number): number[] {
 export const cpuSeconds = (pid: number): number =>
   familyOf(pid).reduce((sum, member) => sum + (readStat(member)?.cpuTicks ?? 0), 0) / TICKS_PER_SECOND;
 
+/** How often threads of a process and its children went to sleep, and so were woken again. */
+export const countWakeUps = (pid: number): number =>
+  familyOf(pid)
+    .flatMap((member) => listThreads(member).map((thread) => `/proc/${member}/task/${thread}/status`))
+    .reduce((sum, path) => sum + readNumber(path, /^voluntary_ctxt_switches:\s+(\d+)/m), 0);
+
 export type Memory = { processes: number; rssMb: number; pssMb: number };
 
 /** Resident memory of a process and its children in MB (10^6); PSS counts what they share once. */
 export function readMemory(pid: number): Memory {
   const family = familyOf(pid);
   const sum = (file: string, name: string) =>
-    family.reduce((total, member) => total + readKib(`/proc/${member}/${file}`, name), 0) * 1024;
+    family.reduce(
+      (total, member) => total + readNumber(`/proc/${member}/${file}`, new RegExp(`^${name}:\\s+(\\d+) kB`, 'm')),
+      0,
+    ) * 1024;
   return {
     processes: family.length,
     rssMb: sum('status', 'VmRSS') / 1e6,
@@ -45,9 +54,17 @@ export function readMemory(pid: number): Memory {
   };
 }
 
-function readKib(path: string, name: string): number {
+function listThreads(pid: number): string[] {
   try {
-    return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+function readNumber(path: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
   }

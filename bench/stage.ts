@@ -1,20 +1,22 @@
+import { join } from 'node:path';
 import {
   type Administrator,
   ask,
   type Gateway,
   setUp,
   startGateway,
-  startVendor,
-  type VendorProcess,
+  temporaryFolder,
 } from '../test/support/gateway.ts';
+import type { Build } from './builds.ts';
+import { startBenchVendor, type Vendor } from './load/start-script.ts';
 
 /**
- * A gateway of the compiled binary with a channel to a demo vendor, a price that is reserved, and
- * an API key.
+ * A gateway of the build with a channel to the bench's vendor, a price that is reserved, and an API
+ * key.
  */
 export type Stage = {
   gateway: Gateway;
-  vendor: VendorProcess;
+  vendor: Vendor;
   admin: Administrator;
   key: string;
   submit(prompt: string): Promise<string>;
@@ -24,10 +26,18 @@ export type Stage = {
 /** Low enough that the first balance lasts for a bench: 200 of 100,000,000 a task. */
 const PRICE = '0.0001 * u("seconds")';
 
-export async function openStage(env: Record<string, string> = {}): Promise<Stage> {
-  const vendor = await startVendor();
+export type StartOptions = { env?: Record<string, string>; dataDir?: string; databaseUrl?: string };
+
+/** Its log goes to a file, as it would in service: read by the bench, it would cost the bench. */
+export function startBuild(build: Build, options: StartOptions = {}): Promise<Gateway> {
+  const dataDir = options.dataDir ?? temporaryFolder();
+  return startGateway({ ...options, dataDir, binary: build.binary, logFile: join(dataDir, 'gateway.log') });
+}
+
+export async function openStage(build: Build, env: Record<string, string> = {}): Promise<Stage> {
+  const vendor = await startBenchVendor();
   try {
-    const gateway = await startGateway({ env });
+    const gateway = await startBuild(build, { env });
     const admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
     await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: PRICE });

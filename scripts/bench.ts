@@ -1,78 +1,93 @@
 import { cpus, loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { benchContent } from '../bench/content.ts';
-import { benchFairness } from '../bench/fairness.ts';
-import { benchHookCalls } from '../bench/hook-call.ts';
-import { benchObservers } from '../bench/observers.ts';
-import { benchPolling } from '../bench/polling.ts';
-import { benchRequests } from '../bench/requests.ts';
-import type { Row } from '../bench/row.ts';
-import { benchSessions } from '../bench/sessions.ts';
-import { benchStart } from '../bench/start.ts';
-import { benchSubmissions } from '../bench/submissions.ts';
-import { benchTransfers } from '../bench/transfers.ts';
-import { buildExecutable } from './build.ts';
+import { type Build, prepareOtherBuild, prepareThisBuild } from '../bench/builds.ts';
+import type { Compared } from '../bench/compare-figures.ts';
+import type { Part } from '../bench/part.ts';
+import { benchDownloads } from '../bench/parts/downloads.ts';
+import { benchFairness } from '../bench/parts/fairness.ts';
+import { benchHooks } from '../bench/parts/hooks.ts';
+import { benchIdle } from '../bench/parts/idle.ts';
+import { benchObservers } from '../bench/parts/observers.ts';
+import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
+import { benchReference } from '../bench/parts/reference.ts';
+import { benchRequests } from '../bench/parts/requests.ts';
+import { benchStart } from '../bench/parts/start.ts';
+import { benchStores } from '../bench/parts/stores.ts';
+import { benchSubmissions } from '../bench/parts/submissions.ts';
+import { benchTransfers } from '../bench/parts/transfers.ts';
+import { formatFigures } from '../bench/print-figures.ts';
+import { type BenchOptions, readOptions, usage } from '../bench/read-options.ts';
+import { runPart } from '../bench/run-parts.ts';
 
 /**
- * npm run bench: one table of what the executable does, over real HTTP, with the demo vendor as a
- * process of its own. `--only NAME` measures one part, `--json FILE` writes the figures. Exit code
- * 1: an aim was missed.
+ * npm run bench: one table of what the executable does, over real HTTP, with a vendor as a process
+ * of its own. `--beside DIR` runs the same load on an earlier build, in turns. Exit code 1: an aim
+ * was missed.
  */
-const PARTS: Record<string, () => Promise<Row[]>> = {
+const PARTS: Record<string, Part> = {
+  reference: benchReference,
   start: benchStart,
-  hook: benchHookCalls,
+  idle: benchIdle,
+  hooks: benchHooks,
   requests: benchRequests,
-  sessions: benchSessions,
-  normal: () => benchSubmissions('NORMAL'),
-  full: () => benchSubmissions('FULL'),
+  normal: (run) => benchSubmissions(run, 'NORMAL'),
+  full: (run) => benchSubmissions(run, 'FULL'),
   fairness: benchFairness,
-  content: benchContent,
-  memory: benchTransfers,
+  downloads: benchDownloads,
+  polls: benchTimelyPolls,
+  'many-polls': benchManyPolls,
   observers: benchObservers,
-  polling: benchPolling,
+  transfers: benchTransfers,
+  stores: benchStores,
 };
-
-const USAGE = `Usage: npm run bench -- [--only ${Object.keys(PARTS).join('|')}] [--json FILE]`;
+/** Measures programs of the bench itself: the other build has no turn. */
+const OF_NO_BUILD = ['reference'];
 
 async function main(args: string[]): Promise<number> {
-  let only: string | undefined;
-  let file: string | undefined;
-  while (args.length > 0) {
-    const [name, value] = args.splice(0, 2);
-    if (name === '--only' && value !== undefined && value in PARTS) only = value;
-    else if (name === '--json' && value !== undefined) file = value;
-    else {
-      console.error(`Not understood: ${[name, value].join(' ')}\n${USAGE}`);
-      return 2;
-    }
+  let options: BenchOptions;
+  try {
+    options = readOptions(args, Object.keys(PARTS));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${usage(Object.keys(PARTS))}`);
+    return 2;
   }
   if (process.platform !== 'linux') {
     console.error('The bench reads memory and processor time from /proc and runs on Linux alone.');
     return 2;
   }
-  if (process.env.TASKGATE_BINARY === undefined) await buildExecutable();
-
+  const { only, beside, repeat, json, ...sizes } = options;
+  const builds = {
+    this: await prepareThisBuild(),
+    other: beside === undefined ? undefined : await prepareOtherBuild(beside),
+  };
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`;
-  console.log(`${machine}; load before the bench ${loadavg()[0]?.toFixed(1)}\n`);
+  console.log(`${machine}; load before the bench ${loadavg()[0]?.toFixed(1)}`);
+  console.log(headline(builds, repeat));
+
   const begun = performance.now();
-  const rows: Row[] = [];
-  for (const [name, measure] of Object.entries(PARTS)) {
-    if (only !== undefined && name !== only) continue;
-    const measured = await measure();
-    for (const row of measured) console.log(line(row));
-    rows.push(...measured);
+  const figures: Compared[] = [];
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    const started = performance.now();
+    const other = OF_NO_BUILD.includes(name) ? undefined : builds.other;
+    const result = await runPart(part, { builds: { this: builds.this, other }, repeat, sizes });
+    console.log(`\n[${name}, ${((performance.now() - started) / 1000).toFixed(0)} s]`);
+    if (result.otherFailed !== undefined) console.log(`The other build cannot do this: ${result.otherFailed}`);
+    for (const line of formatFigures(result.figures, beside !== undefined)) console.log(line);
+    figures.push(...result.figures);
   }
-  console.log(`\n${rows.length} lines in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
-  if (file !== undefined) {
-    const figures = rows.map(({ what, figures, aim }) => ({ what, ...figures, ...(aim && { aim }) }));
-    await Bun.write(file, `${JSON.stringify({ machine, rows: figures }, null, 2)}\n`);
+  console.log(`\n${figures.length} figures in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  if (json !== undefined) {
+    const names = { this: builds.this.name, other: builds.other?.name };
+    await Bun.write(json, `${JSON.stringify({ machine, builds: names, repeat, sizes, figures }, null, 2)}\n`);
   }
-  return rows.every(({ aim }) => aim?.met !== false) ? 0 : 1;
+  return figures.every(({ aimMet }) => aimMet !== false) ? 0 : 1;
 }
 
-function line({ what, measured, aim }: Row): string {
-  const verdict = aim ? `${aim.text.padEnd(14)} ${aim.met ? 'met' : 'MISSED'}` : '';
-  return `${what.padEnd(42)} ${measured.padEnd(60)} ${verdict}`.trimEnd();
+function headline({ this: own, other }: { this: Build; other: Build | undefined }, repeat: number): string {
+  const runs = `medians of ${repeat} (lowest–highest)`;
+  if (other === undefined) return `${own.name}; ${runs}`;
+  return `this ${own.name} · other ${other.name}; ${runs}; × above 1: this build is better`;
 }
 
 try {

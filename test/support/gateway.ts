@@ -17,6 +17,10 @@ export type GatewayOptions = {
   env?: Record<string, string>;
   /** A program and its arguments that become the gateway: `unshare`, `sh -c`. */
   prefix?: readonly string[];
+  /** Default: the executable of this checkout. */
+  binary?: string;
+  /** A file that standard error goes to; `log()` then has no lines of it. */
+  logFile?: string;
 };
 
 export type Gateway = {
@@ -80,7 +84,16 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const dataDir = options.dataDir ?? temporaryFolder();
   const port = options.port ?? (await freePort());
   const child = Bun.spawn(
-    [...(options.prefix ?? []), BINARY, 'serve', '--json', '--port', String(port), '--data-dir', dataDir],
+    [
+      ...(options.prefix ?? []),
+      options.binary ?? BINARY,
+      'serve',
+      '--json',
+      '--port',
+      String(port),
+      '--data-dir',
+      dataDir,
+    ],
     {
       cwd: dataDir,
       env: {
@@ -90,15 +103,16 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       },
       stdin: 'ignore',
       stdout: 'pipe',
-      stderr: 'pipe',
+      stderr: options.logFile === undefined ? 'pipe' : Bun.file(options.logFile),
     },
   );
   let log = '';
   let out = '';
   const read = Promise.all([
-    collect(child.stderr, (text) => {
-      log += text;
-    }),
+    child.stderr instanceof ReadableStream &&
+      collect(child.stderr, (text) => {
+        log += text;
+      }),
     collect(child.stdout, (text) => {
       out += text;
     }),

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { percentile } from './row.ts';
+import { percentile } from '../figures.ts';
 
 export type Rate = { perSecond: number; count: number; p50Ms: number; p99Ms: number };
 

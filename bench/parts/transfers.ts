@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setUp, startGateway } from '../test/support/gateway.ts';
-import { readMemory } from './read-processes.ts';
-import { atMost, type Row } from './row.ts';
+import { setUp } from '../../test/support/gateway.ts';
+import { type Figure, higher, lower, note, row } from '../figures.ts';
+import type { Run } from '../part.ts';
+import { readMemory } from '../read-processes.ts';
+import { startBuild } from '../stage.ts';
 
 const CLIENTS = 20;
 const MIB = 1024 * 1024;
@@ -48,9 +50,9 @@ export const buildContentRequest = (ctx) => ({ url: ctx.baseUrl + '/content', me
  * What 20 clients at once cost the gateway in memory, each with an upload of 64 MB and a download
  * of 256 MB; every byte is checked.
  */
-export async function benchTransfers(): Promise<Row[]> {
+export async function benchTransfers({ build }: Run): Promise<Figure[]> {
   const vendor = await startVendor();
-  const gateway = await startGateway();
+  const gateway = await startBuild(build);
   try {
     const admin = await setUp(gateway);
     await admin.call('POST', '/api/plugin/task', { source });
@@ -64,34 +66,34 @@ export async function benchTransfers(): Promise<Row[]> {
     };
     for (let round = 0; round < 3; round += 1) await eachClient(warmUp);
 
-    const rows: Row[] = [];
+    const rows: Figure[] = [];
     let tasks: string[] = [];
     for (const [how, model] of Object.entries(MODELS)) {
       rows.push(
-        await measure(
+        ...(await measure(
           gateway.pid,
           { what: `${CLIENTS} uploads of 64 MB, as ${how}`, bytesEach: UPLOAD_BYTES },
           async (client) => {
             tasks[client] = await upload(access, { model, client, size: UPLOAD_BYTES });
           },
-        ),
+        )),
       );
     }
     rows.push(
-      await measure(gateway.pid, { what: `${CLIENTS} downloads of 256 MB`, bytesEach: DOWNLOAD_BYTES }, (client) =>
+      ...(await measure(gateway.pid, { what: `${CLIENTS} downloads of 256 MB`, bytesEach: DOWNLOAD_BYTES }, (client) =>
         download(access, tasks[client] ?? ''),
-      ),
+      )),
     );
     tasks = [];
     rows.push(
-      await measure(
+      ...(await measure(
         gateway.pid,
         { what: `${CLIENTS} uploads and downloads side by side`, bytesEach: UPLOAD_BYTES + DOWNLOAD_BYTES },
         async (client) => {
           const id = await upload(access, { model: MODELS.part, client, size: UPLOAD_BYTES });
           await download(access, id);
         },
-      ),
+      )),
     );
     if (vendor.wrong.length > 0) throw new Error(vendor.wrong.join('\n'));
     return rows;
@@ -105,7 +107,7 @@ async function measure(
   pid: number,
   { what, bytesEach }: { what: string; bytesEach: number },
   work: (client: number) => Promise<void>,
-): Promise<Row> {
+): Promise<Figure[]> {
   const idle = readMemory(pid).rssMb;
   let peak = idle;
   const sampling = setInterval(() => {
@@ -119,12 +121,11 @@ async function measure(
   }
   const mbPerSecond = (CLIENTS * bytesEach) / 1e6 / ((performance.now() - begun) / 1000);
   const growth = peak - idle;
-  return {
+  return row(
     what,
-    measured: `+${growth.toFixed(0)} MB over ${idle.toFixed(0)} MB RSS; ${mbPerSecond.toFixed(0)} MB/s`,
-    aim: atMost(growth, AIM_MB, 'MB'),
-    figures: { growth_mb: growth, idle_mb: idle, mb_per_second: mbPerSecond },
-  };
+    [lower('growth of RSS', growth, 'MB'), note('RSS before', idle, 'MB'), higher('speed', mbPerSecond, 'MB/s')],
+    { 'growth of RSS': AIM_MB },
+  );
 }
 
 const eachClient = (work: (client: number) => Promise<void>) =>

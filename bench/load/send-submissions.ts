@@ -1,7 +1,7 @@
-import { ask } from '../test/support/gateway.ts';
+import { ask } from '../../test/support/gateway.ts';
 
 /**
- * Submits without end, `clients` at once: `bun bench/send-submissions.ts URL KEY CLIENTS`. A
+ * Submits without end, `clients` at once: `bun bench/load/send-submissions.ts URL KEY CLIENTS`. A
  * process of its own, so that it delays no one who measures.
  */
 export async function submitOnce(url: string, key: string): Promise<void> {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { ask } from '../test/support/gateway.ts';
-import { atMost, type Row } from './row.ts';
-import { type Rate, runClients } from './run-clients.ts';
-import { submitOnce } from './send-submissions.ts';
-import { openStage, type Stage } from './stage.ts';
+import { ask } from '../../test/support/gateway.ts';
+import { type Figure, higher, lower, note, row } from '../figures.ts';
+import { runClients } from '../load/run-clients.ts';
+import { submitOnce } from '../load/send-submissions.ts';
+import type { Run } from '../part.ts';
+import { openStage, type Stage } from '../stage.ts';
 
 const GREEDY_CLIENTS = 64;
 const WARM_UP_SECONDS = 2;
-const SECONDS = 6;
 const MAX_RATIO = 3;
 const MODEST = { username: 'modest', password: 'correct horse battery' };
 
@@ -15,33 +15,30 @@ const MODEST = { username: 'modest', password: 'correct horse battery' };
  * What one user with one request at a time waits for, alone and beside another user who keeps 64
  * submissions in flight.
  */
-export async function benchFairness(): Promise<Row[]> {
-  const stage = await openStage();
+export async function benchFairness({ build, seconds }: Run): Promise<Figure[]> {
+  const stage = await openStage(build);
   let greedy: ReturnType<typeof startGreedy> | undefined;
   try {
     const key = await createModestKey(stage);
-    const modest = (seconds: number) => runClients(1, seconds, () => submitOnce(stage.gateway.url, key));
+    const modest = (duration: number) => runClients(1, duration, () => submitOnce(stage.gateway.url, key));
     await modest(WARM_UP_SECONDS);
-    const alone = await modest(SECONDS);
+    const alone = await modest(seconds);
     greedy = startGreedy(stage);
     await modest(WARM_UP_SECONDS);
     const before = greedy.sent();
-    const beside = await modest(SECONDS);
-    const greedyPerSecond = (greedy.sent() - before) / SECONDS;
-    const ratio = beside.p99Ms / alone.p99Ms;
-    const ms = ({ p50Ms, p99Ms }: Rate) => `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(1)} ms`;
-    return [
-      {
-        what: `one at a time beside ${GREEDY_CLIENTS} of another user`,
-        measured: `p50 / p99 alone ${ms(alone)}, beside ${ms(beside)}; p99 × ${ratio.toFixed(2)}; the other ${greedyPerSecond.toFixed(0)}/s`,
-        aim: atMost(ratio, MAX_RATIO, '× p99'),
-        figures: {
-          ...{ alone_p50_ms: alone.p50Ms, alone_p99_ms: alone.p99Ms },
-          ...{ beside_p50_ms: beside.p50Ms, beside_p99_ms: beside.p99Ms, p99_ratio: ratio },
-          ...{ modest_per_second: beside.perSecond, greedy_per_second: greedyPerSecond },
-        },
-      },
-    ];
+    const beside = await modest(seconds);
+    const greedyPerSecond = (greedy.sent() - before) / seconds;
+    return row(
+      `one at a time beside ${GREEDY_CLIENTS} of another user`,
+      [
+        lower('p50 beside', beside.p50Ms, 'ms'),
+        lower('p99 beside', beside.p99Ms, 'ms'),
+        note('p99 alone', alone.p99Ms, 'ms'),
+        lower('p99 beside ÷ p99 alone', beside.p99Ms / alone.p99Ms, ''),
+        higher('rate of the other user', greedyPerSecond, '/s'),
+      ],
+      { 'p99 beside ÷ p99 alone': MAX_RATIO },
+    );
   } finally {
     await greedy?.stop();
     await stage.stop();
@@ -49,7 +46,7 @@ export async function benchFairness(): Promise<Row[]> {
 }
 
 function startGreedy({ gateway, key }: Stage) {
-  const script = join(import.meta.dir, 'send-submissions.ts');
+  const script = join(import.meta.dir, '../load/send-submissions.ts');
   const child = Bun.spawn([process.execPath, script, gateway.url, key, String(GREEDY_CLIENTS)], {
     stdout: 'pipe',
     stderr: 'inherit',

@@ -1,10 +1,11 @@
 import { request } from 'node:http';
-import { ask } from '../test/support/gateway.ts';
-import { cpuSeconds, readMemory } from './read-processes.ts';
-import { atLeast, type Row } from './row.ts';
-import { openStage } from './stage.ts';
+import { ask } from '../../test/support/gateway.ts';
+import { type Figure, higher, lower, row } from '../figures.ts';
+import type { Run } from '../part.ts';
+import { cpuSeconds, readMemory } from '../read-processes.ts';
 
-const OBSERVERS = 2000;
+import { openStage } from '../stage.ts';
+
 const SECONDS = 10;
 /** Requests that open at once. */
 const OPENING = 32;
@@ -15,9 +16,9 @@ const TASKS = 100;
  * Streams of server-sent events held open at once: all of them must live to see the end of their
  * task.
  */
-export async function benchObservers(): Promise<Row[]> {
-  const most = String(OBSERVERS);
-  const stage = await openStage({
+export async function benchObservers({ build, observers }: Run): Promise<Figure[]> {
+  const most = String(observers);
+  const stage = await openStage(build, {
     TASK_PLUGIN_PROTOCOL_GLOBAL_CONCURRENCY: most,
     TASK_PLUGIN_PROTOCOL_PLUGIN_CONCURRENCY: most,
     TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: most,
@@ -36,7 +37,7 @@ export async function benchObservers(): Promise<Row[]> {
     const begun = performance.now();
     await Promise.all(
       Array.from({ length: OPENING }, async () => {
-        for (let index = next++; index < OBSERVERS; index = next++) {
+        for (let index = next++; index < observers; index = next++) {
           await open(`${gateway.url}/v1/tasks/${ids[index % TASKS]}/events`, {
             key: stage.key,
             signal: leaving.signal,
@@ -52,15 +53,17 @@ export async function benchObservers(): Promise<Row[]> {
     const growth = readMemory(gateway.pid).rssMb - idle;
     const one = await ask(`${gateway.url}/v1/tasks/${ids[0]}/events`, { token: stage.key });
     if (one.status !== 429) throw new Error(`one observer too many was answered ${one.status}`);
-    const kb = (growth * 1000) / OBSERVERS;
-    return [
-      {
-        what: `${OBSERVERS.toLocaleString('en')} stream observers at once`,
-        measured: `opened in ${opened.toFixed(1)} s; ${cores.toFixed(2)} cores; ${kb.toFixed(0)} KB each`,
-        aim: atLeast(heard.length, OBSERVERS, 'held'),
-        figures: { held: heard.length, opening_s: opened, cores, kb_each: kb },
-      },
-    ];
+    return row(
+      `${observers.toLocaleString('en')} stream observers at once`,
+      [
+        higher('held', heard.length, ''),
+        lower('opened in', opened, 's'),
+        lower('processor', cores, 'cores'),
+        lower('memory', growth, 'MB'),
+        lower('memory each', (growth * 1000) / observers, 'KB'),
+      ],
+      { held: observers },
+    );
   } finally {
     leaving.abort();
     await stage.stop();

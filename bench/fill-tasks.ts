@@ -1,0 +1,62 @@
+import { Database } from 'bun:sqlite';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+
+/** How the vendor is asked, and whether its answers differ from the former ones. */
+export type PollMode = 'one by one' | 'one by one, moving' | 'in batches';
+
+/**
+ * Jobs take so long; the tasks' ages are spread evenly over it, as in a gateway that gets them
+ * evenly.
+ */
+const JOB_SECONDS = 3600;
+
+/**
+ * Copies the tasks of a stopped gateway until there are `size`, and gives all of them ages from
+ * nothing to the length of a job, and the status and due times that polling would have left them
+ * with: the vendor has their jobs queued.
+ */
+export function fillWithRunningTasks(
+  dataDir: string,
+  options: { size: number; mode: PollMode; intervalSeconds: number; batchKey: string },
+): void {
+  const { size, mode, intervalSeconds } = options;
+  const database = new Database(join(dataDir, 'taskgate.db'));
+  copyTasks(database, size);
+  const key = mode === 'in batches' ? options.batchKey : 'demo';
+  const now = Math.floor(performance.timeOrigin + performance.now());
+  const kind = mode === 'one by one, moving' ? 'new' : 'run';
+  database.run(
+    `update tasks set
+      status = 'QUEUED', progress = '0%', polls = 1, lease_owner = null, lease_until = 0,
+      upstream_task_id = ? || substr(upstream_task_id, 4),
+      platform = ?, channel_id = (select id from channels where task_plugin_key = ?),
+      submit_time = ? - id * ? / ?,
+      next_poll_at = ? + id * 7919 % min(?, max(3000, id * ? / ? * 100))`,
+    [
+      ...[kind, key, key],
+      ...[Math.floor(now / 1000), JOB_SECONDS, size],
+      ...[now, intervalSeconds * 1000, JOB_SECONDS, size],
+    ],
+  );
+  database.close();
+}
+
+function copyTasks(database: Database, size: number): void {
+  const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
+    .map(({ name }) => `"${name}"`)
+    .filter((name) => name !== '"id"' && name !== '"task_id"');
+  const present = countOf(database);
+  if (size % present !== 0) throw new Error(`${size} tasks cannot be made of ${present}: give a multiple`);
+  database.run(
+    `with recursive copies(n) as (select 1 union all select n + 1 from copies where n + 1 < ?)
+     insert into tasks (task_id, ${columns.join()})
+     select substr(task_id, 1, 25) || printf('%012d', n * ? + id), ${columns.join()} from tasks, copies
+     where id <= ? and n < ?`,
+    [size / present, present, present, size / present],
+  );
+  if (countOf(database) !== size) throw new Error(`${countOf(database)} tasks instead of ${size}`);
+}
+
+const countOf = (database: Database): number =>
+  (database.query('select count(*) as count from tasks').get() as { count: number }).count;

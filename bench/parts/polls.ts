@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { type Figure, higher, lower, row } from '../figures.ts';
+import { fillWithRunningTasks, type PollMode } from '../fill-tasks.ts';
+import type { Run } from '../part.ts';
+import { readHistogram, subtract, upperShare } from '../read-histogram.ts';
+import { cpuSeconds, readMemory } from '../read-processes.ts';
+import { openStage, startBuild } from '../stage.ts';
+
+/** A plugin that asks for up to a hundred tasks with one request, and its key. */
+const BATCH_PLUGIN = new URL('../../test/fixtures/demo-batch.js', import.meta.url);
+const BATCH_KEY = 'demo-batch';
+/** Up to here every poll is to come in time, on one core. */
+const TIMELY_SIZE = 10_000;
+/**
+ * Submitted; where more are wanted, their rows are copied, since submitting them all would take
+ * longer than the bench.
+ */
+const SUBMITTED = 1_000;
+const CLIENTS = 32;
+/** The longest time between two polls of a task (TASK_POLL_INTERVAL_SECONDS). */
+const INTERVAL_SECONDS = 15;
+/** So short that more is due than can be polled: the rate is then what the gateway can do. */
+const CROWDED_INTERVAL_SECONDS = 3;
+const CROWDED_WARM_UP_SECONDS = 6;
+
+type Case = { size: number; mode: PollMode; intervalSeconds: number };
+type Measured = { lateness: number; perSecond: number; cores: number; rssMb: number };
+
+/** Tasks that their vendor is asked about in time: how late the polls are, and what they cost. */
+export const benchTimelyPolls = (run: Run): Promise<Figure[]> =>
+  withSubmitted(run, async (measure) => {
+    const size = Math.min(TIMELY_SIZE, run.inFlight);
+    const figures = await measure({ size, mode: 'one by one', intervalSeconds: INTERVAL_SECONDS });
+    return describe(`polls in time, ${size.toLocaleString('en')} in flight`, figures, { 'p99 late': 1, processor: 1 });
+  });
+
+/** More tasks than can be polled in time: how many polls a second there are. */
+export const benchManyPolls = (run: Run): Promise<Figure[]> =>
+  withSubmitted(run, async (measure) => {
+    const size = run.inFlight;
+    const count = `${size.toLocaleString('en')} in flight`;
+    const crowded = { size, intervalSeconds: CROWDED_INTERVAL_SECONDS };
+    const alone = await measure({ ...crowded, mode: 'one by one' });
+    const batches = await measure({ ...crowded, mode: 'in batches' });
+    const moving = await measure({ ...crowded, mode: 'one by one, moving' });
+    return [
+      ...describe(`polls one by one, ${count}`, alone, { rate: 5_000, 'processor a 1,000 polls': 0.25 }),
+      ...describe(`polls in batches, ${count}`, batches, { rate: 10_000 }),
+      ...describe(`polls one by one, each answer new, ${count}`, moving, {}),
+    ];
+  });
+
+async function withSubmitted(
+  { build, inFlight, seconds }: Run,
+  work: (measure: (polls: Case) => Promise<Measured>) => Promise<Figure[]>,
+): Promise<Figure[]> {
+  const stage = await openStage(build, { UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
+  try {
+    let left = Math.min(SUBMITTED, inFlight);
+    await stage.admin.call('POST', '/api/plugin/task', { source: readFileSync(BATCH_PLUGIN, 'utf8') });
+    await stage.admin.createChannel(stage.vendor.url, { task_plugin_key: BATCH_KEY, models: ['demo-batch-video'] });
+    await Promise.all(
+      Array.from({ length: CLIENTS }, async () => {
+        while (left-- > 0) await stage.submit('a lighthouse in the fog');
+      }),
+    );
+    await stage.gateway.stop();
+    const { dataDir } = stage.gateway;
+    return await work(async ({ size, mode, intervalSeconds }) => {
+      fillWithRunningTasks(dataDir, { size, mode, intervalSeconds, batchKey: BATCH_KEY });
+      const env = { TASK_POLL_INTERVAL_SECONDS: String(intervalSeconds) };
+      const gateway = await startBuild(build, { dataDir, env });
+      const isTimely = intervalSeconds === INTERVAL_SECONDS;
+      try {
+        const warmUp = isTimely ? INTERVAL_SECONDS : CROWDED_WARM_UP_SECONDS;
+        return await measurePolls(gateway, warmUp, isTimely ? 2 * INTERVAL_SECONDS : 2 * seconds);
+      } finally {
+        await gateway.stop();
+      }
+    });
+  } finally {
+    await stage.stop();
+  }
+}
+
+async function measurePolls(
+  gateway: { url: string; pid: number },
+  warmUpSeconds: number,
+  windowSeconds: number,
+): Promise<Measured> {
+  const read = async () => ({
+    polls: readHistogram(await (await fetch(`${gateway.url}/metrics`)).text(), 'taskgate_poll_delay_seconds'),
+    cpu: cpuSeconds(gateway.pid),
+    at: performance.now(),
+  });
+  await Bun.sleep(warmUpSeconds * 1000);
+  const before = await read();
+  await Bun.sleep(windowSeconds * 1000);
+  const after = await read();
+  const seconds = (after.at - before.at) / 1000;
+  const polls = subtract(after.polls, before.polls);
+  return {
+    lateness: upperShare(polls, 0.99),
+    perSecond: polls.count / seconds,
+    cores: (after.cpu - before.cpu) / seconds,
+    rssMb: readMemory(gateway.pid).rssMb,
+  };
+}
+
+const describe = (what: string, measured: Measured, aims: Record<string, number>): Figure[] =>
+  row(
+    what,
+    [
+      higher('rate', measured.perSecond, '/s'),
+      lower('p99 late', measured.lateness, 's'),
+      lower('processor a 1,000 polls', (measured.cores / measured.perSecond) * 1000, 's'),
+      lower('processor', measured.cores, 'cores'),
+      lower('RSS', measured.rssMb, 'MB'),
+    ],
+    aims,
+  );
