@@ -147,79 +147,93 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       clock,
       logger,
     },
-    (kit) => allRoutes(kit, { ...deps, audit, v1 }),
+    (kit) => allControllers(kit, { ...deps, audit, v1 }),
   );
   return { handle, unlistedProxy, listen: (options) => listen(handle, options) };
 }
 
 type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
 
-function allRoutes(kit: Kit, deps: RouteDeps) {
-  const routes: AnyElysia = new Elysia({ normalize: false });
+function allControllers(kit: Kit, deps: RouteDeps): AnyElysia[] {
   const { v1 } = deps;
-  for (const group of [accountGroup, administrationGroup, taskGroup, operationGroup]) routes.use(group(kit, deps));
-  for (const group of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(group(kit, v1));
+  const controllers: AnyElysia[] = [accountGroup, administrationGroup, taskGroup, operationGroup].flatMap(
+    (group): readonly AnyElysia[] => group(kit, deps),
+  );
+  controllers.push(...[taskRoutes, videoRoutes, responseRoutes, relayRoutes].map((create) => create(kit, v1)));
   // Last: the OpenAPI document describes its own two routes too.
-  return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
+  controllers.push(openApiRoutes(kit, () => describeApi(joined(controllers), deps.version)));
+  return controllers;
 }
+
+const joined = (controllers: readonly AnyElysia[]): AnyElysia =>
+  controllers.reduce((whole: AnyElysia, each) => whole.use(each), new Elysia({ normalize: false }));
 
 const accountGroup = (kit: Kit, deps: RouteDeps) => {
   const { clock, auth } = deps;
   const cookies = createSessionCookies({ secure: deps.config.secureCookies });
-  return new Elysia({ normalize: false })
-    .use(setupRoutes(kit, deps))
-    .use(signInRoutes(kit, { auth, cookies, clock }))
-    .use(registrationRoutes(kit, deps))
-    .use(mailCodeRoutes(kit, deps))
-    .use(accountRoutes(kit, deps))
-    .use(accountSettingsRoutes(kit, deps))
-    .use(twoFactorRoutes(kit, deps))
-    .use(personalTokenRoutes(kit, deps))
-    .use(userSessionRoutes(kit, deps))
-    .use(passkeyRoutes(kit, { ...deps, cookies }))
-    .use(oauthRoutes(kit, { ...deps, cookies }))
-    .use(telegramRoutes(kit, { ...deps, cookies }))
-    .use(wechatRoutes(kit, { ...deps, cookies }))
-    .use(apiKeyRoutes(kit, deps));
+  return [
+    setupRoutes(kit, deps),
+    signInRoutes(kit, { auth, cookies, clock }),
+    registrationRoutes(kit, deps),
+    mailCodeRoutes(kit, deps),
+    accountRoutes(kit, deps),
+    accountSettingsRoutes(kit, deps),
+    twoFactorRoutes(kit, deps),
+    personalTokenRoutes(kit, deps),
+    userSessionRoutes(kit, deps),
+    passkeyRoutes(kit, { ...deps, cookies }),
+    oauthRoutes(kit, { ...deps, cookies }),
+    telegramRoutes(kit, { ...deps, cookies }),
+    wechatRoutes(kit, { ...deps, cookies }),
+    apiKeyRoutes(kit, deps),
+  ] as const;
 };
 
 const administrationGroup = (kit: Kit, deps: RouteDeps) =>
-  new Elysia({ normalize: false })
-    .use(userRoutes(kit, deps))
-    .use(artifactLinkRoutes(kit, deps))
-    .use(oauthProviderRoutes(kit, deps))
-    .use(channelRoutes(kit, deps))
-    .use(pluginRoutes(kit, deps))
-    .use(pluginReviewRoutes(kit, deps))
-    .use(marketplaceRoutes(kit, deps))
-    .use(priceRoutes(kit, deps))
-    .use(priceQuoteRoutes(kit, deps))
-    .use(optionRoutes(kit, deps));
+  [
+    userRoutes(kit, deps),
+    artifactLinkRoutes(kit, deps),
+    oauthProviderRoutes(kit, deps),
+    channelRoutes(kit, deps),
+    pluginRoutes(kit, deps),
+    pluginReviewRoutes(kit, deps),
+    marketplaceRoutes(kit, deps),
+    priceRoutes(kit, deps),
+    priceQuoteRoutes(kit, deps),
+    optionRoutes(kit, deps),
+  ] as const;
 
 const taskGroup = (kit: Kit, deps: RouteDeps) =>
-  new Elysia({ normalize: false })
-    .use(panelTaskRoutes(kit, deps))
-    .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }))
-    .use(webhookRoutes(kit, deps))
-    .use(recordRoutes(kit, deps))
-    .use(keyUsageRoutes(kit, deps))
-    .use(statsRoutes(kit, deps));
+  [
+    panelTaskRoutes(kit, deps),
+    playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }),
+    webhookRoutes(kit, deps),
+    recordRoutes(kit, deps),
+    keyUsageRoutes(kit, deps),
+    statsRoutes(kit, deps),
+  ] as const;
 
 const operationGroup = (kit: Kit, deps: RouteDeps) =>
-  new Elysia({ normalize: false })
-    .use(statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }))
-    .use(attentionRoutes(kit, deps))
-    .use(systemRoutes(kit, deps))
-    .use(createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }))
-    .use(createMetricsRoute({ kit, metrics: deps.metrics }));
+  [
+    statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }),
+    attentionRoutes(kit, deps),
+    systemRoutes(kit, deps),
+    createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }),
+    createMetricsRoute({ kit, metrics: deps.metrics }),
+  ] as const;
 
 /**
  * The types of the routes that the panel calls, for its typed client. One type of all routes would
  * be too deep for the compiler, so each group has its own. Routes for API clients are left out.
  */
 export type Routes = {
-  '~Routes': ReturnType<typeof accountGroup>['~Routes'] &
-    ReturnType<typeof administrationGroup>['~Routes'] &
-    ReturnType<typeof taskGroup>['~Routes'] &
-    ReturnType<typeof operationGroup>['~Routes'];
+  '~Routes': RoutesOf<typeof accountGroup> &
+    RoutesOf<typeof administrationGroup> &
+    RoutesOf<typeof taskGroup> &
+    RoutesOf<typeof operationGroup>;
 };
+
+type RoutesOf<Group extends (...args: never[]) => readonly unknown[]> = Joined<ReturnType<Group>>;
+type Joined<Controllers extends readonly unknown[]> = Controllers extends readonly [infer First, ...infer Others]
+  ? (First extends { '~Routes': infer Own } ? Own : never) & Joined<Others>
+  : unknown;

@@ -126,12 +126,12 @@ export function openKit(options: KitOptions = {}) {
         },
       },
     },
-    (kit) =>
-      new Elysia({ normalize: false })
-        .use(options.routes ? options.routes(kit) : new Elysia())
-        .use(sampleRoutes(kit, config))
-        .use(createHealth({ kit, checks: options.checks ?? {}, clock: systemClock, logger }))
-        .use(createMetricsRoute({ kit, metrics })),
+    (kit) => [
+      ...(options.routes ? [options.routes(kit)] : []),
+      sampleRoutes(kit, config),
+      createHealth({ kit, checks: options.checks ?? {}, clock: systemClock, logger }),
+      createMetricsRoute({ kit, metrics }),
+    ],
   );
   return { ...app, lines };
 }

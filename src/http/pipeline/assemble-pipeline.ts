@@ -1,4 +1,4 @@
-import { type AnyElysia, Elysia, ValidationError } from 'elysia';
+import { type AnyElysia, ValidationError } from 'elysia';
 import { AppError, type Clock, type Logger } from '../../kernel/index.ts';
 import { describeValidation } from '../bodies/describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from '../errors.ts';
@@ -53,22 +53,18 @@ export type HttpFoundation = {
  * request: `handle-request.ts` has the steps.
  * @throws Error when a route declares no access
  */
-export function assemblePipeline<App extends AnyElysia>(
+export function assemblePipeline(
   foundation: HttpFoundation,
-  build: (kit: Kit) => App,
-): { app: App; routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
+  build: (kit: Kit) => readonly AnyElysia[],
+): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
   const { config, logger, clock } = foundation;
   const addresses = createClientAddresses({ ...config, clock });
   const scopes = createRequestScopes();
-  const app = build(createKit(scopes, foundation.files));
-  const routes = indexRoutes(app);
-  // The error handler wraps the controllers from outside: their own type stays that of the panel's
-  // typed client.
-  const guarded = new Elysia({ normalize: false })
-    .onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, fromFramework(error, code)))
-    .use(app);
+  const kit = createKit(scopes, foundation.files);
+  // Beside the kit's own chain: the type of the controllers stays that of the panel's typed client.
+  kit.onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, fromFramework(error, code)));
+  const routes = indexRoutes(build(kit));
   const handle = createRequestHandler({
-    app: guarded,
     scopes,
     routes,
     auth: foundation.auth,
@@ -84,7 +80,7 @@ export function assemblePipeline<App extends AnyElysia>(
     clock,
     logger,
   });
-  return { app, routes, handle, unlistedProxy: addresses.unlistedProxy };
+  return { routes, handle, unlistedProxy: addresses.unlistedProxy };
 }
 
 function answerError(scopes: RequestScopes, request: Request, error: AppError): Response {

@@ -7,7 +7,6 @@
  * 4. Answer: the controller's response, or the failure in the envelope of its path, with the
  *    headers of every response, a metric and a log line.
  */
-import type { AnyElysia } from 'elysia';
 import { type AppError, type Clock, type Logger, newUuid } from '../../kernel/index.ts';
 import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from '../errors.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
@@ -29,7 +28,6 @@ import type {
 } from './types.ts';
 
 export type RequestPipeline = AdmissionDeps & {
-  app: AnyElysia;
   scopes: RequestScopes;
   routes: RouteIndex;
   addresses: ClientAddresses;
@@ -137,13 +135,13 @@ function readRequestId(headers: Headers): string | undefined {
 async function runController(pipeline: RequestPipeline, request: Request, scope: RequestScope): Promise<Response> {
   if (request.method !== 'HEAD') {
     pipeline.scopes.put(request, scope);
-    return pipeline.app.fetch(request);
+    return pipeline.routes.run(scope.route, request);
   }
   // HEAD runs the handler of GET. The framework's own HEAD would send the length of an empty body
   // instead of the resource's.
   const get = new Request(request.url, { method: 'GET', headers: request.headers, signal: request.signal });
   pipeline.scopes.put(get, scope);
-  return withoutBody(await pipeline.app.fetch(get));
+  return withoutBody(await pipeline.routes.run(scope.route, get));
 }
 
 async function runNativeRoute(native: NativeRouteHandler, request: Request, scope: RequestScope): Promise<Response> {

@@ -12,9 +12,14 @@ export type RouteMatch = {
 
 export type RouteIndex = {
   readonly routes: readonly DeclaredRoute[];
+  /** Runs the handler of one of these routes. */
+  run(route: DeclaredRoute, request: Request): Promise<Response>;
   /** Ignores a trailing slash. */
   match(method: string, path: string): RouteMatch;
 };
+
+/** The routes of paths that differ only in the names of their parameters, by method. */
+type ShapedRoutes = { segments: string[]; methods: Map<string, DeclaredRoute> };
 
 type BodySchema = {
   type?: string;
@@ -56,45 +61,18 @@ function findUnbounded(schema: BodySchema, path: string): string | undefined {
 }
 
 /**
- * Reads every route of the application with the access it declares.
+ * Reads every route of the controllers with the access it declares. They stay apart: the framework
+ * would register each route again, with all its hooks, in the application that joined them.
  * @throws Error naming a route that declares no access, or whose body schema would accept unknown
  * fields or lists of any length
  */
-export function indexRoutes(app: AnyElysia): RouteIndex {
-  const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {
-    const access = readAccess(hooks.detail);
-    if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
-    if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
-    if (hooks.body && !isClosed(hooks.body)) {
-      throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
-    }
-    const unbounded = hooks.body && findUnbounded(hooks.body, '');
-    if (unbounded !== undefined) {
-      throw new Error(`The body of ${method} ${path} needs maxItems, maxProperties or maxLength at "${unbounded}".`);
-    }
-    const scope = readDetail(hooks.detail, 'x-limit-per-user');
-    const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
-    if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
-      throw new Error(`The route ${method} ${path} counts per user, but it knows no user or the scope is unknown.`);
-    }
-    const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
-    if (modelRequest && access !== 'apiKey' && !isPanelLevel(access)) {
-      throw new Error(`The route ${method} ${path} counts model requests, but it knows no user.`);
-    }
-    return {
-      method,
-      pattern: path,
-      access,
-      takesBody: Boolean(hooks.body),
-      bodyLimit: readDeclaredLimit(hooks.detail, `${method} ${path}`),
-      critical: readDetail(hooks.detail, 'x-limit') === 'critical',
-      ...(perUser ? { perUser } : {}),
-      modelRequest,
-    };
-  });
-
+export function indexRoutes(controllers: readonly AnyElysia[]): RouteIndex {
+  const controllerOf = new Map<DeclaredRoute, AnyElysia>();
+  for (const controller of controllers)
+    for (const route of controller.routes) controllerOf.set(readRoute(route), controller);
+  const routes = [...controllerOf.keys()];
   const withoutParameters = new Map<string, Map<string, DeclaredRoute>>();
-  const withParameters: { segments: string[]; methods: Map<string, DeclaredRoute> }[] = [];
+  const withParameters = new Map<string, ShapedRoutes>();
   for (const route of routes) methodsOf(route.pattern).set(route.method, route);
 
   function methodsOf(pattern: string): Map<string, DeclaredRoute> {
@@ -105,16 +83,19 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
       return known;
     }
     const segments = path.split('/');
-    const shape = (parts: string[]) => parts.map((part) => (part.startsWith(':') ? ':' : part)).join('/');
-    const known = withParameters.find((entry) => shape(entry.segments) === shape(segments));
-    if (known) return known.methods;
-    const methods = new Map<string, DeclaredRoute>();
-    withParameters.push({ segments, methods });
-    return methods;
+    const shape = segments.map((segment) => (segment.startsWith(':') ? ':' : segment)).join('/');
+    const known = withParameters.get(shape) ?? { segments, methods: new Map<string, DeclaredRoute>() };
+    withParameters.set(shape, known);
+    return known.methods;
   }
 
   return {
     routes,
+    run(route, request) {
+      const controller = controllerOf.get(route);
+      if (!controller) throw new Error(`No controller has the route ${route.method} ${route.pattern}.`);
+      return Promise.resolve(controller.fetch(request));
+    },
     match(method, path) {
       const trimmed = trimSlash(path);
       const methods = withoutParameters.get(trimmed) ?? findByParameters(trimmed.split('/'));
@@ -124,13 +105,45 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
 
   /** From the left, a fixed segment wins over a parameter, as in the framework's router. */
   function findByParameters(parts: string[]): Map<string, DeclaredRoute> | undefined {
-    let best: (typeof withParameters)[number] | undefined;
-    for (const entry of withParameters) {
+    let best: ShapedRoutes | undefined;
+    for (const entry of withParameters.values()) {
       if (!fits(entry.segments, parts)) continue;
       if (!best || rank(entry.segments) < rank(best.segments)) best = entry;
     }
     return best?.methods;
   }
+}
+
+function readRoute({ method, path, hooks }: AnyElysia['routes'][number]): DeclaredRoute {
+  const access = readAccess(hooks.detail);
+  if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
+  if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
+  if (hooks.body && !isClosed(hooks.body)) {
+    throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
+  }
+  const unbounded = hooks.body && findUnbounded(hooks.body, '');
+  if (unbounded !== undefined) {
+    throw new Error(`The body of ${method} ${path} needs maxItems, maxProperties or maxLength at "${unbounded}".`);
+  }
+  const scope = readDetail(hooks.detail, 'x-limit-per-user');
+  const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
+  if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
+    throw new Error(`The route ${method} ${path} counts per user, but it knows no user or the scope is unknown.`);
+  }
+  const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
+  if (modelRequest && access !== 'apiKey' && !isPanelLevel(access)) {
+    throw new Error(`The route ${method} ${path} counts model requests, but it knows no user.`);
+  }
+  return {
+    method,
+    pattern: path,
+    access,
+    takesBody: Boolean(hooks.body),
+    bodyLimit: readDeclaredLimit(hooks.detail, `${method} ${path}`),
+    critical: readDetail(hooks.detail, 'x-limit') === 'critical',
+    ...(perUser ? { perUser } : {}),
+    modelRequest,
+  };
 }
 
 const fits = (segments: string[], parts: string[]): boolean =>

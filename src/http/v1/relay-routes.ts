@@ -8,7 +8,7 @@ import type { V1Deps } from './types.ts';
  * vendor of a relay channel created.
  */
 export function relayRoutes(kit: Kit, { tasks }: V1Deps) {
-  return new Elysia({ name: 'v1-relay' })
+  return new Elysia({ normalize: false })
     .use(kit)
     .post(
       '/v1/responses/:response_id/cancel',

@@ -29,7 +29,7 @@ const REQUEST = {
  */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
   const { tasks, watchAccess } = deps;
-  return new Elysia({ name: 'v1-responses', tags: ['Responses'] })
+  return new Elysia({ normalize: false, tags: ['Responses'] })
     .use(kit)
     .post(
       '/v1/responses',

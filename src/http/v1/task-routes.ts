@@ -21,7 +21,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         contentResponse(await tasks.content(await tasks.own(api.user.id, params.taskId), params.key, client), 'key'),
     });
 
-  return new Elysia({ name: 'v1-tasks', tags: ['Tasks'] })
+  return new Elysia({ normalize: false, tags: ['Tasks'] })
     .use(kit)
     .post(
       '/v1/tasks/:pluginKey',

@@ -33,7 +33,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     });
   };
 
-  return new Elysia({ name: 'v1-videos', tags: ['Videos'] })
+  return new Elysia({ normalize: false, tags: ['Videos'] })
     .use(kit)
     .post(
       '/v1/videos',
