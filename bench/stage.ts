@@ -1,12 +1,6 @@
 import { join } from 'node:path';
-import {
-  type Administrator,
-  ask,
-  type Gateway,
-  setUp,
-  startGateway,
-  temporaryFolder,
-} from '../test/support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../test/support/gateway.ts';
+import { temporaryFolder } from '../test/support/temporary-folder.ts';
 import type { Build } from './builds.ts';
 import { startBenchVendor, type Vendor } from './load/start-script.ts';
 
@@ -31,7 +25,8 @@ export type StartOptions = { env?: Record<string, string>; dataDir?: string; dat
 /** Its log goes to a file, as it would in service: read by the bench, it would cost the bench. */
 export function startBuild(build: Build, options: StartOptions = {}): Promise<Gateway> {
   const dataDir = options.dataDir ?? temporaryFolder();
-  return startGateway({ ...options, dataDir, binary: build.binary, logFile: join(dataDir, 'gateway.log') });
+  const prefix = ['sh', '-c', 'exec "$@" 2>"$0"', join(dataDir, 'gateway.log')];
+  return startGateway({ ...options, dataDir, prefix, program: [build.binary] });
 }
 
 export async function openStage(build: Build, env: Record<string, string> = {}): Promise<Stage> {

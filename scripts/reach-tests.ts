@@ -6,7 +6,7 @@ import { readImports } from './read-imports.ts';
 /**
  * What a test that starts the executable imports; every file of the product reaches such a test.
  */
-const EXECUTABLE = /^test\/(support\/gateway|app\/run-taskgate)\.ts$/;
+const EXECUTABLE = /^test\/support\/run-command\.ts$/;
 const PRODUCT = /^(src|contracts|migrations|package(-lock)?\.json$)/;
 
 /**

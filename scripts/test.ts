@@ -70,7 +70,6 @@ async function main(args: string[]): Promise<number> {
       ],
       {
         cwd: root,
-        // Without TASKGATE_BINARY some tests start the program from source: four times the work.
         env: {
           TASKGATE_BINARY: join(root, path),
           ...process.env,

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { freePort } from '../../test/support/free-port.ts';
-import { temporaryFolder } from '../../test/support/gateway.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { type Figure, lower, note, percentile, row } from '../figures.ts';
 import type { Run } from '../part.ts';
 import { cpuSeconds } from '../read-processes.ts';

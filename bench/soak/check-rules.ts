@@ -1,5 +1,6 @@
 import { SQL } from 'bun';
-import { type Gateway, runCommand } from '../../test/support/gateway.ts';
+import type { Gateway } from '../../test/support/gateway.ts';
+import { runBeside } from '../../test/support/run-command.ts';
 import type { Notices } from './collect-notices.ts';
 import type { Placed } from './place-orders.ts';
 import type { NoisyVendor } from './start-noisy-vendor.ts';
@@ -96,7 +97,7 @@ export async function checkRules({ gateway, ordered, placed, vendor, receivers }
     ...unseen.filter((text) => text !== ''),
   ]);
 
-  const doctor = await runCommand(gateway, ['doctor']);
+  const doctor = await runBeside(gateway, ['doctor']);
   say('the ledger adds up', 'doctor', doctor.code === 0 ? [] : [`${doctor.out}${doctor.err}`]);
 
   for (const [keyId, { finished, counts }] of receivers) {

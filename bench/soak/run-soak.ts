@@ -1,7 +1,8 @@
 import { SQL } from 'bun';
 import { postgresFolders } from '../../test/support/find-program.ts';
-import { type Administrator, setUp, startGateway, until } from '../../test/support/gateway.ts';
+import { type Administrator, setUp, startGateway } from '../../test/support/gateway.ts';
 import { type StartedService, startPostgres } from '../../test/support/start-services.ts';
+import { until } from '../../test/support/until.ts';
 import { checkRules, isQuiet, type Rule } from './check-rules.ts';
 import { collectNotices, type Notices } from './collect-notices.ts';
 import { keepNodes } from './keep-nodes.ts';

@@ -3,8 +3,9 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { openPanel, type PanelCaller } from '../http/panel-api/panel-caller.ts';
-import { until } from '../support/gateway.ts';
-import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
+import { runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -19,7 +20,7 @@ afterEach(async () => {
 });
 
 const reset = (dataDir: string, username: string, ...flags: string[]) =>
-  runTaskgate([...RESET, username, '--data-dir', dataDir, ...flags], { stdin: NEW_PASSWORD });
+  runCommand([...RESET, username, '--data-dir', dataDir, ...flags], { stdin: NEW_PASSWORD });
 
 /** Writes two-factor with a backup code, and a passkey, into the database. */
 const addFactors = ({ run }: PanelCaller, userId: number): void => {
@@ -157,7 +158,7 @@ describe('admin reset-password', () => {
   });
 
   test('the help describes --reset-factors', async () => {
-    const { out } = await runTaskgate(['admin', 'reset-password', '--help']);
+    const { out } = await runCommand(['admin', 'reset-password', '--help']);
     expect(out).toMatch(
       /--reset-factors +remove two-factor, backup codes, passkeys, the personal access token, bound\s+identities and the mail\s+address/,
     );
@@ -190,7 +191,7 @@ describe('the audit log', () => {
   test('a failed audit entry leaves the change made and prints a warning', async () => {
     const dataDir = temporaryFolder();
     const create = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir];
-    expect((await runTaskgate(create, { stdin: 'correct horse battery' })).code).toBe(0);
+    expect((await runCommand(create, { stdin: 'correct horse battery' })).code).toBe(0);
     const database = new Database(join(dataDir, 'taskgate.db'));
     database.run(`create trigger full before insert on audit_logs begin select raise(abort, 'no room'); end`);
     database.close();

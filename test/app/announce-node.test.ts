@@ -4,9 +4,11 @@ import { announceNode, type NodePresence } from '../../src/app/operations/announ
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { until } from '../support/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
-import { runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
+import { runBeside } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -129,21 +131,16 @@ test('on SQLite a row left by a crash does not block a start', async () => {
 });
 
 test('a gateway on PostgreSQL starts, refuses a node with other secrets, passes doctor, and stops', async () => {
-  const environment = {
-    DATABASE_URL: await migratedDatabaseUrl(),
-    SESSION_SECRET: 'a-secret-of-thirty-two-characters',
-    CRYPTO_SECRET: 'another-secret-of-thirty-two-chars',
-  };
-  const gateway = await startTaskgate(environment);
-  ends.push(async () => gateway.signal('SIGKILL'));
-  expect(gateway.created).toEqual([]);
-  const stranger = await runTaskgate(['serve', '--port', '0'], {
-    environment: { ...environment, CRYPTO_SECRET: 'a-secret-that-nobody-else-has-here' },
+  const gateway = await startGateway({ databaseUrl: await migratedDatabaseUrl() });
+  ends.push(() => gateway.kill());
+  expect(gateway.announcement.created).toEqual([]);
+  const stranger = await runBeside(gateway, ['serve', '--port', '0'], {
+    env: { CRYPTO_SECRET: 'a-secret-that-nobody-else-has-here' },
   });
   expect(stranger.code).toBe(1);
   expect(stranger.err).toContain('CRYPTO_SECRET differs');
   expect(stranger.err).not.toContain('a-secret-that-nobody');
-  const doctor = await runTaskgate(['doctor'], { environment });
+  const doctor = await runBeside(gateway, ['doctor']);
   expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining(`running: ${nodeOf(gateway.log())}`)]);
   expect(await gateway.stop()).toBe(0);
 });

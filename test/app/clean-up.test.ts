@@ -5,9 +5,11 @@ import { SQL } from 'bun';
 import { startCleanUp } from '../../src/app/operations/clean-up.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
+import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -78,22 +80,18 @@ describe('the schedule', () => {
 });
 
 describe('on a running gateway', () => {
-  const SECRETS = { SESSION_SECRET: 's'.repeat(40), CRYPTO_SECRET: 'c'.repeat(40) };
   const ROOT = ['admin', 'create-root', '--username', 'root', '--password-stdin'];
   const DAY = 86_400;
   const now = Math.floor(Date.now() / 1000);
 
-  const running: RunningGateway[] = [];
-  const start = async (environment: Record<string, string>, dataDir?: string) => {
-    const gateway = await startTaskgate({ LOG_LEVEL: 'debug', ...environment }, dataDir);
+  const running: Gateway[] = [];
+  const start = async ({ env, ...options }: GatewayOptions) => {
+    const gateway = await startGateway({ ...options, env: { LOG_LEVEL: 'debug', ...env } });
     running.push(gateway);
     return gateway;
   };
   afterEach(async () => {
-    for (const gateway of running.splice(0)) {
-      gateway.signal('SIGKILL');
-      await gateway.exited;
-    }
+    for (const gateway of running.splice(0)) await gateway.kill();
   });
 
   /**
@@ -119,7 +117,7 @@ describe('on a running gateway', () => {
 
   async function fillSqlite(): Promise<{ dataDir: string; column(question: string): string[] }> {
     const dataDir = temporaryFolder();
-    await runTaskgate([...ROOT, '--data-dir', dataDir], { stdin: 'correct horse battery' });
+    await runBeside({ dataDir, databaseUrl: '' }, ROOT, { stdin: 'correct horse battery' });
     const file = join(dataDir, 'taskgate.db');
     const database = new Database(file);
     for (const statement of FILL) database.run(statement);
@@ -139,7 +137,7 @@ describe('on a running gateway', () => {
 
   test('a master cleans up by itself with its retention and logs the counts', async () => {
     const { dataDir, column } = await fillSqlite();
-    const gateway = await start({ USER_SESSION_REVOKED_RETENTION_DAYS: '4' }, dataDir);
+    const gateway = await start({ dataDir, env: { USER_SESSION_REVOKED_RETENTION_DAYS: '4' } });
     await gateway.logged('cleaned up');
     expect(column(SESSIONS)).toEqual(['counts-1', 'revoked-1']);
     expect(column(FLOWS)).toEqual([]);
@@ -149,7 +147,7 @@ describe('on a running gateway', () => {
     expect(await gateway.stop()).toBe(0);
     expect(gateway.log()).toContain('"step":"clean-up"');
 
-    const next = await start({ USER_SESSION_REVOKED_RETENTION_DAYS: '2' }, dataDir);
+    const next = await start({ dataDir, env: { USER_SESSION_REVOKED_RETENTION_DAYS: '2' } });
     await next.logged('cleaned up');
     expect(column(SESSIONS)).toEqual(['counts-1']);
     expect(await next.stop()).toBe(0);
@@ -157,7 +155,7 @@ describe('on a running gateway', () => {
 
   test('the alert about issuance is one log line', async () => {
     const { dataDir } = await fillSqlite();
-    const gateway = await start({ USER_SESSION_HOURLY_ALERT_THRESHOLD: '1' }, dataDir);
+    const gateway = await start({ dataDir, env: { USER_SESSION_HOURLY_ALERT_THRESHOLD: '1' } });
     await gateway.logged('cleaned up');
     expect(gateway.log()).not.toContain('unusually many sessions');
     expect(await gateway.stop()).toBe(0);
@@ -165,7 +163,7 @@ describe('on a running gateway', () => {
     const database = new Database(join(dataDir, 'taskgate.db'));
     database.run(fillSessions('more', 1, `'active', 0, ${now}, ${now + DAY}`));
     database.close();
-    const next = await start({ USER_SESSION_HOURLY_ALERT_THRESHOLD: '1' }, dataDir);
+    const next = await start({ dataDir, env: { USER_SESSION_HOURLY_ALERT_THRESHOLD: '1' } });
     await next.logged('unusually many sessions');
     expect(await next.stop()).toBe(0);
     const alerts = next
@@ -177,7 +175,7 @@ describe('on a running gateway', () => {
 
   test('a worker never cleans up', async () => {
     const { dataDir, column } = await fillSqlite();
-    const worker = await start({ NODE_ROLE: 'worker' }, dataDir);
+    const worker = await start({ dataDir, env: { NODE_ROLE: 'worker' } });
     expect(await worker.stop()).toBe(0);
     expect(worker.log()).toContain('"step":"listener"');
     expect(worker.log()).not.toContain('"step":"clean-up"');
@@ -186,12 +184,11 @@ describe('on a running gateway', () => {
 
   test('two masters on one database delete each row once', async () => {
     const databaseUrl = await migratedDatabaseUrl();
-    const environment = { DATABASE_URL: databaseUrl, ...SECRETS };
-    await runTaskgate(ROOT, { environment, stdin: 'correct horse battery' });
+    await runBeside({ dataDir: temporaryFolder(), databaseUrl }, ROOT, { stdin: 'correct horse battery' });
     const database = new SQL(databaseUrl, { max: 1 });
     try {
       for (const statement of FILL) await database.unsafe(statement);
-      const gateways = await Promise.all([start(environment), start(environment)]);
+      const gateways = await Promise.all([start({ databaseUrl }), start({ databaseUrl })]);
       await until(async () => (await database.unsafe(`${SESSIONS} limit 3`)).length === 2);
       await until(async () => (await database.unsafe(FLOWS)).length === 0);
       for (const gateway of gateways) expect(await gateway.stop()).toBe(0);

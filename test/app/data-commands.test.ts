@@ -2,7 +2,9 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runTaskgate, spawnTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
+import { startGateway } from '../support/gateway.ts';
+import { runCommand, spawnCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -10,7 +12,7 @@ setDefaultTimeout(120_000);
 const PASSWORD = 'correct horse battery';
 
 const createRoot = (dataDir: string, username = 'ada', stdin = `${PASSWORD}\n`) =>
-  runTaskgate(['admin', 'create-root', '--username', username, '--password-stdin', '--data-dir', dataDir], { stdin });
+  runCommand(['admin', 'create-root', '--username', username, '--password-stdin', '--data-dir', dataDir], { stdin });
 const databaseOf = (dataDir: string): string => {
   const name = readdirSync(dataDir).find((file) => file.endsWith('.db'));
   if (!name) throw new Error(`no database among ${readdirSync(dataDir).join(', ')}`);
@@ -52,14 +54,14 @@ describe('admin create-root', () => {
       '--data-dir',
       temporaryFolder(),
     ];
-    const { code, out } = await runTaskgate(argv, { stdin: PASSWORD });
+    const { code, out } = await runCommand(argv, { stdin: PASSWORD });
     expect([code, JSON.parse(out)]).toEqual([0, { ok: true, user_id: 1, username: 'ada' }]);
   });
 });
 
 describe('admin reset-password', () => {
   const reset = (dataDir: string, username: string) =>
-    runTaskgate(['admin', 'reset-password', '--username', username, '--password-stdin', '--data-dir', dataDir], {
+    runCommand(['admin', 'reset-password', '--username', username, '--password-stdin', '--data-dir', dataDir], {
       stdin: 'another long password',
     });
   test('changes the stored hash', async () => {
@@ -90,22 +92,22 @@ describe('admin reset-password', () => {
 describe('migrate', () => {
   test('--dry-run lists and changes nothing; a run migrates; a second one finds nothing to do', async () => {
     const dataDir = join(temporaryFolder(), 'data');
-    const migrate = (...argv: string[]) => runTaskgate(['migrate', '--json', '--data-dir', dataDir, ...argv]);
+    const migrate = (...argv: string[]) => runCommand(['migrate', '--json', '--data-dir', dataDir, ...argv]);
     const listed = JSON.parse((await migrate('--dry-run')).out) as { migrations: string[] };
     expect(listed.migrations.length).toBeGreaterThan(1);
     expect(existsSync(dataDir)).toBe(false);
     const done = await migrate();
     expect(JSON.parse(done.out)).toEqual({ ok: true, dry_run: false, migrations: listed.migrations });
-    expect((await runTaskgate(['migrate', '--data-dir', dataDir])).out).toBe('the database is up to date\n');
+    expect((await runCommand(['migrate', '--data-dir', dataDir])).out).toBe('the database is up to date\n');
   });
 
   describe('--dry-run names what would stop the start, changes nothing and exits 1', () => {
-    const dryRun = async (dataDir: string, environment: Record<string, string> = {}) => {
-      const { code, out, err } = await runTaskgate(['migrate', '--dry-run', '--data-dir', dataDir], { environment });
+    const dryRun = async (dataDir: string, env: Record<string, string> = {}) => {
+      const { code, out, err } = await runCommand(['migrate', '--dry-run', '--data-dir', dataDir], { env });
       return { code, text: `${out}${err}` };
     };
-    const refused = async (dataDir: string, says: string, environment: Record<string, string> = {}) => {
-      const { code, text } = await dryRun(dataDir, environment);
+    const refused = async (dataDir: string, says: string, env: Record<string, string> = {}) => {
+      const { code, text } = await dryRun(dataDir, env);
       expect(text).toContain(says);
       expect(code).toBe(1);
     };
@@ -125,10 +127,9 @@ describe('migrate', () => {
 
     test('a data directory in use by another gateway', async () => {
       const dataDir = temporaryFolder();
-      const gateway = await startTaskgate({}, dataDir);
+      const gateway = await startGateway({ dataDir });
       await refused(dataDir, 'Another gateway is running on the data directory');
-      gateway.signal('SIGTERM');
-      await gateway.exited;
+      await gateway.stop();
       expect((await dryRun(dataDir)).code).toBe(0);
     });
 
@@ -164,8 +165,8 @@ describe('migrate', () => {
 });
 
 describe('doctor', () => {
-  const doctor = (dataDir: string, environment: Record<string, string> = {}, ...argv: string[]) =>
-    runTaskgate(['doctor', '--data-dir', dataDir, ...argv], { environment });
+  const doctor = (dataDir: string, env: Record<string, string> = {}, ...argv: string[]) =>
+    runCommand(['doctor', '--data-dir', dataDir, ...argv], { env });
 
   test('finds no fault in a sound database', async () => {
     const dataDir = temporaryFolder();
@@ -254,7 +255,7 @@ describe('doctor', () => {
 
 describe('demo-vendor', () => {
   test('serves until a stop signal', async () => {
-    const child = spawnTaskgate(['demo-vendor', '--port', '0', '--json']);
+    const child = spawnCommand(['demo-vendor', '--port', '0', '--json']);
     const { value } = await child.stdout.getReader().read();
     const { url } = JSON.parse(new TextDecoder().decode(value)) as { url: string };
     expect((await fetch(`${url}/stats`)).status).toBe(200);

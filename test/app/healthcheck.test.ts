@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runTaskgate } from './run-taskgate.ts';
+import { runCommand } from '../support/run-command.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -16,24 +16,24 @@ afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
 describe('healthcheck', () => {
   test('exits 0 when the gateway is ready', async () => {
     ready = true;
-    const { code, out } = await runTaskgate(['healthcheck', '--port', String(plain.port)]);
+    const { code, out } = await runCommand(['healthcheck', '--port', String(plain.port)]);
     expect([code, out]).toEqual([0, `ready: http://127.0.0.1:${plain.port}\n`]);
   });
 
   test('requests loopback when the gateway listens on a wildcard address', async () => {
     ready = true;
-    const { code } = await runTaskgate(['healthcheck'], {
-      environment: { HOST: '0.0.0.0', PORT: String(plain.port) },
+    const { code } = await runCommand(['healthcheck'], {
+      env: { HOST: '0.0.0.0', PORT: String(plain.port) },
     });
     expect(code).toBe(0);
   });
 
   test('exits 1 when it is not ready', async () => {
     ready = false;
-    const { code, err } = await runTaskgate(['healthcheck', '--port', String(plain.port)]);
+    const { code, err } = await runCommand(['healthcheck', '--port', String(plain.port)]);
     expect(code).toBe(1);
     expect(err).toContain('/readyz answered 503');
-    const json = await runTaskgate(['healthcheck', '--json', '--port', String(plain.port)]);
+    const json = await runCommand(['healthcheck', '--json', '--port', String(plain.port)]);
     expect([json.code, JSON.parse(json.out)]).toEqual([
       1,
       expect.objectContaining({ ok: false, status: 503, detail: { ready: false } }),
@@ -42,7 +42,7 @@ describe('healthcheck', () => {
 
   test('exits 1 when nothing listens', async () => {
     // Nothing listens on this port. One that was just freed may already be in use again.
-    const { code, err } = await runTaskgate(['healthcheck', '--port', '1']);
+    const { code, err } = await runCommand(['healthcheck', '--port', '1']);
     expect(code).toBe(1);
     expect(err).toContain('no program listens there');
   });
@@ -80,12 +80,12 @@ describe('healthcheck', () => {
     });
     servers.push(server);
     ready = true;
-    const environment = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, PORT: String(server.port) };
-    expect((await runTaskgate(['healthcheck'], { environment })).code).toBe(0);
+    const env = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, PORT: String(server.port) };
+    expect((await runCommand(['healthcheck'], { env })).code).toBe(0);
   });
 
   test('an invalid configuration lists all faults and exits 1', async () => {
-    const { code, err } = await runTaskgate(['healthcheck'], { environment: { PORT: '99999', NODE_ROLE: 'x' } });
+    const { code, err } = await runCommand(['healthcheck'], { env: { PORT: '99999', NODE_ROLE: 'x' } });
     expect(code).toBe(1);
     expect(err).toContain('PORT: read "99999"');
     expect(err).toContain('NODE_ROLE: read "x"');

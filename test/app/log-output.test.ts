@@ -2,22 +2,21 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { closeSync, constants, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
+import { runCommand, sourceProgram } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-import { type RunningGateway, runTaskgate, sourceProgram, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 setDefaultTimeout(120_000);
 
-const running: RunningGateway[] = [];
-const start = async (...args: Parameters<typeof startTaskgate>) => {
-  const gateway = await startTaskgate(...args);
+const running: Gateway[] = [];
+const start = async (options: GatewayOptions = {}) => {
+  const gateway = await startGateway(options);
   running.push(gateway);
   return gateway;
 };
 afterEach(async () => {
-  for (const gateway of running.splice(0)) {
-    gateway.signal('SIGKILL');
-    await gateway.exited;
-  }
+  for (const gateway of running.splice(0)) await gateway.kill();
 });
 
 const CLIENTS = 8;
@@ -64,7 +63,7 @@ test('a crash writes the lines that were buffered', async () => {
        return response;
      } });`,
   );
-  const gateway = await start({}, folder, { program: sourceProgram(['--preload', crash]) });
+  const gateway = await start({ program: sourceProgram(['--preload', crash]) });
   await fetch(`http://127.0.0.1:${gateway.port}/livez`, { headers: { 'x-request-id': 'crash' } }).catch(() => {});
   expect(await gateway.exited).toBe(1);
   expect(gateway.log()).toContain('a fault');
@@ -76,14 +75,13 @@ test('a kill loses no line that is older than a moment', async () => {
   await load(gateway.port, 10);
   // Nothing else writes: the line goes out by itself.
   await gateway.logged(lineWith('load-9'));
-  gateway.signal('SIGKILL');
-  await gateway.exited;
+  await gateway.kill();
 });
 
 test('a failed start prints its log lines before the reason', async () => {
   const occupied = await start();
   const argv = ['serve', '--port', String(occupied.port), '--data-dir', temporaryFolder()];
-  const { err } = await runTaskgate(argv, { environment: { LOG_LEVEL: 'debug' } });
+  const { err } = await runCommand(argv, { env: { LOG_LEVEL: 'debug' } });
   const lines = err.trimEnd().split('\n');
   expect(lines.at(-1)).toContain('is in use');
   expect(lines.at(-2)).toContain('"stopped"');
@@ -94,7 +92,7 @@ test('a reader that stops reading stalls no request, and the lines that it misse
   expect(Bun.spawnSync(['mkfifo', fifo]).exitCode).toBe(0);
   const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const gateway = await start({}, temporaryFolder(), { prefix: ['sh', '-c', `exec "$0" "$@" 2>${fifo}`] });
+    const gateway = await start({ prefix: ['sh', '-c', `exec "$0" "$@" 2>${fifo}`] });
     const count = 10_000;
     expect(await load(gateway.port, count)).toHaveLength(count);
 

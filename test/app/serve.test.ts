@@ -2,28 +2,27 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
+import { type CommandOptions, databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-import { type RunningGateway, runTaskgate, spawnTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
-const running: RunningGateway[] = [];
-const start = async (environment: Record<string, string> = {}, dataDir?: string) => {
-  const gateway = await startTaskgate(environment, dataDir);
+const running: Gateway[] = [];
+const start = async (options: GatewayOptions = {}) => {
+  const gateway = await startGateway(options);
   running.push(gateway);
   return gateway;
 };
 afterEach(async () => {
-  for (const gateway of running.splice(0)) {
-    gateway.signal('SIGKILL');
-    await gateway.exited;
-  }
+  for (const gateway of running.splice(0)) await gateway.kill();
 });
 
-const serveOnce = (dataDir: string, environment: Record<string, string> = {}, prefix: readonly string[] = []) =>
-  runTaskgate(['serve', '--port', '0', '--data-dir', dataDir], { environment, prefix });
+const serveOnce = (dataDir: string, options: CommandOptions = {}) =>
+  runCommand(['serve', '--port', '0', '--data-dir', dataDir], options);
 
 /** A request with an incomplete body, for which the gateway has to wait. */
 async function openRequest(port: number): Promise<{ socket: Socket; finish(): void; answer: Promise<string> }> {
@@ -47,17 +46,17 @@ async function openRequest(port: number): Promise<{ socket: Socket; finish(): vo
 describe('start', () => {
   test('prints address and set-up link, the link outside of the log', async () => {
     const gateway = await start();
-    expect(gateway.address).toBe(`http://localhost:${gateway.port}`);
+    expect(gateway.announcement.address).toBe(`http://localhost:${gateway.port}`);
     expect((await fetch(`http://127.0.0.1:${gateway.port}/readyz`)).status).toBe(200);
-    const token = gateway.setup_url?.split('#token=')[1] ?? '';
+    const token = gateway.setupUrl?.split('#token=')[1] ?? '';
     expect(token.length).toBeGreaterThan(20);
     expect(gateway.log()).not.toContain(token);
-    expect(gateway.created.join()).toContain('secrets.json');
+    expect(gateway.announcement.created.join()).toContain('secrets.json');
   });
 
   test('without --json it prints for people', async () => {
     const folder = temporaryFolder();
-    const child = spawnTaskgate(['serve', '--port=0', `--data-dir=${folder}`]);
+    const child = spawnCommand(['serve', '--port=0', `--data-dir=${folder}`]);
     let text = '';
     // The output may come in parts.
     for await (const chunk of child.stdout) {
@@ -77,9 +76,9 @@ describe('start', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const before = readFileSync(file, 'utf8');
     expect(await first.stop()).toBe(0);
-    const second = await start({}, first.dataDir);
+    const second = await start({ dataDir: first.dataDir });
     expect(readFileSync(file, 'utf8')).toBe(before);
-    expect(second.created).toEqual([]);
+    expect(second.announcement.created).toEqual([]);
     for (const secret of Object.values(JSON.parse(before) as Record<string, string>)) {
       expect(first.log() + second.log()).not.toContain(secret);
     }
@@ -89,7 +88,7 @@ describe('start', () => {
 describe('a start that cannot succeed says why and exits 1', () => {
   test('port in use', async () => {
     const gateway = await start();
-    const { code, err } = await runTaskgate(['serve', '--port', String(gateway.port), '--data-dir', temporaryFolder()]);
+    const { code, err } = await runCommand(['serve', '--port', String(gateway.port), '--data-dir', temporaryFolder()]);
     expect(code).toBe(1);
     expect(err).toContain(`port ${gateway.port} on 127.0.0.1 is in use`);
     expect(err).toContain('--port');
@@ -110,7 +109,7 @@ describe('a start that cannot succeed says why and exits 1', () => {
     // Permissions do not bind root, so this runs as an unprivileged user who can read the program.
     if (asRoot) chownSync(folder, 0, 0);
     const prefix = asRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-    const { code, err } = await serveOnce(folder, {}, prefix);
+    const { code, err } = await serveOnce(folder, { prefix });
     expect(code).toBe(1);
     expect(err).toContain(`the data directory ${folder} cannot be used: no permission to write there`);
   });
@@ -118,13 +117,15 @@ describe('a start that cannot succeed says why and exits 1', () => {
   test('disk full', async () => {
     const folder = temporaryFolder();
     const script = `mount -t tmpfs -o size=32k tmpfs ${folder} && exec "$0" "$@"`;
-    const { code, err } = await serveOnce(folder, {}, ['unshare', '-Urm', 'sh', '-c', script]);
+    const { code, err } = await serveOnce(folder, { prefix: ['unshare', '-Urm', 'sh', '-c', script] });
     expect(code).toBe(1);
     expect(err).toContain('the disk is full');
   });
 
   test('PostgreSQL without secrets', async () => {
-    const { code, err } = await serveOnce(temporaryFolder(), { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' });
+    const { code, err } = await serveOnce(temporaryFolder(), {
+      env: { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
+    });
     expect(code).toBe(1);
     expect(err).toContain('SESSION_SECRET: not set');
     expect(err).toContain('CRYPTO_SECRET: not set');
@@ -132,11 +133,8 @@ describe('a start that cannot succeed says why and exits 1', () => {
   });
 
   test('PostgreSQL that does not answer', async () => {
-    const secret = 'a-secret-of-thirty-two-characters';
     const { code, err } = await serveOnce(temporaryFolder(), {
-      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
-      SESSION_SECRET: secret,
-      CRYPTO_SECRET: secret,
+      env: databaseEnvironment('postgres://u:hunter2@127.0.0.1:1/x'),
     });
     expect(code).toBe(1);
     expect(err).toContain('PostgreSQL cannot be reached');
@@ -145,7 +143,9 @@ describe('a start that cannot succeed says why and exits 1', () => {
   });
 
   test('all invalid values are named', async () => {
-    const { code, err } = await serveOnce(temporaryFolder(), { NODE_ROLE: 'boss', TASK_POLL_INTERVAL_SECONDS: '0' });
+    const { code, err } = await serveOnce(temporaryFolder(), {
+      env: { NODE_ROLE: 'boss', TASK_POLL_INTERVAL_SECONDS: '0' },
+    });
     expect(code).toBe(1);
     expect(err).toContain('NODE_ROLE: read "boss"; allowed: master, worker');
     expect(err).toContain('TASK_POLL_INTERVAL_SECONDS: read "0"');
@@ -155,7 +155,7 @@ describe('a start that cannot succeed says why and exits 1', () => {
 test.each([['abc'], ['70000'], ['-1']])(
   '--port %s is wrong usage: exit 2, with the rule and where help is',
   async (port) => {
-    const { code, err } = await runTaskgate(['serve', `--port=${port}`, '--data-dir', temporaryFolder()]);
+    const { code, err } = await runCommand(['serve', `--port=${port}`, '--data-dir', temporaryFolder()]);
     expect(code).toBe(2);
     expect(err).toContain(`--port: read "${port}"; allowed:`);
     expect(err).toContain('See: taskgate --help');
@@ -197,7 +197,7 @@ describe('shutdown', () => {
   });
 
   test('waits no longer than SHUTDOWN_TIMEOUT_SECONDS', async () => {
-    const gateway = await start({ SHUTDOWN_TIMEOUT_SECONDS: '1' });
+    const gateway = await start({ env: { SHUTDOWN_TIMEOUT_SECONDS: '1' } });
     const request = await openRequest(gateway.port);
     await fetch(`http://127.0.0.1:${gateway.port}/livez`);
     const lived = startLivedTime();

@@ -4,7 +4,8 @@
  */
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
-import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
+import { runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const faultsOf = (environment: Record<string, string>): string[] => {
   const reading = readConfig({ TRUSTED_PROXIES: 'none', ...environment });
@@ -187,8 +188,8 @@ describe('TRUSTED_PROXIES', () => {
 });
 
 test('serve exits 1 before it opens anything, and names all faults', async () => {
-  const { code, out, err } = await runTaskgate(['serve', '--port', '0', '--data-dir', temporaryFolder()], {
-    environment: {
+  const { code, out, err } = await runCommand(['serve', '--port', '0', '--data-dir', temporaryFolder()], {
+    env: {
       SESSION_COOKIE_SECURE: 'yes',
       SESSION_COOKIE_TRUSTED_URL: 'https://a.example/',
       TRUSTED_PROXIES: 'none,10.0.0.1',

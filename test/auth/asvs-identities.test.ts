@@ -8,7 +8,7 @@ import { TOTP } from 'otpauth';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { IS_FULL_RUN, RACERS } from '../support/full-run.ts';
-import { type Administrator, type Answer, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, type Answer, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import {
   CLIENT,
   type IdentityProvider,
@@ -17,6 +17,7 @@ import {
 } from '../support/identity-provider.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(90_000);
 

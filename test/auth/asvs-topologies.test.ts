@@ -5,9 +5,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
-import { type Answer, ask, type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
 import { longestEntry } from './longest-entry.ts';
 import { withoutTimeout } from './redis-without-timeout.ts';
 

@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/kernel/index.ts';
-import { type RunningGateway, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
+import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { codeOf, wrongCode } from './authenticator-app.ts';
 
-const ROOT = { username: 'root', password: 'correct horse battery' };
 const VENDOR_KEY = 'vendor-key-0123456789';
 const CHANNEL = { name: 'demo', type: 61, key: VENDOR_KEY, models: ['demo-video'], task_plugin_key: 'demo' };
 
@@ -16,7 +16,7 @@ type Answer = { status: number; json: any; text: string; headers: Headers };
 type Call = { token?: string; proof?: string; body?: unknown };
 
 const callerOf =
-  (gateway: RunningGateway) =>
+  (gateway: Gateway) =>
   async (method: string, path: string, { token, proof, body }: Call = {}): Promise<Answer> => {
     const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
       method,
@@ -32,10 +32,6 @@ const callerOf =
   };
 
 const verdict = ({ status, json }: Answer) => [status, json.code ?? 'ok'];
-const setUp = (gateway: RunningGateway) =>
-  callerOf(gateway)('POST', '/api/setup', {
-    body: { token: gateway.setup_url?.split('#token=')[1] ?? '', ...ROOT },
-  });
 
 /** A set-up confirmed with the code of the present step. */
 async function enableFor(call: ReturnType<typeof callerOf>, token: string) {
@@ -47,14 +43,14 @@ async function enableFor(call: ReturnType<typeof callerOf>, token: string) {
 }
 
 describe('a gateway', () => {
-  let gateway: RunningGateway;
+  let gateway: Gateway;
   let call: ReturnType<typeof callerOf>;
   let token = '';
   let pat = '';
   let channelId = 0;
 
   beforeAll(async () => {
-    gateway = await startTaskgate();
+    gateway = await startGateway();
     call = callerOf(gateway);
     await setUp(gateway);
     token = (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
@@ -258,7 +254,7 @@ describe('a gateway', () => {
 });
 
 test('code guessing: the sixth attempt has to wait, even with the right code', async () => {
-  const gateway = await startTaskgate();
+  const gateway = await startGateway();
   try {
     const call = callerOf(gateway);
     await setUp(gateway);
@@ -283,7 +279,7 @@ test('code guessing: the sixth attempt has to wait, even with the right code', a
 
 test('a channel’s key that no secret decrypts is refused with its own code', async () => {
   const dataDir = temporaryFolder();
-  const first = await startTaskgate({ CRYPTO_SECRET: 'the first crypto secret of this test' }, dataDir);
+  const first = await startGateway({ dataDir, env: { CRYPTO_SECRET: 'the first crypto secret of this test' } });
   await setUp(first);
   const login = async (call: ReturnType<typeof callerOf>) =>
     (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
@@ -291,7 +287,7 @@ test('a channel’s key that no secret decrypts is refused with its own code', a
   const { id } = (await callerOf(first)('POST', '/api/channel', { token, body: CHANNEL })).json.data;
   await first.stop();
 
-  const second = await startTaskgate({ CRYPTO_SECRET: 'another crypto secret of this test' }, dataDir);
+  const second = await startGateway({ dataDir, env: { CRYPTO_SECRET: 'another crypto secret of this test' } });
   try {
     const call = callerOf(second);
     const later = await login(call);

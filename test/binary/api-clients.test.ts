@@ -11,8 +11,6 @@ import {
   setUp,
   startGateway,
   startVendor,
-  temporaryFolder,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
@@ -20,6 +18,8 @@ import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.t
 import { startLivedTime } from '../support/lived-time.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -16,15 +16,15 @@ import {
   type Answer,
   ask,
   type Gateway,
-  runCommand,
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 const TWENTY_MB = 20 * 1024 * 1024;
@@ -84,7 +84,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
      * did not foresee.
      */
     async function expectNothingLost(): Promise<void> {
-      const examined = await runCommand(gateway, ['doctor', '--json']);
+      const examined = await runBeside(gateway, ['doctor', '--json']);
       expect([examined.code, examined.code === 0 ? '' : examined.out]).toEqual([0, '']);
       expect(await admin.quota()).toBe(balance);
       await until('all parts are ready', async () => (await ask(`${gateway.url}/readyz`)).status === 200);

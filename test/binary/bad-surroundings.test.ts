@@ -21,22 +21,20 @@ import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
   ask,
-  BINARY,
-  type CommandResult,
   type Gateway,
   type GatewayOptions,
   ROOT,
-  runCommand,
   setUp,
   signIn,
   startGateway,
   startVendor,
-  temporaryFolder,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
+import { BINARY, type CommandOptions, type CommandResult, runBeside, runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -59,23 +57,8 @@ async function start(options: GatewayOptions = {}): Promise<Gateway> {
   return gateway;
 }
 
-type RunOptions = { env?: Record<string, string>; prefix?: readonly string[]; binary?: string };
-
-/** A command that must end by itself. */
-async function run(argv: readonly string[], { env = {}, prefix = [], binary = BINARY }: RunOptions = {}) {
-  const child = Bun.spawn([...prefix, binary, ...argv], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  clearTimeout(timer);
-  return { code, out, err } satisfies CommandResult;
-}
-
-const serve = async (dataDir: string, options: RunOptions = {}, port?: number) =>
-  run(['serve', '--port', String(port ?? (await freePort())), '--data-dir', dataDir], options);
+const serve = async (dataDir: string, options: CommandOptions = {}, port?: number) =>
+  runCommand(['serve', '--port', String(port ?? (await freePort())), '--data-dir', dataDir], options);
 
 /** Exit 1 with a message for people: no stack, no names of files of ours. */
 function expectPlainRefusal({ code, err }: CommandResult, ...says: (string | RegExp)[]): void {
@@ -109,21 +92,21 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     const folder = temporaryFolder();
     chmodSync(folder, 0o555);
     const prefix: string[] = [];
-    let binary = BINARY;
+    let program = BINARY;
     // Permissions do not hold root back: the same as an unprivileged user, with a copy of the
     // program that they may read.
     if (process.getuid?.() === 0) {
       const own = temporaryFolder();
       chmodSync(own, 0o755);
-      binary = join(own, 'taskgate');
-      copyFileSync(BINARY, binary);
-      chmodSync(binary, 0o755);
+      program = join(own, 'taskgate');
+      copyFileSync(BINARY, program);
+      chmodSync(program, 0o755);
       chownSync(folder, 0, 0);
       prefix.push('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups');
     }
-    const refused = await serve(folder, { prefix, binary });
+    const refused = await serve(folder, { prefix, program: [program] });
     expectPlainRefusal(refused, inText(folder), /no permission to write/, /--data-dir/);
-    const below = await serve(join(folder, 'below'), { prefix, binary });
+    const below = await serve(join(folder, 'below'), { prefix, program: [program] });
     expectPlainRefusal(below, /no permission to write/);
   });
 
@@ -156,7 +139,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
   });
 
   test('a wrong flag is exit 2', async () => {
-    const wrong = await run(['serve', '--prot', '1']);
+    const wrong = await runCommand(['serve', '--prot', '1']);
     expect(wrong.code).toBe(2);
     expect(wrong.err).toContain('--prot');
   });
@@ -172,7 +155,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     const before = Bun.hash(readFileSync(file));
     expectPlainRefusal(await serve(gateway.dataDir), /newer/, /9999/);
     expect(Bun.hash(readFileSync(file))).toBe(before);
-    expect((await run(['doctor', '--data-dir', gateway.dataDir])).code).toBe(1);
+    expect((await runCommand(['doctor', '--data-dir', gateway.dataDir])).code).toBe(1);
   });
 
   test('a database file that is none', async () => {
@@ -281,7 +264,7 @@ describe('a full disk', () => {
     expect(stats).toMatchObject({ creates: (orders as number) + 1, duplicate_references: {} });
     expect(stats.creates).toBe(earlier + accepted.length);
     expect((await signIn(gateway.url)).token).not.toBe('');
-    const examined = await run(['doctor', '--json', '--data-dir', dataDir], { prefix: enter(gateway) });
+    const examined = await runCommand(['doctor', '--json', '--data-dir', dataDir], { prefix: enter(gateway) });
     expect([examined.code, examined.code === 0 ? '' : examined.out]).toEqual([0, '']);
     expect(await gateway.stop()).toBe(0);
   });
@@ -354,7 +337,11 @@ async function runInside<Rows>(gateway: Gateway, statement: string): Promise<Row
     database.run('PRAGMA busy_timeout = 30000');
     console.log(JSON.stringify(database.query(process.env.STATEMENT).all()));`;
   const env = { PATH: process.env.PATH ?? '', FILE: join(gateway.dataDir, 'taskgate.db'), STATEMENT: statement };
-  const { code, out, err } = await run(['-e', script], { env, prefix: enter(gateway), binary: process.execPath });
+  const { code, out, err } = await runCommand(['-e', script], {
+    env,
+    prefix: enter(gateway),
+    program: [process.execPath],
+  });
   if (code !== 0) throw new Error(err);
   return JSON.parse(out) as Rows;
 }
@@ -392,7 +379,7 @@ describe('SIGTERM', () => {
     const id = String(answer.body.id);
     expect((await waitForEnd(next.url, key, id)).status).toBe('SUCCESS');
     expect((await vendor.stats(id)).creates).toBe(1);
-    expect((await runCommand(next, ['doctor', '--json'])).code).toBe(0);
+    expect((await runBeside(next, ['doctor', '--json'])).code).toBe(0);
   });
 });
 

@@ -13,16 +13,16 @@ import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
   type Administrator,
   type Gateway,
-  runCommand,
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 
 const RUNS = IS_FULL_RUN ? 20 : 3;
 const PRICE = 0.02;
@@ -234,7 +234,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
 
     test(`before the upstream call, after it, during a poll and before the settlement, ${RUNS} times: nothing is lost, sent twice or billed twice`, async () => {
       for (let round = 0; round < RUNS; round += 1) await dieAtFourPoints();
-      expect(await runCommand(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
+      expect(await runBeside(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
     }, 900_000);
   });
 }

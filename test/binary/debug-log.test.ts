@@ -10,10 +10,10 @@ import {
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { pluginSource } from '../plugins/support.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 
 const ACCESS = 'AKLTaccess00000001';

@@ -11,10 +11,10 @@ import {
   signIn,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 /** What is promised, with room for a machine that is busy. */

@@ -13,13 +13,13 @@ import {
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -278,7 +278,7 @@ describe('a node whose shared cache dies', () => {
     expect(new Set(alone)).toEqual(new Set([401, 429]));
     expect(alone.slice(-2)).toEqual([429, 429]);
     await relay.mend();
-    await until('the cache counts again', () => node.log().includes('the shared cache is reachable again'));
+    await node.logged('the shared cache is reachable again');
     // Four there before the cut: two more pass.
     expect([await send(), await send(), await send()].map((status) => status === 429)).toEqual([false, false, true]);
   }, 120_000);

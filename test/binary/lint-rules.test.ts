@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RULES } from '../../src/plugins/manifest/rules.ts';
 import { baseMeta } from '../plugins/manifest-table/base.ts';
 import { invalid } from '../plugins/manifest-table/index.ts';
 import { brokenSources, pluginWith } from '../plugins/manifest-table/sources.ts';
-import { BINARY } from '../support/gateway.ts';
+import { runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
 
@@ -30,23 +30,10 @@ for (const { meta, fault } of invalid) {
 /** Loading these ends at the deadline: they have a process of their own. */
 const SLOW = ['source.timeout', 'source.killed', 'source.memory'];
 
-const folder = mkdtempSync(join(tmpdir(), 'taskgate-lint-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const fileOf = (rule: string): string => join(folder, `${rule}.js`);
 
-async function lint(rules: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  const child = Bun.spawn([BINARY, 'plugin', 'lint', ...rules.map(fileOf)], {
-    env: {},
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, out, err };
-}
+const lint = (rules: readonly string[]) => runCommand(['plugin', 'lint', ...rules.map(fileOf)]);
 
 function expectFault(out: string, { rule, path, line }: Case): void {
   const lines = out.split('\n');

@@ -7,10 +7,11 @@ import { openBackdoor } from '../support/backdoor.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { RACERS } from '../support/full-run.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type ReceivedMail, startBadServer, startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

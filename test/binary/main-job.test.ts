@@ -4,7 +4,6 @@ import {
   type Administrator,
   ask,
   type Gateway,
-  runCommand,
   setUp,
   startGateway,
   startVendor,
@@ -12,6 +11,7 @@ import {
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside } from '../support/run-command.ts';
 
 setDefaultTimeout(120_000);
 
@@ -146,7 +146,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
     });
 
     test('the ledger adds up', async () => {
-      const examined = await runCommand(gateway, ['doctor', '--json']);
+      const examined = await runBeside(gateway, ['doctor', '--json']);
       expect(examined).toMatchObject({ code: 0 });
     });
   });

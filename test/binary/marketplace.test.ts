@@ -7,19 +7,12 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { pluginSource } from '../plugins/support.ts';
-import {
-  type Administrator,
-  ask,
-  BINARY,
-  type Gateway,
-  ROOT,
-  setUp,
-  startGateway,
-  temporaryFolder,
-  until,
-} from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { type MarketServer, PNG, sha256, startMarket } from '../support/market-server.ts';
+import { runCommand } from '../support/run-command.ts';
 import { proofHeader } from '../support/security-proof.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
@@ -35,11 +28,7 @@ let market: MarketServer;
 let gateway: Gateway;
 let admin: Administrator;
 
-async function run(...argv: string[]) {
-  const child = Bun.spawn([BINARY, 'marketplace', ...argv], { env: {}, stdout: 'pipe', stderr: 'pipe' });
-  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, out, err };
-}
+const run = (...argv: string[]) => runCommand(['marketplace', ...argv]);
 function put(path: string, content: string | Uint8Array): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
-import { type Gateway, setUp, startGateway, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { type Gateway, setUp, startGateway, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -11,11 +11,11 @@ import {
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { holdOpen } from '../support/hold-open.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -13,19 +13,16 @@ import {
   setUp,
   signIn,
   startGateway,
-  temporaryFolder,
-  until,
 } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { SECRETS } from '../support/run-command.ts';
 import { proofHeader } from '../support/security-proof.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
 const CLEAR = 'never-to-be-seen-again';
-const SECRETS = {
-  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-};
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -142,7 +139,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const again = await signIn(restarted.url);
       const listed = await again.call<Option[]>('GET', '/api/option');
       expect(listed.find(({ key }) => key === 'oidc.client_secret')).toMatchObject({ value: '***', unreadable: true });
-      await until('the log names the option', () => restarted.log().includes('oidc.client_secret'));
+      await restarted.logged('oidc.client_secret');
     }, 120_000);
   });
 }

@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { TOTP } from 'otpauth';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import { ask, type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
+import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { proofHeader } from '../support/security-proof.ts';
+import { until } from '../support/until.ts';
 
 // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and
 // the browser with it.
@@ -296,7 +297,7 @@ describe('passkeys in Chromium', () => {
     await copyKey(laptop, await plugIn(other, LAPTOP));
     for (let i = 0; i < 2; i += 1) expect((await logIn(other)).status).toBe(200);
     expect(await logIn(page)).toMatchObject({ status: 401, code: 'AUTH_INVALID_CREDENTIALS' });
-    await until('the log says so', () => gateway.log().includes('it may have been cloned'));
+    await gateway.logged('it may have been cloned');
   });
 
   test('a page at another name of the gateway gets nothing from the authenticator', async () => {

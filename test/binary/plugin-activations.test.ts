@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { childrenOf } from '../support/child-processes.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BINARY, type CommandResult, temporaryFolder, until } from '../support/gateway.ts';
+import { type CommandResult, runCommand, spawnCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -11,20 +13,8 @@ const folder = temporaryFolder();
 const at = (name: string): string => join(folder, name);
 const read = (name: string): string => readFileSync(at(name), 'utf8');
 
-async function finish(child: Bun.Subprocess<'ignore' | Uint8Array, 'pipe', 'pipe'>): Promise<CommandResult> {
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, out, err };
-}
-
 /** `taskgate plugin …` in the folder, with nothing in its environment. */
-const plugin = (...argv: string[]): Promise<CommandResult> =>
-  finish(
-    Bun.spawn([BINARY, 'plugin', ...argv], { cwd: folder, env: {}, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' }),
-  );
+const plugin = (...argv: string[]): Promise<CommandResult> => runCommand(['plugin', ...argv], { cwd: folder });
 
 type Event = Record<string, unknown>;
 
@@ -37,13 +27,7 @@ afterAll(async () => {
 
 /** A command that goes on: its answers as JSON so far, and an end by Ctrl-C. */
 function keepRunning(argv: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) {
-  const child = Bun.spawn([BINARY, 'plugin', ...argv, '--json'], {
-    cwd: folder,
-    env: options.env ?? {},
-    stdin: new TextEncoder().encode(options.stdin ?? ''),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
+  const child = spawnCommand(['plugin', ...argv, '--json'], { cwd: folder, ...options });
   children.push(child);
   let out = '';
   const reading = (async () => {

@@ -2,8 +2,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { BINARY, temporaryFolder } from '../support/gateway.ts';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
+import { BINARY } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
 

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { freePort } from '../support/free-port.ts';
-import { type Administrator, ask, type Gateway, runCommand, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
+import { runBeside } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -188,7 +190,7 @@ describe('the relay of the executable', () => {
 
     gateway = await startGateway(options);
     await until('the unanswered one is refunded', async () => (await admin.quota()) === balance - BILL);
-    await until('the log names it', () => gateway.log().includes('the vendor may have done the work'));
+    await gateway.logged('the vendor may have done the work');
     // The outcome is unknown: a repeat is not sent again.
     const again = await send(body('hang'), keyed);
     expect([again.status, again.headers.get('x-should-retry')]).toEqual([409, 'false']);
@@ -197,6 +199,6 @@ describe('the relay of the executable', () => {
     const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
     expect((await ask(`${gateway.url}/v1/responses/${id}`, { token: key })).status).toBe(200);
     vendor.release();
-    expect(await runCommand(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
+    expect(await runBeside(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
   });
 });

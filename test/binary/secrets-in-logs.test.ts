@@ -14,7 +14,6 @@ import {
   setUp,
   startGateway,
   startVendor,
-  until,
 } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
@@ -161,18 +160,8 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
   }
 }
 
-/**
- * The log without the announcement, which shows the set-up link at the terminal.
- */
-const logOf = (node: Gateway): string =>
-  node
-    .log()
-    .split('\n')
-    .filter((line) => !line.includes('"setup_url"'))
-    .join('\n');
-
 function expectNone(node: Gateway, seen: Seen): void {
-  const log = logOf(node);
+  const log = node.log();
   const lines = log.split('\n');
   for (const [what, secret] of seen) {
     // A refresh token's second half is the secret, a JWT's last part its signature.
@@ -195,7 +184,7 @@ for (const [form, env] of [
       await useEverything(gateway, seen);
       expect(seen.size).toBeGreaterThan(40);
       // The log is there, and says who was let in.
-      await until('the log has it', () => logOf(gateway as Gateway).includes('signed in'));
+      await gateway.logged('signed in');
       await gateway.stop();
       expectNone(gateway, seen);
     });
@@ -239,7 +228,7 @@ for (const [database, openDatabase, failure] of [
     }
     await backdoor.close();
     await gateway.stop();
-    expect(logOf(gateway).includes(failure)).toBe(true);
+    expect(gateway.log().includes(failure)).toBe(true);
     expectNone(gateway, seen);
   });
 }

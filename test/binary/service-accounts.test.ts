@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { CLOUD_PLUGIN, type Cloud, startCloud } from '../support/service-account-cloud.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { launchBrowser } from '../support/browser.ts';
-import { BINARY, type Gateway, ROOT, startGateway, temporaryFolder, until } from '../support/gateway.ts';
+import { type Gateway, ROOT, startGateway } from '../support/gateway.ts';
+import { runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -20,11 +23,8 @@ let db: Backdoor;
 
 beforeAll(async () => {
   const dataDir = temporaryFolder();
-  const made = Bun.spawn(
-    [BINARY, 'admin', 'create-root', '--username', ROOT.username, '--password-stdin', '--data-dir', dataDir],
-    { env: {}, stdin: new TextEncoder().encode(ROOT.password), stdout: 'ignore', stderr: 'inherit' },
-  );
-  expect(await made.exited).toBe(0);
+  const argv = ['admin', 'create-root', '--username', ROOT.username, '--password-stdin', '--data-dir', dataDir];
+  expect(await runCommand(argv, { stdin: ROOT.password })).toMatchObject({ code: 0 });
   [browser, gateway] = await Promise.all([
     launchBrowser(),
     startGateway({ dataDir, env: { ...TLS, SESSION_COOKIE_SECURE: 'true' } }),

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   addUser,
   ask,

@@ -7,21 +7,18 @@ import { connect } from 'node:net';
 import { Redis } from 'ioredis';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
-import { type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
+import { SECRETS } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 
 export type TopologyName = 'SQLite' | 'PostgreSQL' | 'PostgreSQL with Redis';
 
 /** Small, so that a test reaches them. */
 export const LIMITS = { active: 4, issued: 6, window: 3600, critical: 160 };
-/** Known, so that a test can make tokens of its own. */
-export const SECRETS = {
-  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-};
 export const PANEL_ORIGIN = 'https://panel.example.com';
 
 export type Topology = {

@@ -4,7 +4,7 @@
  */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import {
   addUser,
@@ -88,7 +88,7 @@ test.each(['sqlite', 'postgres'] as const)(
       },
     });
     gateways.push(second);
-    await until('the clean-up has run', () => second.log().includes('old rows were cleaned up'));
+    await second.logged('old rows were cleaned up');
     const staying = rows.filter(([, stays]) => stays).map(([name]) => name);
     // Root's own session of the set-up is there too.
     expect((await kept()).filter((sid) => rows.some(([name]) => name === sid)).sort()).toEqual(staying.sort());
@@ -101,7 +101,7 @@ test.each(['sqlite', 'postgres'] as const)(
       '50 is used instead',
       'unusually many sessions were opened within an hour',
     ]) {
-      await until(`the log says: ${said}`, () => second.log().includes(said));
+      await second.logged(said);
     }
     await signIn(second, user);
   },

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import { BINARY, ROOT } from '../support/gateway.ts';
+import { ROOT } from '../support/gateway.ts';
+import { runBeside, SECRETS } from '../support/run-command.ts';
 import {
   addUser,
   ask,
@@ -15,7 +16,6 @@ import {
   REFRESH,
   type Reply,
   rowOf,
-  SECRETS,
   SESSIONS,
   type SessionView,
   type SignedIn,
@@ -244,21 +244,11 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const [{ user }] = sessions as [SignedIn];
     for (let i = 1; i < LIMITS.active; i += 1) sessions.push(await start(user));
     await expectAlive(...sessions);
-    const child = Bun.spawn(
-      [BINARY, 'admin', 'reset-password', '--username', user.name, '--password-stdin', '--data-dir', a().dataDir],
-      {
-        env: {
-          ...SECRETS,
-          DATABASE_URL: a().databaseUrl,
-          REDIS_URL: open().redisUrl,
-        },
-        stdin: new TextEncoder().encode(ROOT.password),
-        stdout: 'pipe',
-        stderr: 'pipe',
-      },
-    );
-    const said = await new Response(child.stderr).text();
-    expect([await child.exited, said]).toEqual([0, expect.any(String)]);
+    const reset = await runBeside(a(), ['admin', 'reset-password', '--username', user.name, '--password-stdin'], {
+      env: { REDIS_URL: open().redisUrl, ...SECRETS },
+      stdin: ROOT.password,
+    });
+    expect(reset).toMatchObject({ code: 0 });
     for (const session of sessions) {
       expect(await row(session.sid)).toMatchObject({ status: 'revoked', revoked_reason: 'password_reset' });
       await expectDead(session);

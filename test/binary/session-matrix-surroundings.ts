@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { ROOT, until } from '../support/gateway.ts';
+import { ROOT } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   addUser,
   ask,
@@ -271,7 +272,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
       // The log is complete up to a request that comes after all others.
       const marker = `/api/${crypto.randomUUID()}`;
       await ask(node, marker, { method: 'GET' });
-      await until('the log has come', () => node.log().includes(marker));
+      await node.logged(marker);
       const log = node.log();
       for (const secret of secrets.flatMap((token) => [token, token.split('.').at(-1) ?? token])) {
         expect(log.includes(secret)).toBe(false);

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { decodeJwt, SignJWT } from 'jose';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
+import { SECRETS } from '../support/run-command.ts';
 import {
   addUser,
   ask,
@@ -16,7 +17,6 @@ import {
   opens,
   REFRESH,
   rowOf,
-  SECRETS,
   SESSIONS,
   type SignedIn,
   signIn,

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
-import { type Gateway, runCommand, setUp, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { runBeside } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
 
@@ -40,7 +42,7 @@ describe('a gateway behind a name, in a folder that others may read', () => {
 
   test('the start and doctor warn of the folder, and doctor says the names', async () => {
     expect(gateway.log()).toContain('can be read by other users: chmod 700');
-    const { code, out } = await runCommand(gateway, ['doctor']);
+    const { code, out } = await runBeside(gateway, ['doctor']);
     expect(out).toMatch(/warning {2}data_dir: .*can be read by other users/);
     expect(out).toContain('the panel answers under localhost, IP addresses');
     expect(code).toBe(0);

@@ -1,8 +1,9 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { SQL } from 'bun';
-import { type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

@@ -8,19 +8,11 @@ import { TOTP } from 'otpauth';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
 import { IS_FULL_RUN, RACERS } from '../support/full-run.ts';
-import {
-  type Administrator,
-  type Answer,
-  ask,
-  type Gateway,
-  ROOT,
-  setUp,
-  startGateway,
-  until,
-} from '../support/gateway.ts';
+import { type Administrator, type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
+import { until } from '../support/until.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 
 setDefaultTimeout(120_000);

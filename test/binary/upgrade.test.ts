@@ -12,8 +12,10 @@ import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import { createRefreshTokens, formatRefreshToken } from '../../src/auth/sessions/refresh-tokens.ts';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { freePort } from '../support/free-port.ts';
-import { BINARY, type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
+import { runBeside, SECRETS } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   ask,
   type Bundle,
@@ -29,10 +31,6 @@ import {
 
 setDefaultTimeout(120_000);
 
-const SECRETS = {
-  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-};
 const PASSWORD = 'correct horse battery';
 /** As earlier gateways made them: base64, and whatever an owner put there by hand. */
 const PATS = { root: 'q0pW+3yb/8mJH2vDk5sT7aXc9uLeR1fN', anna: 'a.token.with.dots', dora: 'b'.repeat(64) };
@@ -90,22 +88,7 @@ async function start({ dataDir, databaseUrl }: OldDatabase): Promise<{ gateway: 
   return { gateway, db };
 }
 
-async function run(argv: readonly string[], { dataDir, databaseUrl }: OldDatabase) {
-  const child = Bun.spawn([BINARY, ...argv, '--data-dir', dataDir], {
-    env: { ...SECRETS, ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}) },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  clearTimeout(timer);
-  return { code, out, err };
-}
+const run = (argv: readonly string[], old: OldDatabase) => runBeside(old, argv, { env: SECRETS });
 
 const self = (gateway: Gateway, headers: Record<string, string>) =>
   ask(gateway, '/api/user/self', { method: 'GET', headers });

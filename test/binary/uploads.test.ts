@@ -12,10 +12,10 @@ import {
   setUp,
   startGateway,
   startVendor,
-  temporaryFolder,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 const MIB = 1024 * 1024;
@@ -84,7 +84,7 @@ test('an upload for which there is no room is 503 and gives the room back; small
   const taken = await upload(gateway.url, key, 2 * MIB);
   expect(taken.status).toBe(200);
   expect(await vendorImage(taken.body.id)).toEqual({ bytes: 2 * MIB, sha256: taken.sha256 });
-  await until('the log says why', () => gateway.log().includes('ENOSPC'));
+  await gateway.logged('ENOSPC');
   await until('nothing is left of them', () => readdirSync(join(inside, 'taskgate.uploads')).length === 0);
 });
 

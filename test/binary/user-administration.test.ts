@@ -8,17 +8,17 @@ import {
   Administrator,
   ask,
   type Gateway,
-  runCommand,
   setUp,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { runBeside } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -186,7 +186,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       await makeUser('busy-user', { email: 'busy@example.org' });
       const next = await signIn(first(), 'busy-user');
       expect(await next.caller.call('GET', '/api/task')).toMatchObject({ total: 0 });
-      const doctor = await runCommand(first(), ['doctor', '--json']);
+      const doctor = await runBeside(first(), ['doctor', '--json']);
       expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('"ok":true')]);
     });
 
@@ -205,7 +205,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
           });
         }),
       );
-      const doctor = await runCommand(first(), ['doctor', '--json']);
+      const doctor = await runBeside(first(), ['doctor', '--json']);
       expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('"ok":true')]);
     });
   });

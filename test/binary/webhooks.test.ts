@@ -7,19 +7,18 @@ import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
   ask,
-  BINARY,
   type Gateway,
   type GatewayOptions,
-  runCommand,
   setUp,
   signIn,
   startGateway,
   startVendor,
-  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside } from '../support/run-command.ts';
+import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
 
 setDefaultTimeout(120_000);
@@ -132,8 +131,8 @@ describe('on SQLite', () => {
     expect(refused.status).toBe(400);
     expect(refused.body.error).toMatchObject({ code: 'webhook_secret_required' });
     expect(JSON.stringify(refused.body)).toContain(`POST /api/token/${key.id}/webhook-secret`);
-    const doctor = Bun.spawn([BINARY, 'doctor', '--data-dir', gateway.dataDir], { env: secrets, stdout: 'pipe' });
-    expect(await new Response(doctor.stdout).text()).toContain(`webhook secrets of API keys ${key.id} (hooked)`);
+    const doctor = await runBeside(gateway, ['doctor'], { env: secrets });
+    expect(doctor.out).toContain(`webhook secrets of API keys ${key.id} (hooked)`);
 
     const { secret } = await admin.call<{ secret: string }>('POST', `/api/token/${key.id}/webhook-secret`);
     const { body } = await submit(gateway.url, key.key, { prompt: 'a cat [duration=0]' });
@@ -183,7 +182,7 @@ describe('two nodes on PostgreSQL', () => {
           return false;
         });
       }
-      expect((await runCommand(nodes[0], ['doctor'])).out).toContain("every API key's webhook secret can be read");
+      expect((await runBeside(nodes[0], ['doctor'])).out).toContain("every API key's webhook secret can be read");
     } finally {
       await Promise.all(nodes.map((node) => node.stop()));
       await receiver.stop();

@@ -3,7 +3,8 @@
  * refused in the vendor's words.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 

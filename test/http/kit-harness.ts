@@ -17,7 +17,7 @@ import { type Kit, ok, strictObject, whole } from '../../src/http/pipeline/route
 import type { Authenticators, RequestLimits } from '../../src/http/pipeline/types.ts';
 import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
-import { temporaryFolder } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export const SECRET_CAUSE = 'SELECT password FROM users -- /home/secret/file.ts:1';
 export const V1_CAP = 2 * 1024 * 1024;

@@ -4,9 +4,10 @@ import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { insecureHost } from '../support/browser.ts';
 import { testInFullRun } from '../support/full-run.ts';
-import { type Administrator, ask, ROOT, until } from '../support/gateway.ts';
+import { type Administrator, ask, ROOT } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
+import { until } from '../support/until.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
 import {
   accountMenu,

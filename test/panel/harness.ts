@@ -16,8 +16,8 @@ import {
   ROOT,
   setUp,
   startGateway,
-  until,
 } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { connect, createPagePool } from './page-pool.ts';
 
 /** Root's password. */

@@ -2,8 +2,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { testInFullRun } from '../support/full-run.ts';
-import { startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { startVendor, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
+import { until } from '../support/until.ts';
 import {
   accountMenu,
   findAxeViolations,

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { testInFullRun } from '../support/full-run.ts';
-import { ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   alert,
   findAxeViolations,

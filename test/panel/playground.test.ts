@@ -9,7 +9,9 @@ import type { Page, Route } from 'playwright-core';
 import { codeGenerators } from '../../src/panel/pages/playground/generate-code.ts';
 import { insecureHost } from '../support/browser.ts';
 import { testInFullRun } from '../support/full-run.ts';
-import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
+import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 import {
   alert,
   findAxeViolations,

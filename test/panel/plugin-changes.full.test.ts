@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
-import { temporaryFolder } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { alert, heading, usePanel, waitForNotice } from './harness.ts';
 import { holdResponse } from './hold-response.ts';
 

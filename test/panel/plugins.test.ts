@@ -6,8 +6,10 @@ import type { Browser, Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { testInFullRun } from '../support/full-run.ts';
-import { type Administrator, type Gateway, setUp, startGateway, temporaryFolder, until } from '../support/gateway.ts';
+import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 import {
   alert,
   confirmWithPassword,

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
-import { ask, ROOT, setUp, signIn as signInByApi, until } from '../support/gateway.ts';
+import { ask, ROOT, setUp, signIn as signInByApi } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   accountMenu,
   alert,

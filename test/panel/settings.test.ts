@@ -7,8 +7,9 @@ import type { Page } from 'playwright-core';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
 import { OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { testInFullRun } from '../support/full-run.ts';
-import { ask, until } from '../support/gateway.ts';
+import { ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { until } from '../support/until.ts';
 import { bindIdentity } from './bind-identity.ts';
 import {
   confirmWithPassword,

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { testInFullRun } from '../support/full-run.ts';
-import { type Gateway, ROOT, setUp, until } from '../support/gateway.ts';
+import { type Gateway, ROOT, setUp } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import {
   accountMenu,
   addSessionCookies,

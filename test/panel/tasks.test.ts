@@ -6,8 +6,9 @@ import type { Page } from 'playwright-core';
 import { parsePercent } from '../../src/panel/pages/tasks/parse-percent.ts';
 import { readServerSentEvents } from '../../src/panel/pages/tasks/server-sent-events.ts';
 import { testInFullRun } from '../support/full-run.ts';
-import { Administrator, ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { Administrator, ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
+import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 import {
   accountMenu,

@@ -21,8 +21,8 @@ test('a change reaches the tests that import it, directly or by way of others', 
     'src/b.ts': "export { a } from './a.ts';",
     'test/a.test.ts': "import { a } from '../src/b.ts';",
     'test/c.test.ts': 'export {};',
-    'test/support/gateway.ts': 'export {};',
-    'test/binary/d.test.ts': "import '../support/gateway.ts';",
+    'test/support/run-command.ts': 'export {};',
+    'test/binary/d.test.ts': "import '../support/run-command.ts';",
   });
   const tests = ['test/a.test.ts', 'test/c.test.ts', 'test/binary/d.test.ts'];
   expect(reachTests(['src/a.ts'], tests, base)).toEqual(['test/a.test.ts', 'test/binary/d.test.ts']);

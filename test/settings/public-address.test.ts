@@ -9,7 +9,7 @@ import {
   taskPublicAddress,
 } from '../../src/settings/public-address.ts';
 import { readOptions } from '../../src/settings/read-options.ts';
-import { startTaskgate } from '../app/run-taskgate.ts';
+import { startGateway } from '../support/gateway.ts';
 
 const TRUSTED = 'https://gate.example.org';
 const LISTENING = 'http://localhost:3000';
@@ -74,14 +74,16 @@ describe('addresses', () => {
 });
 
 test('behind a proxy the set-up link and the status name the first trusted origin', async () => {
-  const gateway = await startTaskgate({
-    SESSION_COOKIE_SECURE: 'true',
-    SESSION_COOKIE_TRUSTED_URL: `${TRUSTED},https://other.example.org`,
+  const gateway = await startGateway({
+    env: {
+      SESSION_COOKIE_SECURE: 'true',
+      SESSION_COOKIE_TRUSTED_URL: `${TRUSTED},https://other.example.org`,
+    },
   });
   try {
-    expect(gateway.setup_url).toStartWith(`${TRUSTED}/setup#token=`);
-    expect(gateway.address).toStartWith('http://localhost:');
-    const status = await fetch(`http://127.0.0.1:${gateway.port}/api/status`);
+    expect(gateway.setupUrl).toStartWith(`${TRUSTED}/setup#token=`);
+    expect(gateway.announcement.address).toStartWith('http://localhost:');
+    const status = await fetch(`${gateway.url}/api/status`);
     const { data } = (await status.json()) as { data: { server_address: string } };
     expect(data.server_address).toBe(TRUSTED);
   } finally {

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { fill } from './measure-block.ts';
 
 setDefaultTimeout(120_000);

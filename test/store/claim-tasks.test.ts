@@ -8,7 +8,7 @@ import { migrateStore, openStore } from '../../src/store/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addRunningTask } from '../contract/each-store.ts';
-import { temporaryFolder } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('a claim that fails for one channel hands over what it has of the others', async () => {
   const dataDir = temporaryFolder();

@@ -8,7 +8,7 @@ import type { Repositories, Store, TaskRecord } from '../../src/store/ports/inde
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addKey, addUser, leaseOf, newSession, newTask } from '../contract/each-store.ts';
-import { temporaryFolder } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
 

@@ -2,7 +2,8 @@
  * A gateway that looks lived in: channels, users, keys, prices, finished, failed and running tasks,
  * a second version of a plugin.
  */
-import { type Administrator, ask, type Gateway, until, type VendorProcess } from './gateway.ts';
+import { type Administrator, ask, type Gateway, type VendorProcess } from './gateway.ts';
+import { until } from './until.ts';
 
 export type Filled = {
   /** Public ids of tasks, by how they ended. */

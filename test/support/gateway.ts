@@ -1,14 +1,9 @@
 /** The compiled binary as a process, and an administrator who uses it over HTTP. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { BINARY, databaseEnvironment, spawnCommand } from './run-command.ts';
 import { proofHeader } from './security-proof.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
-
-export { until };
-
-export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
 export type GatewayOptions = {
   dataDir?: string;
@@ -17,11 +12,12 @@ export type GatewayOptions = {
   env?: Record<string, string>;
   /** A program and its arguments that become the gateway: `unshare`, `sh -c`. */
   prefix?: readonly string[];
-  /** Default: the executable of this checkout. */
-  binary?: string;
-  /** A file that standard error goes to; `log()` then has no lines of it. */
-  logFile?: string;
+  /** Default: the compiled binary. */
+  program?: readonly string[];
 };
+
+/** The line that `serve --json` prints when it is ready. */
+type Announcement = { address: string; port: number; data_dir: string; created: string[]; setup_url?: string };
 
 export type Gateway = {
   url: string;
@@ -31,93 +27,46 @@ export type Gateway = {
   databaseUrl: string;
   pid: number;
   setupUrl: string | undefined;
-  announcement: Record<string, unknown>;
-  /** Everything written to standard error so far: the log. */
+  announcement: Announcement;
+  /** Everything written to standard error so far; complete once the process has ended. */
   log(): string;
+  /** Resolves when `text` has appeared in the log. */
+  logged(text: string): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+  /** The exit code, with the log read to its end. */
+  exited: Promise<number>;
   /** SIGTERM; gives the exit code. */
   stop(): Promise<number>;
   /** SIGKILL. */
   kill(): Promise<void>;
 };
 
-const folders: string[] = [];
-process.on('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A temporary folder that goes with the test process. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'taskgate-'));
-  folders.push(folder);
-  return folder;
-}
-
-export type CommandResult = { code: number; out: string; err: string };
-
-/** Runs another command of the binary beside a gateway, on its database. */
-export async function runCommand(gateway: Gateway, argv: readonly string[], stdin = ''): Promise<CommandResult> {
-  const child = Bun.spawn([BINARY, ...argv, '--data-dir', gateway.dataDir], {
-    env: gateway.databaseUrl ? { DATABASE_URL: gateway.databaseUrl, ...SECRETS } : {},
-    stdin: new TextEncoder().encode(stdin),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, out, err };
-}
-
-/**
- * Secrets that PostgreSQL nodes need; fixed so that a restarted node reads what its predecessor
- * sealed.
- */
-const SECRETS = {
-  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-};
-
 /** Starts the binary and waits until it serves. Its environment holds nothing but what is given. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const dataDir = options.dataDir ?? temporaryFolder();
+  const { dataDir = temporaryFolder(), databaseUrl = '', prefix = [], program = [BINARY] } = options;
   const port = options.port ?? (await freePort());
-  const child = Bun.spawn(
-    [
-      ...(options.prefix ?? []),
-      options.binary ?? BINARY,
-      'serve',
-      '--json',
-      '--port',
-      String(port),
-      '--data-dir',
-      dataDir,
-    ],
-    {
-      cwd: dataDir,
-      env: {
-        LOG_FORMAT: 'json',
-        ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl, ...SECRETS } : {}),
-        ...options.env,
-      },
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: options.logFile === undefined ? 'pipe' : Bun.file(options.logFile),
-    },
-  );
+  const child = spawnCommand(['serve', '--json', '--port', String(port), '--data-dir', dataDir], {
+    cwd: dataDir,
+    prefix,
+    program,
+    env: { LOG_FORMAT: 'json', ...databaseEnvironment(databaseUrl), ...options.env },
+  });
   let log = '';
   let out = '';
   const read = Promise.all([
-    child.stderr instanceof ReadableStream &&
-      collect(child.stderr, (text) => {
-        log += text;
-      }),
+    collect(child.stderr, (text) => {
+      log += text;
+    }),
     collect(child.stdout, (text) => {
       out += text;
     }),
   ]);
-  let announcement: Record<string, unknown>;
+  // A process that it leaves behind may hold the pipes open.
+  const exited = child.exited.then(async (code) => {
+    await Promise.race([read, Bun.sleep(2000)]);
+    return code;
+  });
+  let announcement: Announcement;
   try {
     announcement = await until('the gateway is ready', async () => {
       if (child.exitCode !== null) {
@@ -127,37 +76,33 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       }
       const lines = out.split('\n').slice(0, -1);
       const line = lines.find((candidate) => candidate.startsWith('{') && candidate.includes('"address"'));
-      return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
+      return line === undefined ? undefined : (JSON.parse(line) as Announcement);
     });
   } catch (error) {
     child.kill('SIGKILL');
     throw new Error(`${error instanceof Error ? error.message : error}\n${out}\n${log}`);
   }
-  /**
-   * Its end, with all that it has said read; a process that it leaves behind may hold the pipes
-   * open.
-   */
-  const ended = async (): Promise<number> => {
-    const code = await child.exited;
-    await Promise.race([read, Bun.sleep(2000)]);
-    return code;
-  };
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     dataDir,
-    databaseUrl: options.databaseUrl ?? '',
+    databaseUrl,
     pid: child.pid,
     announcement,
-    setupUrl: announcement.setup_url as string | undefined,
-    log: () => `${out}${log}`,
-    async stop() {
+    setupUrl: announcement.setup_url,
+    log: () => log,
+    async logged(text) {
+      await until(`the log has "${text}"`, () => log.includes(text));
+    },
+    signal: (name) => child.kill(name),
+    exited,
+    stop() {
       child.kill('SIGTERM');
-      return ended();
+      return exited;
     },
     async kill() {
       child.kill('SIGKILL');
-      await ended();
+      await exited;
     },
   };
 }
@@ -277,12 +222,7 @@ export type VendorProcess = {
  */
 export async function startVendor(): Promise<VendorProcess> {
   const port = await freePort();
-  const child = Bun.spawn([BINARY, 'demo-vendor', '--port', String(port)], {
-    env: {},
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
-  });
+  const child = spawnCommand(['demo-vendor', '--port', String(port)]);
   const url = `http://127.0.0.1:${port}`;
   const stats = async (reference?: string) => {
     const query = reference === undefined ? '' : `?reference_id=${encodeURIComponent(reference)}`;

@@ -1,7 +1,7 @@
 /** The blocks of a guide, and terminals that run its commands word for word. */
 import { expect } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { until } from './gateway.ts';
+import { until } from './until.ts';
 
 const WAIT_MS = 60_000;
 

@@ -1,5 +1,6 @@
 /** The main job as a client does it: submit, wait, download. */
-import { type Answer, ask, until } from './gateway.ts';
+import { type Answer, ask } from './gateway.ts';
+import { until } from './until.ts';
 
 export type FinishedTask = { id: string; status: string; progress: string; fail_reason: string };
 

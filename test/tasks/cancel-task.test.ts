@@ -4,7 +4,7 @@ import { AppError } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();

@@ -4,7 +4,7 @@ import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();

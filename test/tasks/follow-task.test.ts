@@ -8,7 +8,7 @@ import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { type Caller, taskObject } from '../../src/tasks/index.ts';
 import { leaseOf, newTask } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { addCaller, type Engine, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();

@@ -7,7 +7,7 @@ import type { Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();

@@ -11,8 +11,8 @@ import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { until } from '../support/gateway.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
+import { until } from '../support/until.ts';
 import {
   addCaller,
   BALANCE,

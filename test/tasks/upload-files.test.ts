@@ -13,7 +13,7 @@ import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { temporaryFolder } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { addCaller, type Engine, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();

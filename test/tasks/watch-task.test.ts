@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createTaskWatchers, watchTask } from '../../src/tasks/observation/watch-task.ts';
 import { leaseOf, newTask } from '../contract/each-store.ts';
-import { until } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 let store: Store;
 let dataDir: string;

@@ -5,7 +5,7 @@ import { readClientRequest } from '../../../src/http/bodies/read-client-request.
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
-import { temporaryFolder } from '../../support/gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const budget = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });

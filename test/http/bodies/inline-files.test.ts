@@ -3,14 +3,13 @@
  * plugin sees.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
-import { type Administrator, ask, setUp } from '../../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../../support/gateway.ts';
 
 const MIB = 1024 * 1024;
 const image = Buffer.from(Uint8Array.from({ length: 5 * MIB }, (_, i) => (i * 31 + (i >> 9)) & 255)).toString('base64');
 const dataUrl = `data:image/png;base64,${image}`;
 
-let gateway: RunningGateway;
+let gateway: Gateway;
 let admin: Administrator;
 let key: string;
 const bodies: { path: string; length: string | null; text: string }[] = [];
@@ -28,9 +27,8 @@ const vendor = Bun.serve({
 });
 
 beforeAll(async () => {
-  gateway = await startTaskgate({ UPSTREAM_ALLOW_PRIVATE: 'true', NODE_TYPE: 'slave' });
-  const url = `http://127.0.0.1:${gateway.port}`;
-  admin = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
+  gateway = await startGateway({ env: { UPSTREAM_ALLOW_PRIVATE: 'true', NODE_TYPE: 'slave' } });
+  admin = await setUp(gateway);
   const channel = { base_url: vendor.url.origin, type: 61 };
   const channels = [
     { name: 'kling', task_plugin_key: 'kling', key: 'access|secret', models: ['kling-v2-1'] },

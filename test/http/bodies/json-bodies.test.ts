@@ -14,7 +14,7 @@ import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import type { ClientRequest } from '../../../src/tasks/index.ts';
 import { restoreFiles } from '../../../src/tasks/vendor/restore-files.ts';
-import { temporaryFolder } from '../../support/gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const MIB = 1024 * 1024;
 const MAX_FILE_BYTES = 8 * MIB;

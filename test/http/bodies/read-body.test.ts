@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { readBody, streamBody } from '../../../src/http/bodies/read-body.ts';
 import { errorResponse, toAppError } from '../../../src/http/errors.ts';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
-import { until } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { call, openKit, V1_CAP } from '../kit-harness.ts';
 
 const MIB = 1024 * 1024;

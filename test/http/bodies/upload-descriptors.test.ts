@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { silentLogger } from '../../../src/kernel/index.ts';
-import { temporaryFolder } from '../../support/gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const budget = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
 const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(null);

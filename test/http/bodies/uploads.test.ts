@@ -14,7 +14,8 @@ import { openUploadFolder, type UploadFolder } from '../../../src/http/bodies/up
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
 import { silentLogger } from '../../../src/kernel/index.ts';
 import type { ClientRequest } from '../../../src/tasks/index.ts';
-import { temporaryFolder, until } from '../../support/gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { until } from '../../support/until.ts';
 import { openKit } from '../kit-harness.ts';
 
 const MIB = 1024 * 1024;

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
-import { until } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';

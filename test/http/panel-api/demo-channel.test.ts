@@ -3,8 +3,8 @@
  * deleted.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { startTaskgate } from '../../app/run-taskgate.ts';
-import { until } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
 let panel: PanelCaller;
@@ -65,7 +65,7 @@ test('only root creates it, once; it survives a restart, even if its port is tak
     port: Number(new URL(address).port),
     fetch: () => new Response(),
   });
-  gateway = await startTaskgate({ TASK_POLL_INTERVAL_SECONDS: '1' }, panel.gateway.dataDir);
+  gateway = await startGateway({ dataDir: panel.gateway.dataDir, env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
   await makeVideo();
   const moved = (await send(`/api/channel/${channel.id}`)).data.base_url;
   expect(moved).not.toBe(address);
@@ -121,7 +121,7 @@ test('changes of administrators stay: a new key is used, a new address is kept, 
     marked.push(created.data.id);
   }
   expect(await gateway.stop()).toBe(0);
-  gateway = await startTaskgate({ TASK_POLL_INTERVAL_SECONDS: '1' }, panel.gateway.dataDir);
+  gateway = await startGateway({ dataDir: panel.gateway.dataDir, env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
   for (const left of [id, ...marked]) expect((await send(`/api/channel/${left}`)).data.base_url).toBe(elsewhere);
   await own.stop(true);
 

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runTaskgate, startTaskgate } from '../../app/run-taskgate.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { startMailServer } from '../../support/smtp.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
@@ -327,13 +328,13 @@ describe('a changed CRYPTO_SECRET', () => {
   test('the gateway starts, marks the secret, and doctor names it', async () => {
     const dataDir = panel.gateway.dataDir;
     await panel.gateway.stop();
-    const environment = { CRYPTO_SECRET: 'another secret, as long as it has to be for this' };
-    const doctor = await runTaskgate(['doctor', '--data-dir', dataDir], { environment });
+    const env = { CRYPTO_SECRET: 'another secret, as long as it has to be for this' };
+    const doctor = await runCommand(['doctor', '--data-dir', dataDir], { env });
     expect([doctor.code, doctor.out]).toEqual([0, expect.stringMatching(/decrypts the options .*GitHubClientSecret/)]);
 
-    const gateway = await startTaskgate(environment, dataDir);
+    const gateway = await startGateway({ dataDir, env });
     try {
-      const base = `http://127.0.0.1:${gateway.port}`;
+      const base = gateway.url;
       const login = await fetch(`${base}/api/user/login`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },

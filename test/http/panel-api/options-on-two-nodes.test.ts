@@ -3,36 +3,29 @@
  * secrets are stored encrypted.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../../app/run-taskgate.ts';
 import { openRaw } from '../../contract/open-raw.ts';
+import { type Gateway, ROOT, setUp, startGateway } from '../../support/gateway.ts';
 import { migratedDatabaseUrl } from '../../support/migrated-database.ts';
 import { proofHeader } from '../../support/security-proof.ts';
 import { until } from '../../support/until.ts';
 
-const PASSWORD = 'correct horse battery';
 const CLEAR = 'never-to-be-seen-again';
 
 let databaseUrl: string;
-let nodes: RunningGateway[];
+let nodes: Gateway[];
 let token: string;
 let proof: Record<string, string> = {};
 
 beforeAll(async () => {
   databaseUrl = await migratedDatabaseUrl();
-  const environment = {
-    DATABASE_URL: databaseUrl,
-    SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-    CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-    // Long enough that the periodic reload does not interfere.
-    SYNC_FREQUENCY: '600',
-  };
-  const argv = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', temporaryFolder()];
-  const made = await runTaskgate(argv, { environment, stdin: PASSWORD });
-  if (made.code !== 0) throw new Error(made.err);
-  nodes = await Promise.all([startTaskgate(environment), startTaskgate(environment)]);
-  const login = await ask(0, '/api/user/login', 'POST', { username: 'root', password: PASSWORD });
+  // Long enough that the periodic reload does not interfere.
+  const options = { databaseUrl, env: { SYNC_FREQUENCY: '600' } };
+  const first = await startGateway(options);
+  nodes = [first, await startGateway(options)];
+  await setUp(first);
+  const login = await ask(0, '/api/user/login', 'POST', { ...ROOT });
   token = String(login.data.access_token);
-  proof = await proofHeader({ url: `http://127.0.0.1:${nodes[0]?.port}`, token, password: PASSWORD });
+  proof = await proofHeader({ url: first.url, token, password: ROOT.password });
 }, 60_000);
 afterAll(async () => {
   for (const node of nodes ?? []) await node.stop();

@@ -4,20 +4,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
-import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { proofHeader } from '../../support/security-proof.ts';
 
 const ROOT = { username: 'root', password: 'correct horse battery' };
 const VENDOR_KEY = 'vendor-key-0123456789';
 
-let gateway: RunningGateway;
+let gateway: Gateway;
 let base: string;
 let setupToken: string;
 
 beforeAll(async () => {
-  gateway = await startTaskgate();
-  base = `http://127.0.0.1:${gateway.port}`;
-  setupToken = gateway.setup_url?.split('#token=')[1] ?? '';
+  gateway = await startGateway();
+  base = gateway.url;
+  setupToken = gateway.setupUrl?.split('#token=')[1] ?? '';
 }, 60_000);
 afterAll(() => gateway.stop());
 

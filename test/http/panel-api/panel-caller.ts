@@ -5,9 +5,11 @@
 import { Database } from 'bun:sqlite';
 import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
-import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../../app/run-taskgate.ts';
 import { cheapHash } from '../../support/cheap-hash.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { proofHeader } from '../../support/security-proof.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 // The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
@@ -19,7 +21,7 @@ export type Answer = { status: number; json: any; text: string; headers: Headers
 export type Send = { method?: string; token?: string; body?: unknown; headers?: Record<string, string> };
 
 export type PanelCaller = {
-  gateway: RunningGateway;
+  gateway: Gateway;
   /** The password of all users. */
   password: string;
   send(path: string, request?: Send): Promise<Answer>;
@@ -35,17 +37,17 @@ export type PanelCaller = {
   run(statement: string): void;
 };
 
-export async function openPanel(environment: Record<string, string> = {}): Promise<PanelCaller> {
+export async function openPanel(env: Record<string, string> = {}): Promise<PanelCaller> {
   const dataDir = temporaryFolder();
-  const result = await runTaskgate(
+  const result = await runCommand(
     ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir],
     { stdin: PASSWORD },
   );
   if (result.code !== 0) throw new Error(result.err);
-  const gateway = await startTaskgate(environment, dataDir);
+  const gateway = await startGateway({ dataDir, env });
 
   async function send(path: string, { method, token, body, headers }: Send = {}): Promise<Answer> {
-    const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+    const response = await fetch(`${gateway.url}${path}`, {
       method: method ?? (body === undefined ? 'GET' : 'POST'),
       headers: {
         ...(token ? { authorization: `Bearer ${token}` } : {}),
@@ -83,8 +85,7 @@ export async function openPanel(environment: Record<string, string> = {}): Promi
     password: PASSWORD,
     send,
     logIn,
-    prove: (token, scope) =>
-      proofHeader({ url: `http://127.0.0.1:${gateway.port}`, token, password: PASSWORD, ...(scope ? { scope } : {}) }),
+    prove: (token, scope) => proofHeader({ url: gateway.url, token, password: PASSWORD, ...(scope ? { scope } : {}) }),
     async audit(action) {
       const { token } = await logIn('root');
       const { json } = await send('/api/audit?page_size=100', { token });

@@ -2,9 +2,9 @@
  * A gateway with a plugin whose artifact hooks follow the stored answer, and a vendor with a file
  * and several kinds of misbehaviour.
  */
-import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
+
 import { pluginSource } from '../../plugins/support.ts';
-import { type Administrator, setUp } from '../../support/gateway.ts';
+import { setUp, startGateway } from '../../support/gateway.ts';
 
 export const VENDOR_KEY = 'vendor-key-0123456789';
 export const FILE = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
@@ -37,11 +37,11 @@ const artifactPlugin = (key: string, change: object = {}): string =>
 type Seen = { method: string; path: string; headers: Record<string, string> };
 export type ArtifactGateway = Awaited<ReturnType<typeof startArtifactGateway>>;
 
-export async function startArtifactGateway(environment: Record<string, string> = {}) {
+export async function startArtifactGateway(env: Record<string, string> = {}) {
   const vendor = startVendor();
-  const gateway: RunningGateway = await startTaskgate({ TRUSTED_PROXIES: '127.0.0.1', ...environment });
-  const url = `http://127.0.0.1:${gateway.port}`;
-  const admin: Administrator = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
+  const gateway = await startGateway({ env: { TRUSTED_PROXIES: '127.0.0.1', ...env } });
+  const { url } = gateway;
+  const admin = await setUp(gateway);
   for (const key of ['acme', 'gone']) {
     await admin.call('POST', '/api/plugin/task', { source: artifactPlugin(key) });
     await admin.createChannel(vendor.url, { models: [`${key}-1`], task_plugin_key: key, key: VENDOR_KEY });

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { artifactCapability } from '../../../src/tasks/artifacts/artifact-links.ts';
-import { startTaskgate } from '../../app/run-taskgate.ts';
-import { Administrator, ask, until } from '../../support/gateway.ts';
+import { Administrator, ask, startGateway } from '../../support/gateway.ts';
 import { holdOpen } from '../../support/hold-open.ts';
+import { until } from '../../support/until.ts';
 import { type ArtifactGateway, FILE, LARGE, startArtifactGateway, VENDOR_KEY } from './artifact-harness.ts';
 
 const INVALID_A_MINUTE = 4;
@@ -483,8 +483,8 @@ describe('links', () => {
     const statuses: number[] = [];
     const known: Record<string, string>[] = [{ CRYPTO_SECRET_PREVIOUS: former }, {}];
     for (const previous of known) {
-      const gateway = await startTaskgate({ CRYPTO_SECRET: next, ...previous }, old.gateway.dataDir);
-      statuses.push((await fetch(`http://127.0.0.1:${gateway.port}${pathname}${search}`)).status);
+      const gateway = await startGateway({ dataDir: old.gateway.dataDir, env: { CRYPTO_SECRET: next, ...previous } });
+      statuses.push((await fetch(`${gateway.url}${pathname}${search}`)).status);
       await gateway.stop();
     }
     await old.vendor.stop();

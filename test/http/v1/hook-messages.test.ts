@@ -1,8 +1,7 @@
 /** The message of a refusing hook, at every hook and on every API surface. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
 import { pluginSource } from '../../plugins/support.ts';
-import { type Administrator, ask, setUp } from '../../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../../support/gateway.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 const META = {
@@ -64,15 +63,15 @@ const vendor = Bun.serve({
   hostname: '127.0.0.1',
   fetch: async (request) => Response.json({ ...((await request.json()) as object), id: crypto.randomUUID() }),
 });
-let gateway: RunningGateway;
+let gateway: Gateway;
 let admin: Administrator;
 let url: string;
 let key: string;
 
 beforeAll(async () => {
-  gateway = await startTaskgate();
-  url = `http://127.0.0.1:${gateway.port}`;
-  admin = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
+  gateway = await startGateway();
+  url = gateway.url;
+  admin = await setUp(gateway);
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   await admin.createChannel(vendor.url.href, { models: ['walk-1'], task_plugin_key: 'walk', key: VENDOR_KEY });
   key = await admin.createKey();

@@ -3,9 +3,8 @@
  * records what it receives.
  */
 
-import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
 import { pluginSource } from '../../plugins/support.ts';
-import { type Administrator, ask, setUp } from '../../support/gateway.ts';
+import { ask, setUp, startGateway } from '../../support/gateway.ts';
 import { migratedDatabaseUrl } from '../../support/migrated-database.ts';
 
 type Route = Record<string, unknown>;
@@ -92,17 +91,9 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
       return Response.json({ id, task_id: id, inner: [{ taskId: id, url: `https://cdn.example/${id}`, name: id }] });
     },
   });
-  const gateway: RunningGateway = await startTaskgate(
-    dialect === 'postgres'
-      ? {
-          DATABASE_URL: await migratedDatabaseUrl(),
-          SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-          CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-        }
-      : {},
-  );
-  const url = `http://127.0.0.1:${gateway.port}`;
-  const admin: Administrator = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
+  const gateway = await startGateway({ databaseUrl: dialect === 'postgres' ? await migratedDatabaseUrl() : '' });
+  const { url } = gateway;
+  const admin = await setUp(gateway);
   await admin.call('POST', '/api/plugin/task', {
     source:
       source('acme', PRESENTS_ERRORS, { models: ['acme-1', 'acme-2', 'acme-3'], protocols: ['proto_video'] }) + VIDEO,

@@ -11,7 +11,7 @@ import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
 import type { NativeRoute, Tasks } from '../../../src/tasks/index.ts';
-import { temporaryFolder } from '../../app/run-taskgate.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
-import { type Answer, ask, until } from '../../support/gateway.ts';
+import { type Answer, ask } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { type NativeGateway, startNativeGateway } from './native-harness.ts';
 
 const NOT_FOUND = { code: 'task_not_found', message: 'Task not found.', httpStatus: 404, retryable: false };

@@ -5,7 +5,7 @@ import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
-import { temporaryFolder } from '../../support/gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const MIB = 1024 * 1024;
