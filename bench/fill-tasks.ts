@@ -42,6 +42,14 @@ export function fillWithRunningTasks(
   database.close();
 }
 
+/** Copies all tasks of a stopped gateway, whatever they are, until there are `size`. */
+export function fillWithCopies(dataDir: string, size: number): void {
+  const database = new Database(join(dataDir, 'taskgate.db'));
+  database.run('pragma synchronous = off');
+  copyTasks(database, size);
+  database.close();
+}
+
 function copyTasks(database: Database, size: number): void {
   const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
     .map(({ name }) => `"${name}"`)

@@ -7,6 +7,8 @@ import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
 import { benchIdle } from '../bench/parts/idle.ts';
+import { benchLargeDatabase } from '../bench/parts/large-database.ts';
+import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchReference } from '../bench/parts/reference.ts';
@@ -37,6 +39,8 @@ const PARTS: Record<string, Part> = {
   polls: benchTimelyPolls,
   'many-polls': benchManyPolls,
   observers: benchObservers,
+  database: benchLargeDatabase,
+  sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,
 };

@@ -8,7 +8,12 @@ type State = { client: number; started: number; pending: Buffer | undefined };
 export type ConnectionLoad = {
   port: number;
   connections: number;
+  /** Ends after this time and this many answers, or after `atMostSeconds`. */
   seconds: number;
+  atLeast?: number;
+  atMostSeconds?: number;
+  /** Milliseconds until a client's next request; default: none. */
+  pauseMs?: (client: number) => number;
   /** A client's next request, as it goes over the wire. */
   next: (client: number) => string;
   /** Throws where the answer is not the wanted one. */
@@ -43,13 +48,15 @@ export async function sendOverConnections(load: ConnectionLoad): Promise<Timings
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   const sockets: Socket<State>[] = [];
   const begun = performance.now();
-  const end = begun + load.seconds * 1000;
+  const { seconds, atLeast = 0, atMostSeconds = seconds } = load;
+  const hasEnded = (now: number) =>
+    now >= begun + atMostSeconds * 1000 || (now >= begun + seconds * 1000 && times.length >= atLeast);
   let open = load.connections;
   const { promise: done, resolve: finish } = Promise.withResolvers<void>();
 
   const send = (socket: Socket<State>) => {
     socket.data.started = performance.now();
-    if (socket.data.started >= end) {
+    if (hasEnded(socket.data.started)) {
       open -= 1;
       if (open === 0) finish();
       return;
@@ -67,7 +74,9 @@ export async function sendOverConnections(load: ConnectionLoad): Promise<Timings
         if (!answer) return;
         times.push(performance.now() - data.started);
         load.take(answer, data.client);
-        send(from);
+        const pauseMs = load.pauseMs?.(data.client) ?? 0;
+        if (pauseMs > 0) setTimeout(send, pauseMs, from);
+        else send(from);
       } catch (error) {
         fail(error);
       }

@@ -3,13 +3,17 @@ import { cpuSeconds } from '../read-processes.ts';
 import { type HttpAnswer, sendOverConnections } from './http-client.ts';
 
 export const CONNECTIONS = 32;
+/** Until what is compiled at run time has been: so long, and so many requests. */
 const WARM_UP_SECONDS = 2;
+const WARM_UP_REQUESTS = 5_000;
+const LONGEST_WARM_UP_SECONDS = 15;
 
 export type Requests = {
   what: string;
   gateway: { port: number; pid: number };
   seconds: number;
   connections?: number;
+  warmUpRequests?: number;
   next: (client: number) => string;
   /** Called with answers of status 200 only. */
   take?: (answer: HttpAnswer, client: number) => void;
@@ -30,7 +34,12 @@ export async function measureRequests(requests: Requests): Promise<Figure[]> {
     requests.take?.(answer, client);
   };
   const load = { port: gateway.port, connections, next, take };
-  await sendOverConnections({ ...load, seconds: Math.min(WARM_UP_SECONDS, seconds) });
+  await sendOverConnections({
+    ...load,
+    seconds: WARM_UP_SECONDS,
+    atLeast: requests.warmUpRequests ?? WARM_UP_REQUESTS,
+    atMostSeconds: LONGEST_WARM_UP_SECONDS,
+  });
   const [cpuBefore, ownBefore] = [cpuSeconds(gateway.pid), process.cpuUsage()];
   const { times, took } = await sendOverConnections({ ...load, seconds });
   const cpu = cpuSeconds(gateway.pid) - cpuBefore;

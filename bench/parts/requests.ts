@@ -73,7 +73,8 @@ export async function prepareRefreshes(url: string): Promise<{
   };
 }
 
-async function logIn(url: string): Promise<string> {
+/** Root's refresh cookie, as a client sends it back. */
+export async function logIn(url: string): Promise<string> {
   const answer = await fetch(`${url}/api/user/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
