@@ -57,6 +57,8 @@ export function createChannels(deps: {
   const { store, clock, logger, secretBox, plugins } = deps;
   let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
+  /** Decrypted once for each record of the replica: every poll needs the key. */
+  const openedKeys = new WeakMap<ChannelRecord, string>();
 
   const replica = createReplica({
     topic: 'channels',
@@ -117,9 +119,10 @@ export function createChannels(deps: {
     stop: replica.stop,
 
     credential(channel) {
-      const key = secretBox.open(channel.keySealed);
-      if (key === undefined) throw channelErrors.key_unreadable();
-      return key;
+      const opened = openedKeys.get(channel) ?? secretBox.open(channel.keySealed);
+      if (opened === undefined) throw channelErrors.key_unreadable();
+      openedKeys.set(channel, opened);
+      return opened;
     },
 
     async create(input) {

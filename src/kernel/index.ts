@@ -51,7 +51,7 @@ export { type Logger, silentLogger } from './logger.ts';
 export { createMutex, type Mutex } from './mutex.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { createJsonEscapeReader } from './read-json-escape.ts';
-export { createRedactor, redactSecrets, sanitizeMessage } from './redact.ts';
+export { createRedactor, listSecrets, redactSecrets, type Secrets, sanitizeMessage } from './redact.ts';
 export { redactJson } from './redact-json.ts';
 export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';

@@ -1,8 +1,8 @@
 import { isObject, type Json } from './json.ts';
-import { createWholeRedactor, type Redactor } from './redact.ts';
+import { createWholeRedactor, type Redactor, type Secrets } from './redact.ts';
 
 /** A copy of `value` as JSON in which no text, member names included, contains one of `secrets`. */
-export const redactJson = (value: unknown, secrets: readonly (string | undefined)[]): Json | undefined =>
+export const redactJson = (value: unknown, secrets: Secrets): Json | undefined =>
   redactWith(createWholeRedactor(secrets), value);
 
 function redactWith(redact: Redactor, value: unknown): Json | undefined {

@@ -13,6 +13,9 @@ const GONE = '[redacted]';
 /** Size of the shift table of the search. */
 const SLOTS = 4096;
 
+/** Secrets to replace, or how to find them once there is a text. */
+export type Secrets = readonly (string | undefined)[] | (() => readonly (string | undefined)[]);
+
 /** Returns a text with every secret replaced. */
 export type Redactor = (text: string) => string;
 
@@ -22,22 +25,36 @@ export type Redactor = (text: string) => string;
  * the text. Secrets shorter than four characters are left. A text is searched for all of them at
  * once (Wu and Manber, "A fast algorithm for multi-pattern searching", 1994).
  */
-export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
-  const forms = formsOf(secrets);
-  if (forms.length === 0) return (text) => text;
-  const replace = createReplacer(forms);
-  return (text) => forms.reduce(withoutCut, replace(text));
+export function createRedactor(secrets: Secrets): Redactor {
+  return createLazily(secrets, (forms) => {
+    const replace = createReplacer(forms);
+    return (text) => forms.reduce(withoutCut, replace(text));
+  });
 }
 
 /** The same for texts that are not truncated. */
-export function createWholeRedactor(secrets: readonly (string | undefined)[]): Redactor {
-  const forms = formsOf(secrets);
-  return forms.length === 0 ? (text) => text : createReplacer(forms);
+export function createWholeRedactor(secrets: Secrets): Redactor {
+  return createLazily(secrets, createReplacer);
+}
+
+/** Most redactors never meet a text: secrets and tables are only computed for the first one. */
+function createLazily(secrets: Secrets, create: (forms: readonly string[]) => Redactor): Redactor {
+  let redact: Redactor | undefined;
+  return (text) => {
+    if (text === '') return text;
+    if (redact === undefined) {
+      const forms = formsOf(listSecrets(secrets));
+      redact = forms.length === 0 ? (clean) => clean : create(forms);
+    }
+    return redact(text);
+  };
 }
 
 /** For one text. For several texts create a redactor. */
-export const redactSecrets = (text: string, secrets: readonly (string | undefined)[]): string =>
-  createRedactor(secrets)(text);
+export const redactSecrets = (text: string, secrets: Secrets): string => createRedactor(secrets)(text);
+
+export const listSecrets = (secrets: Secrets): readonly (string | undefined)[] =>
+  typeof secrets === 'function' ? secrets() : secrets;
 
 /** The longest first, because one may be a prefix of another. */
 function formsOf(secrets: readonly (string | undefined)[]): string[] {

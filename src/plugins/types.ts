@@ -1,4 +1,4 @@
-import type { Json, JsonObject, Result } from '../kernel/index.ts';
+import type { Json, JsonObject, Result, Secrets } from '../kernel/index.ts';
 import type { SandboxFailure } from '../sandbox/index.ts';
 
 /** A text by canonical BCP-47 locale. There is always an `en`. */
@@ -88,7 +88,7 @@ export type CallOptions = {
   admissionTimeoutMs?: number;
   signal?: AbortSignal;
   /** Redacted in every text that comes back. */
-  secrets?: readonly (string | undefined)[];
+  secrets?: Secrets;
 };
 
 /**

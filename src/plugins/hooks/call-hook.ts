@@ -1,6 +1,7 @@
 import {
   err,
   type Json,
+  listSecrets,
   ok,
   type Result,
   redactSecrets,
@@ -45,7 +46,7 @@ export async function callHook<T>(
   const value = read(outcome.value);
   if (value.ok) return ok(value.value);
   const derived = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
-  return err(invalidResult(hook, redactSecrets(value.error, [...(options.secrets ?? []), ...derived])));
+  return err(invalidResult(hook, redactSecrets(value.error, [...listSecrets(options.secrets ?? []), ...derived])));
 }
 
 const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);

@@ -5,7 +5,7 @@ import type {
   SubmitResponse,
   TaskQueryContext,
 } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, type Secrets } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { CONTROL } from './read-descriptor.ts';
@@ -25,9 +25,6 @@ export type ParsedSubmission = {
   immediate?: ParsedTask;
   state: StateChange;
 };
-
-/** Secrets to redact in the texts of a result. */
-type Secrets = readonly (string | undefined)[];
 
 /**
  * Checks the result of parseSubmitResponse. A `clientResponse` is refused: the host and the

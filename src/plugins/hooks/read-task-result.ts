@@ -1,5 +1,14 @@
 import type { TaskStatus } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  ok,
+  type Result,
+  redactSecrets,
+  type Secrets,
+  sanitizeMessage,
+} from '../../kernel/index.ts';
 import { TASK_STATUSES } from '../../store/ports/index.ts';
 
 /** Largest state that is stored, as JSON (as in new-api). */
@@ -52,10 +61,7 @@ const countOf = (value: unknown): number | undefined =>
  * A normalised task result. Optional fields of a wrong type are dropped, because nothing depends on
  * them.
  */
-export function readTaskResult(
-  value: unknown,
-  secrets: readonly (string | undefined)[] = [],
-): Result<ParsedTask, string> {
+export function readTaskResult(value: unknown, secrets: Secrets = []): Result<ParsedTask, string> {
   if (!isObject(value)) return err('the plugin returned no task result');
   const { status, reason, code } = value;
   return ok({

@@ -4,6 +4,7 @@ import {
   err,
   type Json,
   type Logger,
+  listSecrets,
   ok,
   type Result,
   redactJson,
@@ -131,11 +132,11 @@ export function loadPlugin(deps: {
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const secrets = [
-        ...(options.secrets ?? []),
+      const findSecrets = () => [
+        ...listSecrets(options.secrets ?? []),
         ...(outcome.ok && REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value.value) : []),
       ];
-      const clean = createRedactor(secrets);
+      const clean = createRedactor(findSecrets);
       const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
       logConsole(hook, console);
       const result: Result<Json | undefined, HookFailure> = outcome.ok
@@ -146,7 +147,9 @@ export function loadPlugin(deps: {
             console,
             hook,
           });
-      onHookCall?.({
+      if (onHookCall === undefined) return result;
+      const secrets = findSecrets();
+      onHookCall({
         key,
         version,
         hook,

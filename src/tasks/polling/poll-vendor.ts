@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Json, redactJson, redactSecrets, SYSTEM_OWNER, sanitizeMessage } from '../../kernel/index.ts';
+import {
+  type Json,
+  redactJson,
+  redactSecrets,
+  type Secrets,
+  SYSTEM_OWNER,
+  sanitizeMessage,
+} from '../../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -122,7 +129,7 @@ export async function pollVendorBatch(
 async function exchange(
   deps: TaskDeps,
   request: UpstreamRequest,
-  { tasks, secrets }: { tasks: number; secrets: readonly string[] },
+  { tasks, secrets }: { tasks: number; secrets: Secrets },
 ): Promise<VendorAnswer | Verdict> {
   const sent = await deps.upstream.request(request);
   if (!sent.ok)

@@ -6,15 +6,15 @@ import type { CredentialContext, TaskDeps } from '../types.ts';
 export type Credential = {
   context: CredentialContext;
   /**
-   * Redacted in every text from plugin or vendor: the key, common encodings of it, and what
-   * `addSecretsOf` found.
+   * Redacted in every text from plugin or vendor: the key, common encodings of it, and the
+   * credentials in the requests that were passed to `addSecretsOf`.
    */
-  secrets: string[];
+  secrets: () => readonly string[];
   /**
    * The subset that is redacted in stored answers too. Hooks read these answers again, so it
    * contains nothing that could be an id.
    */
-  certainSecrets: string[];
+  certainSecrets: () => readonly string[];
   /** Adds the credentials in a request that a plugin described with this credential. */
   addSecretsOf(described: unknown): void;
   /** Call it when the vendor answers 401. */
@@ -27,15 +27,32 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
-function collectSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'certainSecrets' | 'addSecretsOf'> {
-  const secrets = own.flatMap((key) => secretsOfKey(key));
-  const certainSecrets = own.flatMap((key) => secretsOfKey(key, { certain: true }));
+type KeySecrets = Record<'all' | 'certain', readonly string[]>;
+
+/** By channel as the replica holds it: a changed channel is another object. */
+const secretsByChannel = new WeakMap<ChannelRecord, { key: string; secrets: KeySecrets }>();
+
+/** What a channel's key is known by. Every poll needs it, so it is computed once. */
+function findKeySecrets(channel: ChannelRecord, key: string): KeySecrets {
+  let known = secretsByChannel.get(channel);
+  if (known?.key !== key) {
+    known = { key, secrets: { all: secretsOfKey(key), certain: secretsOfKey(key, { certain: true }) } };
+    secretsByChannel.set(channel, known);
+  }
+  return known.secrets;
+}
+
+/** Requests are only searched for credentials once there is something to redact. */
+function collectSecrets(own: KeySecrets): Pick<Credential, 'secrets' | 'certainSecrets' | 'addSecretsOf'> {
+  const requests: unknown[] = [];
   return {
-    secrets,
-    certainSecrets,
+    secrets: () => [...own.all, ...requests.flatMap((described) => secretsOfRequest(described))],
+    certainSecrets: () => [
+      ...own.certain,
+      ...requests.flatMap((described) => secretsOfRequest(described, { certain: true })),
+    ],
     addSecretsOf(described) {
-      secrets.push(...secretsOfRequest(described));
-      certainSecrets.push(...secretsOfRequest(described, { certain: true }));
+      requests.push(described);
     },
   };
 }
@@ -55,12 +72,17 @@ export async function resolveCredential(
   const key = deps.channels.credential(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
   const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
+  const own = findKeySecrets(channel, key);
   if (!answer.ok) {
-    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets([key]), onUnauthorized };
+    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets(own), onUnauthorized };
   }
   const { token, projectId } = answer.value;
   const authHeader = `Bearer ${token}`;
-  return { context: { auth: { authHeader, projectId }, authHeader }, ...collectSecrets([key, token]), onUnauthorized };
+  const secrets = collectSecrets({
+    all: [...own.all, ...secretsOfKey(token)],
+    certain: [...own.certain, ...secretsOfKey(token, { certain: true })],
+  });
+  return { context: { auth: { authHeader, projectId }, authHeader }, ...secrets, onUnauthorized };
 }
 
 /** The same without network requests: a placeholder that no vendor accepts replaces the token. */
@@ -76,7 +98,7 @@ export function localCredential(
     context: account
       ? { auth: { authHeader, projectId: 'none' }, authHeader }
       : { auth: { authHeader }, authHeader, apiKey: key },
-    ...collectSecrets([key]),
+    ...collectSecrets(findKeySecrets(channel, key)),
     onUnauthorized: () => {},
   };
 }
