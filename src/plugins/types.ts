@@ -117,6 +117,11 @@ export interface LoadedPlugin {
   readonly sourceHash: string;
   readonly layer: Layer;
   readonly manifest: Manifest;
+  /**
+   * Its hooks return the same for the same arguments: its source names neither the clock nor random
+   * numbers. False for plugins in development, whose authors want to see every call.
+   */
+  readonly isDeterministic: boolean;
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
   has(hook: string): boolean;
   call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;

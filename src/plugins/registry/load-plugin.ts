@@ -83,6 +83,9 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
   'buildContentRequest',
 ]);
 
+/** Names through which code in the sandbox gets the time or random values. */
+const VARYING_SOURCE = /\b(?:Date|random|unixNow|uuid|volcSignV4)\b/;
+
 /**
  * Makes a compiled plugin callable. The caller's secrets are redacted in its texts, and its console
  * goes to the debug log.
@@ -116,6 +119,7 @@ export function loadPlugin(deps: {
     sourceHash: compiled.sourceHash,
     layer: deps.layer,
     manifest,
+    isDeterministic: deps.layer !== 'development' && !VARYING_SOURCE.test(compiled.source),
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
     suspended: () => sandbox.isSuspended(countedAs),
     onTrial: () => loadPlugin({ ...unobserved, countedAs: trialName(manifest) }),

@@ -9,6 +9,7 @@ import { applyVerdict } from './apply-verdict.ts';
 import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
+import { createRepeatedAnswers } from './repeated-answers.ts';
 import type { Claimed, Verdict } from './types.ts';
 
 /** The part of a lease after which it is renewed: before its task is polled and during the poll. */
@@ -47,6 +48,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const loops: Promise<void>[] = [];
   let wake = () => {};
   const write = createPollWriteBatcher(deps, stopping.signal);
+  const repeatedAnswers = createRepeatedAnswers();
+  deps.watchCache?.('repeated_answers', repeatedAnswers.size);
   const queues = createChannelQueues({
     concurrency: limits.pollChannelConcurrency,
     pin: deps.pin,
@@ -99,7 +102,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         verdicts =
           plugin.manifest.fetchMode === 'batch'
             ? await pollVendorBatch(deps, { plugin, channel, tasks, onAnswer })
-            : [await pollVendor(deps, { plugin, channel, task: first.task, onAnswer })];
+            : [await pollVendor(deps, { plugin, channel, task: first.task, onAnswer, repeatedAnswers })];
       } catch (error) {
         logger.error({ err: error, channel_id: channelId }, 'vendor could not be polled; retrying later');
         verdicts = postponeAll('the gateway could not ask');

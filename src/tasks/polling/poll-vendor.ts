@@ -31,6 +31,7 @@ import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { readReportedFields } from '../vendor/read-reported-fields.ts';
 import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
 import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
+import type { RepeatedAnswers } from './repeated-answers.ts';
 import type { AnswerChange, FailureClass, Verdict } from './types.ts';
 
 type PollFailure = Extract<Verdict, { kind: 'poll_failed' }>;
@@ -49,10 +50,12 @@ const hookOptions = ({ secrets, certainSecrets }: Credential): HookSecrets => ({
 /** `onAnswer` is called when the vendor's part is done. */
 type Poll = { plugin: LoadedPlugin; channel: ChannelRecord; onAnswer: () => void };
 
-/** Polls one task with one request. */
+/**
+ * Polls one task with one request. An answer in `repeatedAnswers` is not parsed again.
+ */
 export async function pollVendor(
   deps: TaskDeps,
-  { plugin, channel, task, onAnswer }: Poll & { task: TaskRecord },
+  { plugin, channel, task, onAnswer, repeatedAnswers }: Poll & { task: TaskRecord; repeatedAnswers: RepeatedAnswers },
 ): Promise<Verdict> {
   const credential = await resolveCredential(deps, plugin.manifest, channel);
   const { authError } = credential.context;
@@ -70,6 +73,9 @@ export async function pollVendor(
   if (answer.status === 401) credential.onUnauthorized();
   const early = classifyStatus(deps, answer);
   if (early) return early;
+  const poll = { plugin, channel, task, answer };
+  const repeated = repeatedAnswers.find(poll);
+  if (repeated) return { ...repeated, retryAfterMs: retryAfterOf(deps, answer) };
   const parsed = await parseTaskResult(
     plugin,
     { ctx: context, body: answer.body, response: responseInfo(answer) },
@@ -77,7 +83,9 @@ export async function pollVendor(
   );
   if (!parsed.ok) return hookVerdict(parsed.error, answer);
   const data = answer.text.length > 16_384 ? trimSnapshot(answer.body) : answer.body;
-  return resultVerdict(deps, { plugin, options, answer }, { context, task, result: parsed.value, data });
+  const verdict = await resultVerdict(deps, { plugin, options, answer }, { context, task, result: parsed.value, data });
+  repeatedAnswers.remember(poll, verdict);
+  return verdict;
 }
 
 /** Polls many tasks of a channel with one request. Returns a verdict for each task, in order. */
@@ -141,12 +149,15 @@ async function exchange(
   return pollFailed('transport_error', read.error.message, { httpStatus: sent.value.status });
 }
 
+const retryAfterOf = ({ clock }: TaskDeps, { headers }: VendorAnswer): number =>
+  retryAfterMs(headers['retry-after']?.[0], clock.nowMs());
+
 /** The verdict when the HTTP status alone decides. */
 function classifyStatus(deps: TaskDeps, answer: VendorAnswer): Verdict | undefined {
   const { status } = answer;
   const about = {
     httpStatus: status,
-    retryAfterMs: retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs()),
+    retryAfterMs: retryAfterOf(deps, answer),
   };
   if (status === 404 || status === 410) {
     const reason = `upstream task not found (HTTP ${status})`;
@@ -207,7 +218,7 @@ async function resultVerdict(
     status: result.status === 'NOT_START' ? 'SUBMITTED' : result.status,
     progress: result.progress ?? '',
     change,
-    retryAfterMs: retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs()),
+    retryAfterMs: retryAfterOf(deps, answer),
   };
 }
 

@@ -1,0 +1,73 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { LoadedPlugin } from '../../plugins/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import type { Verdict } from './types.ts';
+
+/** Answers that are remembered, about 100 bytes each. Tasks beyond it are parsed at every poll. */
+const MAX_KNOWN = 100_000;
+
+/** Response headers that differ from answer to answer and say nothing about the task. */
+const VARYING_HEADER = /^(?:date|age|expires|etag|set-cookie|server-timing|.*(?:id|ray|trace|time|ratelimit.*))$/;
+
+type Known = { digest: bigint; sourceHash: string; polls: number };
+type AnsweredPoll = { plugin: LoadedPlugin; channel: ChannelRecord; task: TaskRecord; answer: VendorAnswer };
+type Running = Extract<Verdict, { kind: 'running' }>;
+
+export type RepeatedAnswers = {
+  /**
+   * The verdict on an answer whose last parsing changed nothing, when nothing has been written to
+   * the task since. A deterministic hook would return the same, so it is not called.
+   */
+  find(poll: AnsweredPoll): Pick<Running, 'kind' | 'status' | 'progress' | 'change'> | undefined;
+  /** Remembers the answer if its verdict leaves the task as it is. */
+  remember(poll: AnsweredPoll, verdict: Verdict): void;
+  size(): number;
+};
+
+/** Most polls get the same answer as the poll before: it is recognised by its digest. */
+export function createRepeatedAnswers(): RepeatedAnswers {
+  const known = new Map<string, Known>();
+
+  const keep = (taskId: string, entry: Known): void => {
+    known.delete(taskId);
+    known.set(taskId, entry);
+    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value as string);
+  };
+
+  return {
+    find({ plugin, channel, task, answer }) {
+      const entry = known.get(task.taskId);
+      const isSame =
+        entry?.polls === task.polls &&
+        entry.sourceHash === plugin.sourceHash &&
+        entry.digest === digestOf(channel, answer);
+      if (!isSame) return undefined;
+      // The write of this poll adds one.
+      keep(task.taskId, { ...entry, polls: task.polls + 1 });
+      return { kind: 'running', status: task.status, progress: task.progress, change: {} };
+    },
+    remember({ plugin, channel, task, answer }, verdict) {
+      if (plugin.isDeterministic && changesNothing(task, verdict)) {
+        const { sourceHash } = plugin;
+        keep(task.taskId, { digest: digestOf(channel, answer), sourceHash, polls: task.polls + 1 });
+      } else known.delete(task.taskId);
+    },
+    size: () => known.size,
+  };
+}
+
+/** Then the next poll calls the hook with the same context. */
+const changesNothing = (task: TaskRecord, verdict: Verdict): boolean =>
+  verdict.kind === 'running' &&
+  verdict.status === task.status &&
+  (verdict.progress === '' || verdict.progress === task.progress) &&
+  Object.entries(verdict.change).every(
+    ([name, value]) => (name === 'data' || name === 'state') && isDeepStrictEqual(value, task[name]),
+  );
+
+/** What the hook sees of an answer. Of the channel, its address is part of the hook's context. */
+function digestOf({ baseUrl }: ChannelRecord, { status, headers, text }: VendorAnswer): bigint {
+  const stable = Object.entries(headers).filter(([name]) => !VARYING_HEADER.test(name));
+  return BigInt(Bun.hash(JSON.stringify([baseUrl, status, stable]), BigInt(Bun.hash(text))));
+}

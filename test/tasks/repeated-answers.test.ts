@@ -1,0 +1,118 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { LoadedPlugin } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
+import { createRepeatedAnswers } from '../../src/tasks/polling/repeated-answers.ts';
+import type { Verdict } from '../../src/tasks/polling/types.ts';
+import { describeEachStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/until.ts';
+import { addCaller, jsonRequest, startEngine } from './harness.ts';
+
+describe('an answer whose parsing changed nothing', () => {
+  const plugin = { sourceHash: 'source', isDeterministic: true } as LoadedPlugin;
+  const channel = { baseUrl: 'https://vendor.example' } as ChannelRecord;
+  const task = {
+    taskId: 'task_1',
+    status: 'QUEUED',
+    progress: '20%',
+    data: { state: 'queued' },
+    state: { round: 1 },
+    polls: 4,
+  } as unknown as TaskRecord;
+  const later = { ...task, polls: 5 };
+  const answer = { status: 200, headers: { date: ['now'], 'x-state': ['a'] }, text: '{"state":"queued"}', body: null };
+  const unchanged: Verdict = { kind: 'running', status: 'QUEUED', progress: '', change: {}, retryAfterMs: 0 };
+  const poll = { plugin, channel, task, answer };
+
+  test('is known at the next polls, with the verdict that the task runs as it did', () => {
+    const answers = createRepeatedAnswers();
+    expect(answers.find(poll)).toBeUndefined();
+    answers.remember(poll, unchanged);
+    const verdict = { kind: 'running', status: 'QUEUED', progress: '20%', change: {} } as const;
+    expect(answers.find({ ...poll, task: later })).toEqual(verdict);
+    expect(answers.find({ ...poll, task: { ...task, polls: 6 } })).toEqual(verdict);
+    expect(answers.size()).toBe(1);
+  });
+
+  const different: [what: string, change: object][] = [
+    ['another text', { answer: { ...answer, text: '{"state":"running"}' } }],
+    ['another HTTP status', { answer: { ...answer, status: 202 } }],
+    ['another header', { answer: { ...answer, headers: { 'x-state': ['b'] } } }],
+    ['another version of the plugin', { plugin: { ...plugin, sourceHash: 'other' } }],
+    ['another address of the channel', { channel: { baseUrl: 'https://other.example' } }],
+    ['a poll by another node in between', { task: { ...task, polls: 6 } }],
+    ['another task', { task: { ...later, taskId: 'task_2' } }],
+  ];
+  test.each(different)('is not known with %s', (_, change) => {
+    const answers = createRepeatedAnswers();
+    answers.remember(poll, unchanged);
+    expect(answers.find({ ...poll, task: later, ...change })).toBeUndefined();
+  });
+
+  test('is known with another date', () => {
+    const answers = createRepeatedAnswers();
+    answers.remember(poll, unchanged);
+    const dated = { ...answer, headers: { ...answer.headers, date: ['later'] } };
+    expect(answers.find({ ...poll, task: later, answer: dated })).toBeDefined();
+  });
+
+  const changing: [what: string, verdict: Verdict, isKnown: boolean][] = [
+    ['the same data and state', { ...unchanged, change: { data: { state: 'queued' }, state: { round: 1 } } }, true],
+    ['other data', { ...unchanged, change: { data: { state: 'other' } } }, false],
+    ['another state', { ...unchanged, change: { state: { round: 2 } } }, false],
+    ['another status', { ...unchanged, status: 'IN_PROGRESS' }, false],
+    ['other progress', { ...unchanged, progress: '21%' }, false],
+    ['a start time', { ...unchanged, change: { startTime: 1 } }, false],
+    ['an end', { kind: 'ended', ending: { status: 'FAILURE', reason: 'no' }, change: {} }, false],
+    ['a failure', { kind: 'poll_failed', class: 'transient', httpStatus: 500, detail: '', retryAfterMs: 0 }, false],
+    ['a postponed poll', { kind: 'postponed', why: 'no answer' }, false],
+  ];
+  test.each(changing)('with %s', (_, verdict, isKnown) => {
+    const answers = createRepeatedAnswers();
+    answers.remember(poll, verdict);
+    expect(answers.find({ ...poll, task: later }) !== undefined).toBe(isKnown);
+  });
+
+  test('is parsed each time for a plugin that reads the clock', () => {
+    const answers = createRepeatedAnswers();
+    const varying = { ...poll, plugin: { ...plugin, isDeterministic: false } };
+    answers.remember(varying, unchanged);
+    expect(answers.find({ ...varying, task: later })).toBeUndefined();
+  });
+});
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+describeEachStore('polls with a repeated answer', (opened) => {
+  test('call the parsing hook only while it may change something', async () => {
+    let parsed = 0;
+    const counting: Sandbox = {
+      ...sandbox,
+      call: (module, call) => {
+        if (call.path[0] === 'parseTaskResult') parsed += 1;
+        return sandbox.call(module, call);
+      },
+    };
+    const { store } = opened();
+    const engine = await startEngine(store, counting, { pollIntervalMs: 10 });
+    try {
+      await engine.addChannel();
+      await engine.tasks.start();
+      const { taskId } = await engine.tasks.submitGeneric(await addCaller(store), {
+        requestId: 'request',
+        pluginKey: 'demo',
+        request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=3600]', seconds: 5 }),
+      });
+      const task = await until('the task was polled often', async () => {
+        const found = await store.tasks.byTaskId(taskId);
+        return found !== undefined && found.polls >= 8 ? found : undefined;
+      });
+      expect(task).toMatchObject({ status: 'QUEUED', pollFailures: 0 });
+      expect(parsed).toBeLessThanOrEqual(3);
+    } finally {
+      await engine.stop();
+    }
+  });
+});
