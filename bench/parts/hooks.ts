@@ -45,7 +45,7 @@ const describe = (what: string, { p50, p99, perSecond }: HookFigures, aims: Reco
 export async function benchHookInProcess(): Promise<Figure[]> {
   const guests = createGuestCache(await loadEngine(), () => performance.now());
   const { path, args } = HOOK_CASES.request;
-  const text = JSON.stringify(args);
+  const text = Buffer.from(JSON.stringify(args));
   const request = {
     id: 1,
     sourceHash: sha256Hex(hookSource),

@@ -34,7 +34,7 @@ type State = {
   closed: boolean;
 };
 
-type JobInput = Pick<Job, 'module' | 'request' | 'args'> & {
+type JobInput = Pick<Job, 'module' | 'request' | 'args' | 'argsBytes'> & {
   caller: Pick<HookCall, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal'>;
 };
 type JobOutcome = Result<{ reply: Reply; body: string }, SandboxFailure>;
@@ -96,6 +96,7 @@ async function inspectModule(
     module,
     request: { maxResultBytes: MAX_INSPECT_BYTES },
     args: '',
+    argsBytes: 0,
     caller: { owner },
   });
   if (!answered.ok) return answered;
@@ -115,7 +116,7 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
     maxResultBytes: call.maxResultBytes,
     ...(call.unixNow === undefined ? {} : { unixNow: call.unixNow }),
   };
-  const answered = await runJob(state, { module, request, args: args.value, caller: call });
+  const answered = await runJob(state, { module, request, ...args.value, caller: call });
   if (!answered.ok) return answered;
   const { reply, body } = answered.value;
   const value = await readResult(body, call.path.join('.'));
@@ -129,7 +130,7 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
  */
 function runJob(state: State, input: JobInput): Promise<JobOutcome> {
   const { pool, clock } = state;
-  const { module, request, args } = input;
+  const { module, request, args, argsBytes } = input;
   const { owner, alreadyAdmitted = false, admissionTimeoutMs, signal } = input.caller;
   const { promise, resolve } = Promise.withResolvers<JobOutcome>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -150,6 +151,7 @@ function runJob(state: State, input: JobInput): Promise<JobOutcome> {
     module,
     request,
     args,
+    argsBytes,
     attempts: 0,
     queuedAt: clock.monotonicMs(),
     onStart() {
@@ -219,16 +221,17 @@ function checkModule({ closed, limits }: State, module: SandboxModule): PoolFail
   return undefined;
 }
 
-function encodeArgs(call: HookCall): Result<string, SandboxFailure> {
+function encodeArgs(call: HookCall): Result<Pick<Job, 'args' | 'argsBytes'>, SandboxFailure> {
   let count = call.args.length;
   while (count > 0 && call.args[count - 1] === undefined) count--;
-  let text: string;
+  let args: string;
   try {
-    text = JSON.stringify(call.args.slice(0, count));
+    args = JSON.stringify(call.args.slice(0, count));
   } catch (error) {
     return err(toFailure({ kind: 'codec', message: `the arguments are not JSON: ${String(error)}` }));
   }
-  if (Buffer.byteLength(text) <= call.maxArgsBytes) return ok(text);
+  const argsBytes = Buffer.byteLength(args);
+  if (argsBytes <= call.maxArgsBytes) return ok({ args, argsBytes });
   const message = `the arguments of ${call.path.join('.')} are over the limit of ${call.maxArgsBytes} bytes`;
   return err(toFailure({ kind: 'too_large', message }));
 }

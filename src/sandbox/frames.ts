@@ -3,15 +3,16 @@ import type { SandboxFailure } from './types.ts';
 /**
  * One message on the channel between parent and child. On the wire: the lengths of `head` and
  * `body` as unsigned 32-bit little-endian numbers, then both as UTF-8. `head` is JSON. `body` is
- * text: the plugin's source, and arguments or results, which are encoded as JSON already.
+ * text: the plugin's source, and arguments or results, which are encoded as JSON already. It is
+ * decoded where it is used.
  */
-export type Frame = { head: string; body: string };
+export type Frame = { head: string; body: Buffer };
 
 /**
  * Parent to child. The body is the module's source, if the child may not have it, then the
- * arguments as a JSON array. `sourceLength` is the length of the source in UTF-16 units. Without
- * `path` the module is inspected. With `lengths` the message is a batch of calls: the body holds
- * the arguments of each, with these lengths in UTF-16 units.
+ * arguments as a JSON array. `sourceLength` is the length of the source in bytes. Without `path`
+ * the module is inspected. With `lengths` the message is a batch of calls: the body holds the
+ * arguments of each, with these lengths in bytes.
  */
 export type HookRequest = {
   id: number;
@@ -34,7 +35,7 @@ export type ForgetRequest = { forget: string };
 
 export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
 
-/** The outcome of one call of a batch. `length`: UTF-16 units of its result in the body. */
+/** The outcome of one call of a batch. `length`: bytes of its result in the body. */
 export type ReplyPart = Pick<Reply, 'console' | 'failure'> & { length: number };
 
 /** Child to parent. The body is the result as JSON, or empty where there is none. */
@@ -51,29 +52,38 @@ export type Reply = {
 /** The child's first message: it is ready for requests. */
 export type Hello = { ready: true };
 
-const HEADER_BYTES = 8;
+/** The two lengths. */
+export const FRAME_HEADER_BYTES = 8;
 
-export function encodeFrame(head: string, body: string): Buffer {
+/** `body`: the parts of the body. */
+export function encodeFrame(head: string, ...body: (string | Uint8Array)[]): Buffer {
   const headBytes = Buffer.byteLength(head);
-  const bodyBytes = Buffer.byteLength(body);
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + headBytes + bodyBytes);
+  let bodyBytes = 0;
+  for (const part of body) bodyBytes += Buffer.byteLength(part);
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + headBytes + bodyBytes);
   frame.writeUInt32LE(headBytes, 0);
   frame.writeUInt32LE(bodyBytes, 4);
-  frame.write(head, HEADER_BYTES, 'utf8');
-  frame.write(body, HEADER_BYTES + headBytes, 'utf8');
+  let at = FRAME_HEADER_BYTES + frame.write(head, FRAME_HEADER_BYTES, 'utf8');
+  for (const part of body) {
+    if (typeof part !== 'string') frame.set(part, at);
+    at += typeof part === 'string' ? frame.write(part, at, 'utf8') : part.length;
+  }
   return frame;
 }
 
 /** Reassembles frames from the pieces that a stream delivers. */
 export interface FrameReader {
-  /** Takes a piece, and returns the frames that are complete. The piece must not change later. */
+  /**
+   * Takes a piece, and returns the frames that are complete. The piece must not change later, nor
+   * while their bodies are in use.
+   */
   push(piece: Uint8Array): Frame[];
 }
 
 export function createFrameReader(): FrameReader {
   let pieces: Buffer[] = [];
   let have = 0;
-  let need = HEADER_BYTES;
+  let need = FRAME_HEADER_BYTES;
   return {
     push(piece) {
       pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
@@ -83,17 +93,17 @@ export function createFrameReader(): FrameReader {
       if (have < need) return frames;
       const data = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
       let at = 0;
-      need = HEADER_BYTES;
-      while (data.length - at >= HEADER_BYTES) {
-        const bodyAt = at + HEADER_BYTES + data.readUInt32LE(at);
+      need = FRAME_HEADER_BYTES;
+      while (data.length - at >= FRAME_HEADER_BYTES) {
+        const bodyAt = at + FRAME_HEADER_BYTES + data.readUInt32LE(at);
         const end = bodyAt + data.readUInt32LE(at + 4);
         if (data.length < end) {
           need = end - at;
           break;
         }
         frames.push({
-          head: data.toString('utf8', at + HEADER_BYTES, bodyAt),
-          body: data.toString('utf8', bodyAt, end),
+          head: data.toString('utf8', at + FRAME_HEADER_BYTES, bodyAt),
+          body: data.subarray(bodyAt, end),
         });
         at = end;
       }

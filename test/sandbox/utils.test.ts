@@ -161,4 +161,12 @@ describe('time and randomness', () => {
     expect(u).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(other[0]).not.toBe(a);
   });
+
+  test.each([
+    [1_700_000_000, [0.008179450710002256, 0.15774687880830285]],
+    [5_000_000_000, [0.11552603736573586, 0.9150091804509539]],
+    [0, [0.30262999374688815, 0.676694366206368]],
+  ])('the random numbers of a fixture at %i never change: recorded results hold them', async (unixNow, numbers) => {
+    expect(((await resultOf(sandbox, runner, 'randoms', [], { unixNow })) as unknown[]).slice(0, 2)).toEqual(numbers);
+  });
 });

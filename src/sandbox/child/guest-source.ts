@@ -35,10 +35,6 @@ const random32 = () => {
   s2 = (((s2 << 21) | (s2 >>> 11)) + t) | 0;
   return t >>> 0;
 };
-const seed = (a, b, c) => {
-  s0 = a | 0; s1 = b | 0; s2 = c | 0; s3 = 1;
-  for (let i = 0; i < 12; i++) random32();
-};
 Math.random = { random: () => (random32() * 2097152 + (random32() >>> 11)) / 9007199254740992 }.random;
 
 // The engine's clock only measures durations. The host gives the time at the start of a call.
@@ -101,7 +97,7 @@ globalThis.console = {
   },
 };
 const prepare = (call) => {
-  seed(call.seed[0], call.seed[1], call.seed[2]);
+  s0 = call.seed[0]; s1 = call.seed[1]; s2 = call.seed[2]; s3 = call.seed[3];
   consoleLeft = call.consoleBytes;
   baseMs = call.nowMs;
   frozen = call.frozen;
@@ -138,6 +134,9 @@ const typeOf = (value) => {
 const isThenable = (value) =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
 
+// What a call works on, kept so that the engine need not free it piece by piece: the host resets
+// all memory at once.
+let keptCall, keptValue;
 let namespace, shapesLeft = 2000, thenable = '';
 const shape = (value, name, depth) => {
   shapesLeft--;
@@ -180,7 +179,7 @@ return {
   },
   dispatch(request) {
     try {
-      const call = parse(request);
+      const call = keptCall = parse(request);
       prepare(call);
       const path = call.path;
       let owner, target = namespace, name = '';
@@ -194,7 +193,7 @@ return {
       const type = typeOf(target);
       if (type === 'async_function' || type === 'generator') return 'a' + name + ' is asynchronous or a generator; hooks are synchronous';
       if (type !== 'function') return 'n' + name + ' is not a function';
-      const value = apply(target, owner, call.args);
+      const value = keptValue = apply(target, owner, call.args);
       if (value === undefined) return 'u';
       if (isThenable(value)) return 'a' + name + ' returned a promise; hooks are synchronous';
       let result;

@@ -19,7 +19,19 @@ export type Engine = {
   open(memoryBytes: number): Promise<Instance>;
 };
 
-type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory };
+type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory; exports: EngineExports };
+type QuickJSFFI = InstanceType<Awaited<ReturnType<QuickJSSyncVariant['importFFI']>>>;
+
+/**
+ * The functions of an instance, below the library. `malloc` throws when there is no memory.
+ * `context` gives the last context that was made.
+ */
+export type EngineExports = {
+  ffi: QuickJSFFI;
+  malloc(bytes: number): number;
+  free(address: number): void;
+  context(): ReturnType<QuickJSFFI['QTS_NewContext']>;
+};
 
 /**
  * `ranOut`: the last attempt to grow was refused. QuickJS may have no memory left to report that;
@@ -29,18 +41,15 @@ export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
 export async function loadEngine(): Promise<Engine> {
   const wasmModule = new WebAssembly.Module(readFileSync(wasmPath));
-  const open = async (memoryBytes: number, malloc: (allocate: (size: number) => number) => void) => {
+  const open = async (memoryBytes: number): Promise<Instance> => {
     const maximum = Math.max(INITIAL_PAGES, Math.floor(memoryBytes / 65_536));
     const memory = watchGrowth(new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum }));
-    const variant = adaptModule(newVariant(release, { wasmModule, wasmMemory: memory }), malloc);
-    return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory };
+    const { variant, exports } = adaptModule(newVariant(release, { wasmModule, wasmMemory: memory }));
+    return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory, exports };
   };
 
-  let allocate: (size: number) => number = () => 0;
-  const probe = await open(INITIAL_PAGES * 65_536, (malloc) => {
-    allocate = malloc;
-  });
-  return { layout: findHeapLayout(probe.memory, allocate), open: (memoryBytes) => open(memoryBytes, () => {}) };
+  const probe = await open(INITIAL_PAGES * 65_536);
+  return { layout: findHeapLayout(probe.memory, probe.exports.malloc), open };
 }
 
 /**
@@ -67,14 +76,27 @@ function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
  * - The library copies text character by character. Here the runtime does, which halves the time of
  *   a call with 2 KB of arguments.
  *
- * `onModule` gets the allocator.
+ * `exports` may be used once the module is loaded.
  */
-function adaptModule(
-  variant: QuickJSSyncVariant,
-  onModule: (malloc: (size: number) => number) => void,
-): QuickJSSyncVariant {
-  return {
+function adaptModule(variant: QuickJSSyncVariant): { variant: QuickJSSyncVariant; exports: EngineExports } {
+  const exports = {} as EngineExports;
+  const adapted: QuickJSSyncVariant = {
     ...variant,
+    async importFFI() {
+      const Library = await variant.importFFI();
+      return class extends Library {
+        constructor(module: ConstructorParameters<typeof Library>[0]) {
+          super(module);
+          const newContext = this.QTS_NewContext;
+          this.QTS_NewContext = (runtime, intrinsics) => {
+            const context = newContext(runtime, intrinsics);
+            exports.context = () => context;
+            return context;
+          };
+          exports.ffi = this;
+        }
+      };
+    },
     async importModuleLoader() {
       const imported = await variant.importModuleLoader();
       const outer = 'default' in imported ? imported.default : imported;
@@ -97,9 +119,11 @@ function adaptModule(
           const { buffer } = emscripten.HEAPU8;
           return Buffer.from(buffer, at, emscripten.HEAPU8.indexOf(0, at) - at).toString('utf8');
         };
-        onModule(emscripten._malloc);
+        exports.malloc = emscripten._malloc;
+        exports.free = emscripten._free;
         return emscripten;
       };
     },
   };
+  return { variant: adapted, exports };
 }

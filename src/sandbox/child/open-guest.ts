@@ -1,6 +1,8 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
 import { answerGuest, type GuestCall } from './answer-guest.ts';
+import { type CallGuest, createCallGuest } from './call-guest.ts';
+import { createSeeds, type Seed } from './create-seeds.ts';
 import { guestSource } from './guest-source.ts';
 import type { Engine } from './load-engine.ts';
 import { captureImage, type MemoryImage } from './memory-image.ts';
@@ -21,15 +23,20 @@ const COLLECT_BYTES = 16 * 1024 * 1024;
 const PLUGIN_FILE = 'plugin.js';
 const MEBIBYTE = 1024 * 1024;
 
-/** The outcome of a request: the reply's head without its id, and its body. */
-export type Answer = { reply: Omit<Reply, 'id'>; body: string };
+/**
+ * The outcome of a request: the reply's head without its id, and its body: JSON in UTF-8, which is
+ * lost when the guest runs or is reset.
+ */
+export type Answer = { reply: Omit<Reply, 'id'>; body: Uint8Array };
+export const NO_BODY = new Uint8Array();
 
 /** A loaded plugin. Every call starts from the state that it had after loading. */
 export interface Guest {
   /**
-   * `args` is a JSON array, `deadline` a time on the process's monotonic clock. Never throws.
+   * `args` is a JSON array in UTF-8, `deadline` a time on the process's monotonic clock. Never
+   * throws.
    */
-  run(request: HookRequest, args: string, deadline: number): Answer;
+  run(request: HookRequest, args: Uint8Array, deadline: number): Answer;
   /** Resets the guest to its loaded state. False when it must not be used again. */
   restore(): boolean;
   /** Upper bound of the memory that the guest holds. */
@@ -40,6 +47,7 @@ export interface Guest {
 const MEMORY_CONSEQUENCES: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown', 'compile', 'codec']);
 
 type Running = { request: HookRequest; call: GuestCall; deadline: number; interrupted: boolean };
+type Argument = Parameters<CallGuest>[1];
 type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
 
 /** The process's monotonic clock, in ms. */
@@ -50,7 +58,7 @@ export async function openGuest(
   { engine, monotonicMs }: { engine: Engine; monotonicMs: MonotonicMs },
   { source, request, deadline: loadDeadline }: { source: string; request: HookRequest; deadline: number },
 ): Promise<Guest | Answer> {
-  const { quickjs, memory } = await engine.open(request.memoryBytes);
+  const { quickjs, memory, exports } = await engine.open(request.memoryBytes);
   const runtime = quickjs.newRuntime({ maxStackSizeBytes: GUEST_STACK_BYTES });
   const context = runtime.newContext();
   const begin = (next: HookRequest, deadline: number): Running => {
@@ -59,6 +67,8 @@ export async function openGuest(
   };
   let running = begin(request, loadDeadline);
   const bridge = bootGuest(context, () => running.call);
+  const nextSeed = createSeeds();
+  const callGuest = createCallGuest(context, exports, memory);
   // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
   // process.
   runtime.setInterruptHandler(() => {
@@ -81,25 +91,27 @@ export async function openGuest(
       return error instanceof RangeError ? stackFailure(running) : memoryFailure(running);
     }
   };
-  const ask = (fn: QuickJSHandle, args: QuickJSHandle[], thrownAs: 'compile' | 'thrown'): Answer => {
-    const result = context.callFunction(fn, context.undefined, args);
-    if (!result.error) return readAnswer(running, context.getString(result.value), thrownAs);
+  const ask = (fn: QuickJSHandle, argument: Argument, thrownAs: 'compile' | 'thrown'): Answer => {
+    const answer = callGuest(fn, argument);
+    if (answer) return readAnswer(running, answer, thrownAs);
     // The guest could not even describe its error: it has run out of memory or stack.
     return memory.ranOut ? memoryFailure(running) : stackFailure(running);
   };
 
   const loaded = guarded(() => {
-    context.callFunction(bridge.prepare, context.undefined, [context.newString(`{${encodeStart(request)}}`)]);
+    context.callFunction(bridge.prepare, context.undefined, [
+      context.newString(`${encodeStart(request, nextSeed(request.unixNow))}}`),
+    ]);
     const evaluated = context.evalCode(source, PLUGIN_FILE, { type: 'module', strict: true });
-    if (evaluated.error) return ask(bridge.describe, [evaluated.error], 'compile');
+    if (evaluated.error) return ask(bridge.describe, evaluated.error, 'compile');
     const state = context.getPromiseState(evaluated.value);
-    if (state.type === 'rejected') return ask(bridge.describe, [state.error], 'compile');
+    if (state.type === 'rejected') return ask(bridge.describe, state.error, 'compile');
     if (state.type === 'pending')
       return fail(running, { kind: 'async', message: 'the module awaits at its top level' });
     if (runtime.hasPendingJob())
       return fail(running, { kind: 'async', message: 'the module leaves a promise pending' });
     context.callFunction(bridge.bind, context.undefined, [state.value]);
-    return { reply: { console: running.call.console }, body: '' };
+    return { reply: { console: running.call.console }, body: NO_BODY };
   });
   if (loaded.reply.failure) return loaded;
 
@@ -110,9 +122,12 @@ export async function openGuest(
     run(next, args, deadline) {
       running = begin(next, deadline);
       return guarded(() => {
-        if (next.path === undefined) return ask(bridge.inspect, [], 'compile');
-        const input = context.newString(encodeCall(next, next.path, args));
-        const answer = ask(bridge.dispatch, [input], 'thrown');
+        if (next.path === undefined) return ask(bridge.inspect, undefined, 'compile');
+        const answer = ask(
+          bridge.dispatch,
+          { start: encodeCall(next, next.path, nextSeed(next.unixNow)), value: args },
+          'thrown',
+        );
         return checkResult(running, runtime.hasPendingJob(), answer);
       });
     },
@@ -160,39 +175,32 @@ const newCall = (request: HookRequest): GuestCall => ({
   uuids: 0,
 });
 
-/** The seed of `Math.random`: from the system's random numbers, or for a fixture from its time. */
-const seedOf = (request: HookRequest): number[] =>
-  request.unixNow === undefined
-    ? [...crypto.getRandomValues(new Int32Array(3))]
-    : [request.unixNow | 0, Math.floor(request.unixNow / 2 ** 32), 1];
-
-/** What `prepare` of the guest needs before a call, as members of a JSON object. */
-const encodeStart = (request: HookRequest): string =>
-  `"seed":[${seedOf(request).join()}],"consoleBytes":${request.consoleBytes},` +
+/** What `prepare` of the guest needs before a call: a JSON object without its end. */
+const encodeStart = (request: HookRequest, seed: Seed): string =>
+  `{"seed":[${seed.join()}],"consoleBytes":${request.consoleBytes},` +
   (request.unixNow === undefined
     ? `"nowMs":${request.nowMs},"frozen":false`
     : `"nowMs":${request.unixNow * 1000},"frozen":true`);
 
-const encodeCall = (request: HookRequest, path: readonly string[], args: string): string =>
-  `{${encodeStart(request)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":${args}}`;
+const encodeCall = (request: HookRequest, path: readonly string[], seed: Seed): string =>
+  `${encodeStart(request, seed)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":`;
 
 function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): Answer {
   if (answer.reply.failure) return answer;
   const name = running.request.path?.join('.') ?? '';
   if (hasPendingJob)
     return fail(running, { kind: 'async', message: `${name} left a promise pending; hooks are synchronous` });
-  if (Buffer.byteLength(answer.body) > running.request.maxResultBytes) return tooLarge(running, name);
+  if (answer.body.length > running.request.maxResultBytes) return tooLarge(running, name);
   return answer;
 }
 
 /** Turns the answer of a guest function (see guest-source.ts) into a reply. */
-function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thrown'): Answer {
-  const rest = answer.slice(1);
-  switch (answer[0]) {
-    case 'v':
-      return { reply: { console: running.call.console }, body: rest };
-    case 'u':
-      return { reply: { console: running.call.console }, body: '' };
+function readAnswer(running: Running, answer: Uint8Array, thrownAs: 'compile' | 'thrown'): Answer {
+  const letter = String.fromCharCode(answer[0] ?? 0);
+  if (letter === 'v') return { reply: { console: running.call.console }, body: answer.subarray(1) };
+  if (letter === 'u') return { reply: { console: running.call.console }, body: NO_BODY };
+  const rest = Buffer.from(answer.subarray(1)).toString('utf8');
+  switch (letter) {
     case 'n':
       return fail(running, { kind: 'not_callable', message: rest });
     case 'a':
@@ -204,8 +212,8 @@ function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thr
     case 't':
     case 'i': {
       const [message = '', stack = ''] = JSON.parse(rest) as string[];
-      if (answer[0] === 'i' && message === 'out of memory') return memoryFailure(running);
-      if (answer[0] === 'i' && message === 'stack overflow') return stackFailure(running);
+      if (letter === 'i' && message === 'out of memory') return memoryFailure(running);
+      if (letter === 'i' && message === 'stack overflow') return stackFailure(running);
       return fail(running, { kind: thrownAs, message, ...findPosition(stack) });
     }
     default:
@@ -215,7 +223,7 @@ function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thr
 }
 
 function fail(running: Running, failure: ReplyFailure): Answer {
-  return { reply: { console: running.call.console, failure }, body: '' };
+  return { reply: { console: running.call.console, failure }, body: NO_BODY };
 }
 const timeoutFailure = (running: Running): Answer =>
   fail(running, { kind: 'timeout', message: `did not end within the limit of ${running.request.budgetMs} ms` });

@@ -7,10 +7,10 @@ import { startChecks } from './worker-processes.ts';
 export const GROW_AFTER_MS = 10;
 /**
  * Waiting calls of one hook are sent as a batch while they are quick: at most this many, with
- * arguments of at most this many UTF-16 units together.
+ * arguments of at most this many bytes together.
  */
 const MAX_BATCH = 32;
-const MAX_BATCH_LENGTH = 64 * 1024;
+const MAX_BATCH_BYTES = 64 * 1024;
 
 /** Sends waiting jobs for as long as a process has a free slot for one. */
 export function sendWaitingJobs(pool: PoolState): void {
@@ -38,15 +38,16 @@ function sendJob(pool: PoolState, worker: Worker, job: Job): void {
     budgetMs: limits.callTimeoutMs,
     nowMs: clock.nowMs(),
   };
-  if (jobs.length > 1) request.lengths = jobs.map(({ args }) => args.length);
+  if (jobs.length > 1) request.lengths = jobs.map(({ argsBytes }) => argsBytes);
   const withSource = !worker.knownSources.has(sourceHash);
-  if (withSource) request.sourceLength = source.length;
+  if (withSource) request.sourceLength = Buffer.byteLength(source);
   worker.knownSources.add(sourceHash);
   if (worker.running.length === 0) worker.since = clock.monotonicMs();
   const expectedMs = jobs.reduce((sum, one) => sum + estimates.expectedMs(one), 0);
   worker.running.push({ id: request.id, owner: job.owner, plugin: job.plugin, jobs, expectedMs });
-  const args = jobs.length > 1 ? jobs.map((one) => one.args).join('') : job.args;
-  worker.child.send(encodeFrame(JSON.stringify(request), withSource ? source + args : args));
+  const body = jobs.map(({ args }) => args);
+  if (withSource) body.unshift(source);
+  worker.child.send(encodeFrame(JSON.stringify(request), ...body));
   for (const { onStart } of jobs) onStart();
   startChecks(pool);
 }
@@ -60,9 +61,9 @@ function takeBatch({ queue, estimates, runsAlone }: PoolState, job: Job): Job[] 
   const maySendWithOthers = (one: Job): boolean => !one.alone && estimates.isQuick(one) && !runsAlone(one);
   const batch: Job[] = [];
   if (!request.path || !maySendWithOthers(job)) return batch;
-  let length = job.args.length;
+  let bytes = job.argsBytes;
   const accepts = (next: Job): boolean =>
-    length + next.args.length <= MAX_BATCH_LENGTH &&
+    bytes + next.argsBytes <= MAX_BATCH_BYTES &&
     next.module.sourceHash === module.sourceHash &&
     isSamePath(next.request.path, request.path) &&
     next.request.maxResultBytes === request.maxResultBytes &&
@@ -71,7 +72,7 @@ function takeBatch({ queue, estimates, runsAlone }: PoolState, job: Job): Job[] 
   while (batch.length + 1 < MAX_BATCH) {
     const next = queue.takeFromQueue(plugin, accepts);
     if (!next) break;
-    length += next.args.length;
+    bytes += next.argsBytes;
     batch.push(next);
   }
   return batch;

@@ -13,7 +13,7 @@ const MAX_ATTEMPTS = 2;
 export function settleReply(
   pool: PoolState,
   worker: Worker,
-  { message: { jobs }, reply, body }: { message: Message; reply: Reply; body: string },
+  { message: { jobs }, reply, body }: { message: Message; reply: Reply; body: Buffer },
 ): void {
   const [first] = jobs;
   if (reply.needsSource && first) worker.knownSources.delete(first.module.sourceHash);
@@ -24,7 +24,7 @@ export function settleReply(
   for (const [index, { length, ...part }] of parts.entries()) {
     const job = jobs[index];
     if (job) recordDuration(pool, job, ms);
-    job?.onReply({ id: reply.id, ms, ...part }, body.slice(at, at + length));
+    job?.onReply({ id: reply.id, ms, ...part }, body.toString('utf8', at, at + length));
     at += length;
   }
 }

@@ -14,7 +14,9 @@ export type Job = {
   module: SandboxModule;
   /** Without `path`: an inspection. */
   request: Pick<HookRequest, 'path' | 'maxResultBytes' | 'unixNow'>;
+  /** A JSON array, and its length in UTF-8. */
   args: string;
+  argsBytes: number;
   alreadyAdmitted: boolean;
   attempts: number;
   /**

@@ -1,0 +1,100 @@
+import { readSync, writeSync } from 'node:fs';
+import { encodeFrame, FRAME_HEADER_BYTES, type Frame } from '../frames.ts';
+
+/** The descriptor of the channel to the parent, the only one that is not /dev/null. */
+const CHANNEL_FD = 3;
+const BUFFER_BYTES = 128 * 1024;
+/** Room for the lengths and the head before the body of a message that is made. */
+const HEAD_ROOM = 8 * 1024;
+
+/**
+ * The child's end of the channel. Reads and writes block: the process has nothing else to do, and
+ * going through the event loop would cost more than a call. Both use the same memory again and
+ * again, for garbage of a megabyte a second is what makes calls late.
+ */
+export interface Channel {
+  /** Waits for the next message. Its body is valid until the next call of `receive`. */
+  receive(): Frame;
+  /** Sends a message. The body has the parts that were added since the last one. */
+  send(head: string): void;
+  /** Copies a part of the body of the next message. */
+  addToBody(part: Uint8Array): void;
+  /** Length of the body so far. */
+  bodyBytes(): number;
+}
+
+export function createChannel(): Channel {
+  return { ...createReceiver(), ...createSender() };
+}
+
+function createReceiver(): Pick<Channel, 'receive'> {
+  let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  let start = 0;
+  let end = 0;
+  /** Reads until `bytes` lie at `start`. */
+  const fill = (bytes: number): void => {
+    if (end - start >= bytes) return;
+    const target = bytes <= BUFFER_BYTES ? sized(buffer, BUFFER_BYTES) : sized(buffer, bytes);
+    buffer.copy(target, 0, start, end);
+    buffer = target;
+    end -= start;
+    start = 0;
+    while (end < bytes) {
+      const read = readSync(CHANNEL_FD, buffer, end, buffer.length - end, null);
+      // End of file: the parent closed the channel, or died.
+      if (read === 0) process.exit(0);
+      end += read;
+    }
+  };
+  return {
+    receive() {
+      fill(FRAME_HEADER_BYTES);
+      const headBytes = buffer.readUInt32LE(start);
+      const bodyBytes = buffer.readUInt32LE(start + 4);
+      fill(FRAME_HEADER_BYTES + headBytes + bodyBytes);
+      const headAt = start + FRAME_HEADER_BYTES;
+      const bodyAt = headAt + headBytes;
+      start = bodyAt + bodyBytes;
+      return { head: buffer.toString('utf8', headAt, bodyAt), body: buffer.subarray(bodyAt, start) };
+    },
+  };
+}
+
+function createSender(): Omit<Channel, 'receive'> {
+  // The body begins at `HEAD_ROOM`, since the head is known last.
+  let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  let end = HEAD_ROOM;
+  /** Puts the head before the body. */
+  const finish = (head: string): Buffer => {
+    const headBytes = Buffer.byteLength(head);
+    const start = HEAD_ROOM - FRAME_HEADER_BYTES - headBytes;
+    if (start < 0) return encodeFrame(head, buffer.subarray(HEAD_ROOM, end));
+    buffer.writeUInt32LE(headBytes, start);
+    buffer.writeUInt32LE(end - HEAD_ROOM, start + 4);
+    buffer.write(head, start + FRAME_HEADER_BYTES, 'utf8');
+    return buffer.subarray(start, end);
+  };
+  return {
+    send(head) {
+      const frame = finish(head);
+      let sent = 0;
+      while (sent < frame.length) sent += writeSync(CHANNEL_FD, frame, sent, frame.length - sent);
+      buffer = sized(buffer, BUFFER_BYTES);
+      end = HEAD_ROOM;
+    },
+    addToBody(part) {
+      if (end + part.length > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(end + 2 * part.length);
+        buffer.copy(larger, 0, 0, end);
+        buffer = larger;
+      }
+      buffer.set(part, end);
+      end += part.length;
+    },
+    bodyBytes: () => end - HEAD_ROOM,
+  };
+}
+
+/** The buffer, or another if it has not exactly the size. */
+const sized = (buffer: Buffer<ArrayBuffer>, bytes: number): Buffer<ArrayBuffer> =>
+  buffer.length === bytes ? buffer : Buffer.allocUnsafeSlow(bytes);
