@@ -3,7 +3,8 @@ import type { Compared, Spread } from './compare-figures.ts';
 /** Three digits that count, with separators of thousands. */
 export function formatValue(value: number): string {
   if (!Number.isFinite(value)) return String(value);
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const whole = Math.abs(value);
+  const digits = whole === 0 || whole >= 100 ? 0 : whole >= 10 ? 1 : whole >= 1 ? 2 : 3;
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 

@@ -8,10 +8,10 @@ import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
 import { benchIdle } from '../bench/parts/idle.ts';
 import { benchLargeDatabase } from '../bench/parts/large-database.ts';
+import { benchLeast } from '../bench/parts/least.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
-import { benchReference } from '../bench/parts/reference.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
 import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
@@ -27,7 +27,7 @@ import { runPart } from '../bench/run-parts.ts';
  * was missed.
  */
 const PARTS: Record<string, Part> = {
-  reference: benchReference,
+  least: benchLeast,
   start: benchStart,
   idle: benchIdle,
   hooks: benchHooks,
@@ -45,7 +45,7 @@ const PARTS: Record<string, Part> = {
   stores: benchStores,
 };
 /** Measures programs of the bench itself: the other build has no turn. */
-const OF_NO_BUILD = ['reference'];
+const OF_NO_BUILD = ['least'];
 
 async function main(args: string[]): Promise<number> {
   let options: BenchOptions;

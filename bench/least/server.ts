@@ -1,18 +1,118 @@
 /**
- * The least server of the gateway's framework: Elysia on Bun, one prepared statement, an answer as
- * long as that of the session read. What a request takes here no change of the gateway can save.
- * Prints its port.
+ * The least programs that could do the gateway's requests, with its framework and its database:
+ * `bun bench/least/server.ts DATABASE FULL|NORMAL VENDOR_URL`. They check, read and write what the
+ * gateway must, and know no other case: no limits, no permissions, no audit, no log, no plugin.
+ * What a request takes here no change of the gateway can save. Prints its port.
  */
-import { Database } from 'bun:sqlite';
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
+import { createGroupCommit, openTables, sha256 } from './tables.ts';
 
-const database = new Database(':memory:');
-database.run('create table accounts (id integer primary key, name text)');
-database.run("insert into accounts values (1, 'root')");
-const select = database.query('select id, name from accounts where id = ?');
-const rest = { display_name: '', group: 'default', quota: 100_000_000, used_quota: 0, note: 'x'.repeat(500) };
+const [path = '', synchronous = 'FULL', vendorUrl = ''] = process.argv.slice(2);
+const database = openTables(path, synchronous === 'NORMAL' ? 'NORMAL' : 'FULL');
+const commit = createGroupCommit(database);
+const secret = Buffer.alloc(32, 7);
+const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+const padding = 'x'.repeat(400);
+
+const hmac = (text: string): string => createHmac('sha256', secret).update(text).digest('base64url');
+const now = () => Math.floor(Bun.nanoseconds() / 1e9);
+
+function sign(sid: string): string {
+  const claims = { sid, uv: 1, sv: 1, sub: '1', exp: now() + 900, jti: randomUUID() };
+  const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  return `${signed}.${hmac(signed)}`;
+}
+
+function verify(token: string): { sid: string; uv: number } {
+  const end = token.lastIndexOf('.');
+  const signature = Buffer.from(token.slice(end + 1));
+  if (!timingSafeEqual(signature, Buffer.from(hmac(token.slice(0, end))))) throw new Error('unauthorized');
+  return JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, end), 'base64url').toString());
+}
+
+const accountOf = database.query(
+  `select u.id, u.name, u.role, u.quota, s.version from sessions s join users u on u.id = s.user_id
+   where s.sid = ? and u.version = ?`,
+);
+const sessionOf = database.query('select hash, version from sessions where sid = ?');
+const rotate = database.query(
+  'update sessions set previous = hash, hash = ?, active_at = ? where sid = ? and hash = ? returning sid',
+);
+const ownerOf = database.query('select user_id from keys where hash = ?');
+const taskOf = database.query('select id, task_id, properties, data from tasks where task_id = ? and user_id = ?');
+const insertTask = database.query('insert into tasks (task_id, user_id, properties, data) values (?, ?, ?, null)');
+const insertDue = database.query(
+  "insert into due (id, status, vendor_id, next_poll_at, digest) values (last_insert_rowid(), 'NOT_START', '', 0, '') returning id",
+);
+const insertEvent = database.query('insert into events (task_id, at, kind) values (?, ?, ?)');
+const insertLedger = database.query('insert into ledger (user_id, task_id, amount) values (?, ?, ?)');
+const takeOfKey = database.query('update keys set quota = quota - ? where user_id = ? and quota >= ?');
+const takeOfUser = database.query('update users set quota = quota - ? where id = ? and quota >= ?');
+const accept = database.query(
+  "update due set status = 'SUBMITTED', vendor_id = ?, next_poll_at = ? where id = ? and status = 'NOT_START'",
+);
+
+type Asked = { headers: Record<string, string | undefined> };
+const bearer = ({ headers }: Asked): string => (headers.authorization ?? '').slice('Bearer '.length);
+
+function ownerOfKey(asked: Asked): number {
+  const owner = ownerOf.get(sha256(bearer(asked))) as { user_id: number } | null;
+  if (!owner) throw new Error('unauthorized');
+  return owner.user_id;
+}
+
+async function submit(asked: Asked & { body: unknown }): Promise<object> {
+  const user = ownerOfKey(asked);
+  const { model, prompt } = asked.body as { model: string; prompt: string };
+  const taskId = `task_${randomUUID()}`;
+  let id = 0;
+  await commit(() => {
+    insertTask.run(taskId, user, JSON.stringify({ model, prompt }));
+    ({ id } = insertDue.get() as { id: number });
+    insertEvent.run(id, now(), 'created');
+    insertLedger.run(user, id, -200);
+    takeOfKey.run(200, user, 200);
+    takeOfUser.run(200, user, 200);
+  });
+  const answer = await fetch(`${vendorUrl}/v1/jobs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer key' },
+    body: JSON.stringify({ model, prompt, reference_id: taskId }),
+  });
+  const job = (await answer.json()) as { id: string };
+  await commit(() => {
+    accept.run(job.id, Date.now() + 3_000, id);
+    insertEvent.run(id, now(), 'submitted');
+  });
+  return { id: taskId, status: 'SUBMITTED', model, prompt };
+}
 
 const app = new Elysia()
-  .get('/', () => ({ success: true, message: '', data: { ...(select.get(1) as object), ...rest } }))
+  .get('/constant', () => ({ success: true, data: { ...(accountOf.get('session-0', 1) as object), padding } }))
+  .get('/session', (asked) => {
+    const { sid, uv } = verify(bearer(asked));
+    return { success: true, data: { ...(accountOf.get(sid, uv) as object), padding } };
+  })
+  .post('/refresh', async ({ headers, set }) => {
+    const cookie = (headers.cookie ?? '').slice('refresh='.length);
+    const [sid = '', former = ''] = cookie.split('.');
+    const stored = sessionOf.get(sid) as { hash: string };
+    const digest = hmac(former);
+    if (stored.hash !== '' && stored.hash !== digest) throw new Error('unauthorized');
+    accountOf.get(sid, 1);
+    const next = hmac(`${sid}.${former}`);
+    await commit(() => {
+      if (!rotate.get(hmac(next), now(), sid, stored.hash)) throw new Error('a lost race');
+    });
+    set.headers['set-cookie'] = `refresh=${sid}.${next}; Path=/; HttpOnly; SameSite=Strict`;
+    return { success: true, data: { access_token: sign(sid), padding } };
+  })
+  .get('/tasks/:id', ({ headers, params }) => {
+    const task = taskOf.get(params.id, ownerOfKey({ headers })) as Record<string, string>;
+    return { ...task, properties: JSON.parse(task.properties ?? ''), data: JSON.parse(task.data ?? '') };
+  })
+  .post('/submit', ({ headers, body }) => submit({ headers, body }))
+  .get('/token', () => sign('session-0'))
   .listen({ hostname: '127.0.0.1', port: 0 });
 process.stdout.write(`${app.server?.port}\n`);

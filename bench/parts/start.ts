@@ -60,7 +60,8 @@ async function measureStart(binary: string): Promise<Record<'answered' | 'ready'
   }
 }
 
-async function answersOk(url: string, deadline: number): Promise<void> {
+/** Asks again and again until the answer is 200. */
+export async function answersOk(url: string, deadline: number): Promise<void> {
   while (performance.now() < deadline) {
     const status = await fetch(url).then(
       async (response) => {

@@ -89,7 +89,7 @@ test('the table has a line for each figure below the name of its row', () => {
 });
 
 test('values have three digits that count', () => {
-  expect([1234.5, 12.34, 1.234].map(formatValue)).toEqual(['1,235', '12.3', '1.23']);
+  expect([1234.5, 12.34, 1.234, 0.0314, 0].map(formatValue)).toEqual(['1,235', '12.3', '1.23', '0.031', '0']);
 });
 
 test.each([

@@ -1,0 +1,160 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { freePort } from '../../test/support/free-port.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { type Figure, higher, lower, percentile, row } from '../figures.ts';
+import { KEY, SIDS } from '../least/tables.ts';
+import { formatRequest } from '../load/http-client.ts';
+import { measureRequests } from '../load/measure-requests.ts';
+import { startBenchVendor, startScript } from '../load/start-script.ts';
+import type { Run } from '../part.ts';
+import { cpuSeconds, readMemory } from '../read-processes.ts';
+import { benchHookInProcess } from './hooks.ts';
+import { answersOk } from './start.ts';
+
+const STARTS = 10;
+const IDLE_SECONDS = 10;
+const ROUND_TRIPS = 10_000;
+
+/** The least programs that could do a row, of no build: what is left to be won. */
+export async function benchLeast(run: Run): Promise<Figure[]> {
+  return [
+    ...(await benchServer(run, 'FULL')),
+    ...(await benchServer(run, 'NORMAL')),
+    ...(await benchPolls(run, 'one')),
+    ...(await benchPolls(run, 'batches')),
+    ...(await benchPipes()),
+    ...(await benchHookInProcess()),
+    ...(await benchExecutable()),
+  ];
+}
+
+async function benchServer({ seconds }: Run, synchronous: 'FULL' | 'NORMAL'): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  const path = join(temporaryFolder(), 'least.db');
+  const gateway = await startScript('least/server.ts', [path, synchronous, vendor.url]);
+  const load = { gateway, seconds };
+  try {
+    const get = (target: string, token = '') => {
+      const text = formatRequest('GET', target, { headers: { authorization: `Bearer ${token}` } });
+      return () => text;
+    };
+    const body = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+    const submission = formatRequest('POST', '/submit', { headers, body });
+    const submissions = await measureRequests({
+      ...load,
+      what: `least: submissions, SQLite ${synchronous}`,
+      next: () => submission,
+    });
+    if (synchronous === 'NORMAL') return submissions;
+    const token = await (await fetch(`${gateway.url}/token`)).text();
+    const cookies = SIDS.map((sid) => `refresh=${sid}.first`);
+    return [
+      ...(await measureRequests({ ...load, what: 'least: constant answer, one select', next: get('/constant') })),
+      ...(await measureRequests({ ...load, what: 'least: session read', next: get('/session', token) })),
+      ...(await measureRequests({
+        ...load,
+        what: 'least: refresh with rotation',
+        next: (client) => formatRequest('POST', '/refresh', { headers: { cookie: cookies[client] ?? '' }, body: '' }),
+        take: ({ head }, client) => {
+          cookies[client] = /refresh=[^;\r]+/.exec(head)?.[0] ?? '';
+        },
+      })),
+      ...(await measureRequests({ ...load, what: 'least: read by key', next: get('/tasks/task-1', KEY) })),
+      ...submissions,
+    ];
+  } finally {
+    await gateway.stop();
+    await vendor.stop();
+  }
+}
+
+async function benchPolls({ seconds }: Run, mode: 'one' | 'batches'): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  try {
+    const script = new URL('../least/polls.ts', import.meta.url).pathname;
+    const path = join(temporaryFolder(), 'least.db');
+    const child = Bun.spawn([process.execPath, script, path, String(vendor.port), String(2 * seconds), mode], {
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'inherit',
+    });
+    const { polls, took, cpu } = JSON.parse(await new Response(child.stdout).text()) as Record<string, number> & {
+      polls: number;
+      took: number;
+      cpu: number;
+    };
+    return row(mode === 'one' ? 'least: polls one by one' : 'least: polls in batches', [
+      higher('rate', polls / took, '/s'),
+      lower('processor a 1,000 polls', (cpu / polls) * 1000, 's'),
+    ]);
+  } finally {
+    await vendor.stop();
+  }
+}
+
+/** There and back through two pipes to another process, one at a time. */
+async function benchPipes(): Promise<Figure[]> {
+  const script = new URL('../least/echo.ts', import.meta.url).pathname;
+  const child = Bun.spawn([process.execPath, script], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' });
+  const reader = child.stdout.getReader();
+  const message = Buffer.alloc(1_200, 'a');
+  const times: number[] = [];
+  for (let i = 0; i < ROUND_TRIPS; i += 1) {
+    const started = performance.now();
+    child.stdin.write(message);
+    child.stdin.flush();
+    for (let got = 0; got < message.length; ) got += (await reader.read()).value?.length ?? message.length;
+    if (i >= ROUND_TRIPS / 2) times.push((performance.now() - started) * 1000);
+  }
+  child.kill('SIGKILL');
+  await child.exited;
+  return row('least: 1.2 KB to another process and back', [
+    lower('p50', percentile(times, 0.5), 'µs'),
+    lower('p99', percentile(times, 0.99), 'µs'),
+  ]);
+}
+
+async function benchExecutable(): Promise<Figure[]> {
+  const folder = temporaryFolder();
+  const binary = join(folder, 'least');
+  const source = new URL('../least/start.ts', import.meta.url).pathname;
+  const flags = ['--compile', '--minify', '--bytecode', '--format', 'esm', '--outfile', binary];
+  const build = Bun.spawn([process.execPath, 'build', ...flags, source], { stdout: 'ignore', stderr: 'inherit' });
+  if ((await build.exited) !== 0) throw new Error('the least executable could not be built');
+  const times: number[] = [];
+  for (let i = 0; i < STARTS; i += 1) {
+    const started = await startLeast(binary);
+    times.push(started.ms);
+    await started.stop();
+  }
+  const idle = await startLeast(binary);
+  const cpuBefore = cpuSeconds(idle.pid);
+  await Bun.sleep(IDLE_SECONDS * 1000);
+  const cpuMs = ((cpuSeconds(idle.pid) - cpuBefore) * 1000) / IDLE_SECONDS;
+  const { pssMb } = readMemory(idle.pid);
+  await idle.stop();
+  return row('least: executable of the framework', [
+    lower('cold start', percentile(times, 0.5), 'ms'),
+    lower('idle PSS', pssMb, 'MB'),
+    lower('idle processor a second', cpuMs, 'ms'),
+    lower('size', statSync(binary).size / 1e6, 'MB'),
+  ]);
+}
+
+async function startLeast(binary: string): Promise<{ ms: number; pid: number; stop(): Promise<void> }> {
+  const [folder, port] = [temporaryFolder(), await freePort()];
+  const begun = performance.now();
+  const child = Bun.spawn([binary, String(port), folder], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  await answersOk(`http://127.0.0.1:${port}/`, begun + 20_000);
+  return {
+    ms: performance.now() - begun,
+    pid: child.pid,
+    async stop() {
+      child.kill('SIGKILL');
+      await child.exited;
+    },
+  };
+}
