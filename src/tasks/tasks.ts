@@ -21,6 +21,7 @@ import type { SubmittedTask } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
+import type { TaskWatchers } from './observation/types.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
@@ -141,7 +142,14 @@ export type Tasks = {
 
 export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
-  const watchers = createTaskWatchers({ store, clock, logger, ...limits });
+  const watching = createTaskWatchers({ store, clock, logger, ...limits });
+  const watchers: TaskWatchers = {
+    ...watching,
+    changed(taskId) {
+      watching.changed(taskId);
+      webhooks.taskChanged();
+    },
+  };
   const observations = createObservationLimit(limits.observations);
   const { node, address: user } = limits.links.downloads;
   const downloads = createDownloadLimit({ node, user });

@@ -1,28 +1,59 @@
-import { test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { Registry } from 'prom-client';
 import { measureLag } from '../../src/app/operations/event-loop-lag.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { until } from '../support/until.ts';
 
-test('work that blocks the event loop shows in taskgate_event_loop_lag_seconds', async () => {
+type Sample = { metricName: string; labels: { le?: number | string }; value: number };
+
+async function openLag() {
   const registry = new Registry();
-  const stop = measureLag(registry, systemClock);
+  const lag = measureLag(registry, systemClock);
+  const samples = async (): Promise<Sample[]> => {
+    const [metric] = await registry.getMetricsAsJSON();
+    return (metric?.values ?? []) as Sample[];
+  };
+  const count = async () => (await samples()).find(({ metricName }) => metricName.endsWith('_count'))?.value ?? 0;
+  const longer = async (seconds: number) =>
+    (await count()) - ((await samples()).find(({ labels }) => labels.le === seconds)?.value ?? 0);
+  return { lag, count, longer };
+}
+
+test('work that blocks the event loop shows in taskgate_event_loop_lag_seconds', async () => {
+  const { lag, count, longer } = await openLag();
   try {
-    const longer = async (seconds: number) => {
-      const [metric] = await registry.getMetricsAsJSON();
-      const values = (metric?.values ?? []) as {
-        metricName: string;
-        labels: { le?: number | string };
-        value: number;
-      }[];
-      const all = values.find(({ metricName }) => metricName.endsWith('_count'))?.value ?? 0;
-      return all - (values.find(({ labels }) => labels.le === seconds)?.value ?? 0);
-    };
-    await until(async () => (await longer(0)) > 0);
+    lag.active();
+    await until(async () => (await count()) > 0);
     const begun = performance.now();
     while (performance.now() - begun < 400);
     await until(async () => (await longer(0.25)) > 0);
   } finally {
-    stop();
+    lag.stop();
+  }
+});
+
+test('the lag is measured often while the gateway works, and once a second when nothing happens', async () => {
+  const { lag, count } = await openLag();
+  try {
+    await until(async () => (await count()) === 1);
+    lag.active();
+    const busyFrom = performance.now();
+    await until(async () => (await count()) >= 6);
+    expect(performance.now() - busyFrom).toBeLessThan(5000 - 1);
+    // After its second of frequent samples there is one a second: between two of them no other.
+    const counts = new Set<number>();
+    const pauses: number[] = [];
+    let last = performance.now();
+    await until(async () => {
+      const seen = await count();
+      if (!counts.has(seen)) {
+        counts.add(seen);
+        pauses.push(performance.now() - last);
+        last = performance.now();
+      }
+      return pauses.some((ms) => ms > 700);
+    });
+  } finally {
+    lag.stop();
   }
 });

@@ -90,6 +90,22 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.latestWithData('nobody', 10)).toEqual([]);
   });
 
+  test('the store says when the next task is due: none, later, now, and none again while it is claimed', async () => {
+    const { store } = opened();
+    while ((await claimDue()).length > 0);
+    const before = await store.tasks.untilDue();
+    const task = await store.tasks.insert(newTask());
+    expect(await store.tasks.untilDue()).toBe(before);
+    await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED' }, 30_000);
+    const later = (await store.tasks.untilDue()) ?? Number.NaN;
+    expect(later).toBeGreaterThan(20_000);
+    expect(later).toBeLessThanOrEqual(30_000);
+    const due = await addRunningTask(store);
+    expect(await store.tasks.untilDue()).toBeLessThanOrEqual(0);
+    expect((await claimDue()).map(({ taskId }) => taskId)).toContain(due.taskId);
+    expect(await store.tasks.untilDue()).toBeGreaterThan(0);
+  });
+
   test('a claim takes what is due, the longest overdue first, and leaves what is not', async () => {
     const { store } = opened();
     const submitted = await store.tasks.insert(newTask());

@@ -69,6 +69,20 @@ describeEachStore(
       expect(listed?.payload).toEqual({ type: 'task.updated', data: { n: 1 } });
     });
 
+    test('the store says when the next notice is due: at once, then not while it is claimed, then at its retry', async () => {
+      const { store } = opened();
+      while ((await claim(store)).length > 0);
+      const webhook = notice({ event: 'task.finished' });
+      await store.webhooks.putFinish(webhook, DAY);
+      expect(await store.webhooks.untilDue()).toBeLessThanOrEqual(0);
+      const [claimed] = await claim(store);
+      expect((await store.webhooks.untilDue()) ?? HOUR).toBeGreaterThan(0);
+      await store.webhooks.settle(leaseOf(claimed as WebhookRecord), { status: 'retry', inMs: 5000 }, NOTHING);
+      const retryInMs = (await store.webhooks.untilDue()) ?? Number.NaN;
+      expect(retryInMs).toBeGreaterThan(0);
+      expect(retryInMs).toBeLessThanOrEqual(5000);
+    });
+
     test('a claim that has run out goes to another node, and the first can write nothing any more (fencing)', async () => {
       const { store } = opened();
       await store.webhooks.putFinish(notice({ event: 'task.finished' }), DAY);

@@ -3,7 +3,7 @@ import { factoryPlugins } from '../../../build/factory/manifest.gen.ts';
 import { createAuth } from '../../auth/index.ts';
 import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
-import { createMetrics } from '../../http/index.ts';
+import { createMetrics, type Metrics } from '../../http/index.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -40,7 +40,17 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, shutdown, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
-  const metrics = createMetrics();
+  const { registry, observe } = createMetrics();
+  const lag = measureLag(registry, clock);
+  shutdown.add('lag', () => lag.stop());
+  const metrics: Metrics = {
+    registry,
+    observe(answer) {
+      lag.active();
+      observe(answer);
+    },
+  };
+  const observePoll = measurePolls(registry);
   const watchCache = measureCaches(metrics.registry);
   sandbox.watchCaches(watchCache);
   const shared = await openShared(foundation, watchCache);
@@ -145,10 +155,12 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     counters: shared.counters,
     watchCache,
     canStore: () => disks.canStore(),
-    onPoll: measurePolls(metrics.registry),
+    onPoll(latenessMs) {
+      lag.active();
+      observePoll(latenessMs);
+    },
   });
   registerMetrics(metrics.registry, { tasks, sandbox, disks });
-  shutdown.add('lag', measureLag(metrics.registry, clock));
 
   return {
     plugins,

@@ -106,6 +106,11 @@ export interface TaskStore {
     leaseForMs: number;
     exceptChannels: readonly number[];
   }): Promise<TaskRecord[]>;
+  /**
+   * Milliseconds until the next running task is due, by the store's clock: 0 or less when one is;
+   * undefined without one whose lease is free.
+   */
+  untilDue(): Promise<number | undefined>;
   /** Claims NOT_START tasks whose submit lease has expired: their process died. */
   claimInterrupted(claim: { owner: string; limit: number; leaseForMs: number }): Promise<TaskRecord[]>;
   /**

@@ -86,6 +86,11 @@ export interface WebhookStore {
    */
   putFinish(webhook: NewWebhook, forMs: number): Promise<void>;
   /**
+   * Milliseconds until the next pending webhook is due, by the store's clock: 0 or less when one
+   * is; undefined without one whose lease is free.
+   */
+  untilDue(): Promise<number | undefined>;
+  /**
    * Claims pending webhooks that are due, the longest overdue first. Skips those in `exclude`, and
    * those whose task has an earlier one under way.
    */

@@ -10,7 +10,7 @@ import { type Context, createRowReader, lazy } from './context.ts';
 export const RUNNING = sql.raw(`('SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 
-type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
+type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue'>;
 
 type Claim = { owner: string; limit: number; leaseForMs: number };
 
@@ -69,29 +69,30 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
 
   // Steps from channel to channel in the index, so that it costs the same however many tasks are
   // due. A channel whose tasks are all claimed is left out: it would take a share from the others.
-  const findDueChannels = lazy(() => {
+  const firstOfChannels = (condition: SQL, result: SQL) => {
     const notHeld = memory ? sql`and ${notAmong(sql`tasks.id`, 'held')}` : sql``;
-    const running = (condition: SQL) =>
-      sql`(select channel_id from tasks where status in ${RUNNING} ${condition} order by channel_id limit 1)`;
+    const running = (following: SQL) =>
+      sql`(select channel_id from tasks where status in ${RUNNING} ${following} order by channel_id limit 1)`;
     const oldest = sql`(select next_poll_at from tasks where channel_id = channels.id and status in ${RUNNING}
-      and next_poll_at <= ${nowMs} and lease_until <= ${nowMs} ${notHeld} order by next_poll_at limit 1)`;
+      ${condition} and lease_until <= ${nowMs} ${notHeld} order by next_poll_at limit 1)`;
     return prepare(sql`
       with recursive channels(id) as (
         select ${running(sql``)}
         union all select ${running(sql`and channel_id > channels.id`)} from channels where channels.id is not null
       )
-      select id, due_at from (select id, ${oldest} as due_at from channels where id is not null) as found
+      select ${result} from (select id, ${oldest} as due_at from channels where id is not null) as found
       where due_at is not null order by due_at`);
-  });
+  };
+  const findDueChannels = lazy(() => firstOfChannels(sql`and next_poll_at <= ${nowMs}`, sql`id`));
+  const findNextDue = lazy(() => firstOfChannels(sql``, sql`due_at - ${nowMs}`));
+  const heldIds = () => JSON.stringify(memory?.leases.claimedIds());
 
   // `returning` guarantees no order.
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
     async claimDue({ owner, limit, leaseForMs, exceptChannels }) {
-      const found = (await findDueChannels()({ held: JSON.stringify(memory?.leases.claimedIds()), ...now() })).map(
-        ([id]) => Number(id),
-      );
+      const found = (await findDueChannels()({ held: heldIds(), ...now() })).map(([id]) => Number(id));
       let channels = found.filter((id) => !exceptChannels.includes(id));
       const claimed: TaskRecord[] = [];
       while (channels.length > 0 && claimed.length < limit) {
@@ -113,6 +114,10 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
         channels = failed ? [] : remaining;
       }
       return claimed.sort(byLateness);
+    },
+    async untilDue() {
+      const [first] = await findNextDue()({ held: heldIds(), ...now() });
+      return first && Number(first[0]);
     },
     claimInterrupted: (claim) => interrupted()(claim),
     claimOverdue: (claim) => overdue()(claim),

@@ -12,7 +12,8 @@ const PENDING = sql.raw(`'pending'`);
  * The `put…` methods and `settle` take several statements. Outside a transaction the store opens
  * one for them.
  */
-export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong, amongRows }: Context): WebhookStore {
+export function createWebhookStore(context: Context): WebhookStore {
+  const { db, tables, nowMs, now, elements, notAmong, amongRows, prepare } = context;
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
   const at = sql.placeholder;
   const isPending = sql`${outbox.status} = ${PENDING}`;
@@ -40,6 +41,11 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
       .returning()
       .prepare();
   });
+
+  const findNextDue = lazy(() =>
+    prepare(sql`select next_attempt_at - ${nowMs} from webhook_outbox
+      where status = ${PENDING} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
+  );
 
   /**
    * An insert takes the clock's time as an update does: as a placeholder on SQLite, as a query on
@@ -99,6 +105,11 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
     async putFinish(webhook, forMs) {
       await supersedeUpdates(webhook.taskId);
       await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
+    },
+
+    async untilDue() {
+      const [first] = await findNextDue()(now());
+      return first && Number(first[0]);
     },
 
     async claim({ owner, limit, leaseForMs, exclude }) {

@@ -4,7 +4,7 @@ import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
-import { longestPollDelayMs } from '../vendor/poll-schedule.ts';
+import { longestPollDelayMs, shortestPollDelayMs } from '../vendor/poll-schedule.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
@@ -14,8 +14,10 @@ import type { Claimed, Verdict } from './types.ts';
 
 /** The part of a lease after which it is renewed: before its task is polled and during the poll. */
 const RENEW_AFTER = 1 / 3;
-/** Interval of claims while nothing is due. */
+/** Shortest interval of claims that find less than they could take. */
 const TICK_MS = 100;
+/** Longest interval of claims: another node's tasks may become due without our knowledge. */
+const IDLE_TICK_MS = 1000;
 /**
  * Largest claim, whatever the configuration allows: more tasks would only wait under their leases.
  */
@@ -43,6 +45,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
   const leaseForMs = limits.pollLeaseMs;
   const renewAfterMs = leaseForMs * RENEW_AFTER;
+  // A task that is written meanwhile is due later than the end of the pause.
+  const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestPollDelayMs(limits.pollIntervalMs)));
   const underway = new Set<Claimed>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -182,35 +186,37 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function claimLoop(): Promise<void> {
+    let claimed = 0;
     while (!stopping.signal.aborted) {
-      let claimed = 0;
-      if (!deps.canStore()) {
-        await pause();
-        continue;
-      }
       try {
-        const tasks = await store.tasks.claimDue({
-          owner: deps.nodeId,
-          limit: claimBatch,
-          leaseForMs,
-          exceptChannels: queues.full(),
-        });
-        claimed = tasks.length;
-        enqueue(tasks, false);
+        const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? idleTickMs);
+        claimed = 0;
+        if (dueInMs <= 0 && deps.canStore()) claimed = await claim();
+        if (claimed < claimBatch) await pause(Math.min(Math.max(dueInMs, TICK_MS), idleTickMs));
       } catch (error) {
         logger.error({ err: error }, 'due tasks could not be claimed; retrying');
         await clock.sleep(1000, stopping.signal);
       }
-      if (claimed < claimBatch) await pause();
     }
   }
 
+  async function claim(): Promise<number> {
+    const tasks = await store.tasks.claimDue({
+      owner: deps.nodeId,
+      limit: claimBatch,
+      leaseForMs,
+      exceptChannels: queues.full(),
+    });
+    enqueue(tasks, false);
+    return tasks.length;
+  }
+
   /** Waits for the next tick, or until a full queue accepts tasks again. */
-  async function pause(): Promise<void> {
+  async function pause(ms: number): Promise<void> {
     const capacity = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    await Promise.race([clock.sleep(TICK_MS, stopping.signal), capacity]);
+    await Promise.race([clock.sleep(ms, stopping.signal), capacity]);
   }
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {

@@ -19,6 +19,9 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
   return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
 }
 
+/** The shortest delay of any poll. */
+export const shortestPollDelayMs = (intervalMs: number): number => firstPollDelayMs(intervalMs) * (1 - SPREAD);
+
 /** The longest delay of any poll. */
 export const longestPollDelayMs = (intervalMs: number): number =>
   Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);

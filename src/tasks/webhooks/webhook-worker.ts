@@ -4,8 +4,10 @@ import type { TaskDeps } from '../types.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
 
-/** Interval of claims while nothing is due. */
+/** Interval of claims while notices are due. */
 const TICK_MS = 250;
+/** The longest interval: another node's notices become due without our knowledge. */
+const IDLE_TICK_MS = 1000;
 /** Most notices in one claim. */
 const MAX_CLAIM = 32;
 /** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
@@ -29,6 +31,8 @@ export type WebhookStats = { underway: number; delivered: number; retried: numbe
 
 export type WebhookWorker = {
   start(): void;
+  /** Call after this process has written a task: its notice is claimed within a tick. */
+  wake(): void;
   /** Stops claiming, waits up to `graceMs` for running attempts, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   /** Attempts of this node: running ones, and ended ones by outcome. */
@@ -53,14 +57,30 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
   let idle = new AbortController();
+  let quiet = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      // Created before the claim, so that capacity freed during the claim also ends the sleep.
+      // Created before the claim, so that what happens during the claim also ends the sleep.
       idle = new AbortController();
+      quiet = new AbortController();
       const limit = Math.min(batch, CAPACITY - queues.held());
-      const taken = limit > 0 ? await claim(limit) : 0;
-      if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
+      const dueInMs = limit > 0 ? await untilDue() : 0;
+      if (dueInMs > 0) await clock.sleep(dueInMs, quiet.signal);
+      else {
+        const taken = limit > 0 ? await claim(limit) : 0;
+        if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
+      }
+    }
+  }
+
+  /** Milliseconds until a notice of the outbox may be claimed, as far as this node knows. */
+  async function untilDue(): Promise<number> {
+    try {
+      return Math.min((await store.webhooks.untilDue()) ?? IDLE_TICK_MS, IDLE_TICK_MS);
+    } catch (error) {
+      logger.error({ err: error }, 'webhook notices could not be read; retrying');
+      return IDLE_TICK_MS;
     }
   }
 
@@ -152,9 +172,11 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     start() {
       loop = run();
     },
+    wake: () => quiet.abort(),
     async stop(graceMs) {
       stopping.abort();
       idle.abort();
+      quiet.abort();
       await loop;
       const deadline = clock.monotonicMs() + graceMs;
       while (underway.size > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);

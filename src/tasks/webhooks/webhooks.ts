@@ -9,6 +9,8 @@ export type Notice = WebhookRecord & { deliveries: WebhookDelivery[] };
 
 export type Webhooks = {
   start(): Promise<void>;
+  /** Call after this process has written a task: its notice is delivered without delay. */
+  taskChanged(): void;
   /** Waits up to `graceMs` for running deliveries, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   stats(): WebhookStats;
@@ -49,6 +51,7 @@ export function createWebhooks(deps: TaskDeps): Webhooks {
       if (store.dialect === 'sqlite') await store.webhooks.expireLeases();
       worker.start();
     },
+    taskChanged: worker.wake,
     stop: (graceMs) => worker.stop(graceMs),
     stats: () => worker.stats(),
     depth: () => store.webhooks.depth(),
@@ -62,6 +65,7 @@ export function createWebhooks(deps: TaskDeps): Webhooks {
       if (!notice) throw taskErrors.webhook_not_found();
       if (!(await store.apiKeys.byId(notice.apiKeyId))) throw taskErrors.webhook_unsigned();
       if (!(await store.webhooks.redeliver(notice.id, GIVE_UP_AFTER_MS))) throw taskErrors.webhook_underway();
+      worker.wake();
     },
     deleteOld: (limit) => store.webhooks.deleteOld(clock.unix() - KEPT_SECONDS, limit),
   };
