@@ -8,9 +8,9 @@ import { cheapHash } from '../support/cheap-hash.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { until } from '../support/until.ts';
 import { longestEntry } from './longest-entry.ts';
-import { withoutTimeout } from './redis-without-timeout.ts';
 
 setDefaultTimeout(60_000);
 

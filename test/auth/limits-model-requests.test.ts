@@ -9,9 +9,9 @@ import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/
 import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { until } from '../support/until.ts';
 import { testSettings } from './harness.ts';
-import { withoutTimeout } from './redis-without-timeout.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 

@@ -8,9 +8,9 @@ import type { Counters } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisCounters } from '../../src/store/redis.ts';
 import { at } from '../support/deciding-ip.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
-import { withoutTimeout } from './redis-without-timeout.ts';
 import { refusal } from './refusal.ts';
 
 let server: TestRedis;

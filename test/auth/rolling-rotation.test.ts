@@ -4,9 +4,9 @@ import { type Clock, newUuid, silentLogger, systemClock } from '../../src/kernel
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
-import { withoutTimeout } from './redis-without-timeout.ts';
 
 /** Two nodes during a secret rotation: each knows both secrets, in a different order. */
 const OLD = 'the former secret of the tests, long enough';

@@ -18,6 +18,7 @@ import {
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
 
@@ -84,6 +85,18 @@ const guess = ({ url }: Gateway, headers: Record<string, string>) => {
   });
 };
 
+/** A node serves, and counts for itself, before it has connected to the cache. */
+async function countsInCache(node: Gateway): Promise<void> {
+  const client = new Redis(redis.url);
+  const counts = async () => (await client.keys('taskgate:count:*')).length;
+  await until('the node counts in the cache', async () => {
+    const before = await counts();
+    await guess(node, newClient());
+    return (await counts()) > before;
+  });
+  client.disconnect();
+}
+
 /** The statuses of `count` requests at each node, in turns. */
 async function inTurns(nodes: Nodes, count: number, send: (node: Gateway) => Promise<{ status: number }>) {
   const statuses: Record<'a' | 'b', number[]> = { a: [], b: [] };
@@ -103,7 +116,8 @@ describe('two nodes with a shared cache', () => {
   let nodes: Nodes;
   let key: string;
   beforeAll(async () => {
-    nodes = await startNodes({ REDIS_URL: redis.url });
+    nodes = await startNodes({ REDIS_URL: withoutTimeout(redis.url) });
+    for (const node of [nodes.a, nodes.b]) await countsInCache(node);
     key = await nodes.root.createKey();
   }, 120_000);
   afterAll(() => nodes?.stop());
@@ -261,7 +275,8 @@ describe('a node whose shared cache dies', () => {
   let node: Gateway;
   beforeAll(async () => {
     relay = await startRelay(redis.url);
-    node = await startGateway({ env: { REDIS_URL: relay.url, CRITICAL_RATE_LIMIT: String(CRITICAL) } });
+    node = await startGateway({ env: { REDIS_URL: withoutTimeout(relay.url), CRITICAL_RATE_LIMIT: String(CRITICAL) } });
+    await countsInCache(node);
   }, 120_000);
   afterAll(async () => {
     await node?.stop();
