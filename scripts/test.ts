@@ -1,17 +1,28 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import { provideServices } from '../test/support/provide-services.ts';
+import { type ProvidedServices, provideServices } from '../test/support/provide-services.ts';
 import { buildExecutable } from './build.ts';
 import { listFiles, root } from './hash-inputs.ts';
 import { planRun } from './plan-test-run.ts';
 import { reachTests } from './reach-tests.ts';
 import { addCounts, type Counts, formatCounts, readCounts, readFailures } from './test-counts.ts';
-import { type Duration, describeSlowest, readDurations } from './test-durations.ts';
+import {
+  type Duration,
+  describeSlowest,
+  type FileDurations,
+  loadFileDurations,
+  readDurations,
+  readTimings,
+  saveFileDurations,
+  toTimings,
+} from './test-durations.ts';
 
-const OPTIONS = ['--full', '--changed', '--slowest'] as const;
+const OPTIONS = ['--full', '--changed', '--slowest', '--update-durations'] as const;
 /** Files and tests that `--slowest` lists. */
 const SLOWEST = 30;
+/** Many tests wait: this many more workers than cores keep the cores busy. */
+const WAITING_WORKERS = 5;
 
 /**
  * npm test [-- options, files or folders]: builds what is stale, provides PostgreSQL, Redis and
@@ -20,7 +31,8 @@ const SLOWEST = 30;
  *
  * `--full` runs every test on both databases, with more rounds, and the files `*.full.test.ts` that
  * run otherwise only when you name them; `--changed` runs what the changes since `main` can reach;
- * `--slowest` lists the files and tests that took longest.
+ * `--slowest` lists the files and tests that took longest; `--update-durations` stores how long
+ * each file took, by which the next run orders them.
  */
 async function main(args: string[]): Promise<number> {
   const options = new Set(args.filter((arg) => arg.startsWith('--')));
@@ -38,9 +50,7 @@ async function main(args: string[]): Promise<number> {
     console.log('No test can be reached by what has changed.');
     return 0;
   }
-  const { built, path } = await buildExecutable();
-  if (built) console.error(`${path} built`);
-  const services = await provideServices(process.env);
+  const { path, services } = await prepare();
   const running = new Set<Bun.Subprocess>();
   let interrupted = false;
   const interrupt = (): void => {
@@ -53,15 +63,22 @@ async function main(args: string[]): Promise<number> {
   let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   const durations: Duration[] = [];
+  const fileDurations = loadFileDurations();
+  const measured: FileDurations = {};
   const run = async (group: readonly string[], workers: number, isSilent = false): Promise<void> => {
     if (group.length === 0 || interrupted) return;
-    const reportFile = join(folder, `${group[0]?.replaceAll('/', '-')}.xml`);
+    const name = join(folder, `${group[0]?.replaceAll('/', '-')}`);
+    const [reportFile, timingsFile] = [`${name}.xml`, `${name}.json`];
+    writeFileSync(timingsFile, toTimings(group));
     const output = isSilent ? 'pipe' : 'inherit';
     const child = Bun.spawn(
       [
         process.execPath,
         'test',
         `--parallel=${workers}`,
+        // Given `--parallel` alone, each worker takes a range of the files.
+        `--timings=${timingsFile}`,
+        '--update-timings',
         '--timeout=120000',
         '--no-orphans',
         '--reporter=junit',
@@ -90,22 +107,36 @@ async function main(args: string[]): Promise<number> {
     counts = addCounts(counts, readCounts(report, group, code));
     failures.push(...readFailures(report, group));
     durations.push(...readDurations(report));
+    Object.assign(measured, readTimings(readFileSync(timingsFile, 'utf8')));
   };
   try {
     const cores = availableParallelism();
-    const plan = planRun(files);
-    // Many tests wait: three more workers than cores keep the cores busy.
-    await run(plan.parallel, cores + 3);
+    const plan = planRun(files, fileDurations);
+    await run(plan.parallel, cores + WAITING_WORKERS);
     await Promise.all([run(plan.serial, 1), run(plan.besideSerial, Math.max(1, cores - 1), plan.serial.length > 0)]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await services.stop();
   }
+  if (options.has('--update-durations')) saveFileDurations({ ...fileDurations, ...measured });
   if (options.has('--slowest')) console.log(describeSlowest(durations, SLOWEST));
   if (failures.length > 0) console.log(`\nFailed:\n${failures.join('\n')}\n`);
   if (interrupted) console.error('Interrupted.');
   console.log(formatCounts(counts));
   return counts.failed > 0 || interrupted ? 1 : 0;
+}
+
+/** Builds the executable and provides the services at the same time. */
+async function prepare(): Promise<{ path: string; services: ProvidedServices }> {
+  const [build, services] = await Promise.allSettled([buildExecutable(), provideServices(process.env)]);
+  if (services.status === 'rejected') throw services.reason;
+  if (build.status === 'rejected') {
+    await services.value.stop();
+    throw build.reason;
+  }
+  const { built, path } = build.value;
+  if (built) console.error(`${path} built`);
+  return { path, services: services.value };
 }
 
 function selectFiles(args: readonly string[], isFull: boolean): string[] {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { planRun } from '../../scripts/plan-test-run.ts';
 import { reachTests } from '../../scripts/reach-tests.ts';
-import { describeSlowest, readDurations } from '../../scripts/test-durations.ts';
+import { describeSlowest, readDurations, readTimings, toTimings } from '../../scripts/test-durations.ts';
 
 function repository(files: Record<string, string>): { base: string; remove(): void } {
   const base = mkdtempSync(join(tmpdir(), 'taskgate-reach-'));
@@ -39,22 +39,39 @@ test('the slowest files are sums over their tests, the slowest first', () => {
   expect(describeSlowest(durations, 2)).toContain('     2.0 s  b.test.ts\n     1.6 s  a.test.ts');
 });
 
-test('files that measure run one by one, with light ones beside them; those that take long start first', () => {
-  const files = [
-    'test/auth/a.test.ts',
-    'test/auth/b.serial.test.ts',
-    'test/binary/c.test.ts',
-    'test/http/d.test.ts',
-    'test/sandbox/e.test.ts',
-  ];
-  expect(planRun(files)).toEqual({
-    parallel: ['test/binary/c.test.ts', 'test/auth/a.test.ts'],
+test('files that measure run one by one, beside light ones for as long; the longest start first', () => {
+  const durations = {
+    'test/auth/a.test.ts': 9,
+    'test/auth/b.serial.test.ts': 3,
+    'test/binary/c.test.ts': 20,
+    'test/http/d.test.ts': 2,
+    'test/http/f.test.ts': 4,
+    'test/http/g.test.ts': 1,
+    'test/http/h.test.ts': 5,
+    'test/sandbox/e.test.ts': 2,
+  };
+  expect(planRun(Object.keys(durations), durations)).toEqual({
+    parallel: [
+      'test/binary/c.test.ts',
+      'test/auth/a.test.ts',
+      'test/http/f.test.ts',
+      'test/http/d.test.ts',
+      'test/http/g.test.ts',
+    ],
     serial: ['test/sandbox/e.test.ts', 'test/auth/b.serial.test.ts'],
-    besideSerial: ['test/http/d.test.ts'],
+    besideSerial: ['test/http/h.test.ts'],
   });
-  expect(planRun(['test/http/d.test.ts'])).toEqual({
+  expect(planRun(['test/http/d.test.ts'], {})).toEqual({
     parallel: ['test/http/d.test.ts'],
     serial: [],
     besideSerial: [],
   });
+});
+
+test('the order of files and their measured durations pass through the timings of the runner', () => {
+  expect(JSON.parse(toTimings(['b.test.ts', 'a.test.ts']))).toEqual({
+    version: 1,
+    files: { 'b.test.ts': 2, 'a.test.ts': 1 },
+  });
+  expect(readTimings('{ "version": 1, "files": { "a.test.ts": 1500 } }')).toEqual({ 'a.test.ts': 1.5 });
 });
