@@ -31,7 +31,7 @@ import { createResponse, type ResponseAnswer } from './responses/create-response
 import { retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
-import { ownTasks } from './state/own-tasks.ts';
+import { ownTask } from './state/own-tasks.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { type CallableModel, listModels } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
@@ -203,7 +203,7 @@ export function createTasks(services: TaskServices): Tasks {
     openNativeRoute: (method, path) => openNativeRoute(deps, method, path),
 
     async own(userId, taskId) {
-      const [task] = (await ownTasks(deps, userId, [taskId])) ?? [];
+      const task = await ownTask(deps, userId, taskId);
       if (!task) throw taskErrors.task_not_found();
       return task;
     },

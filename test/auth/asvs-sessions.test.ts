@@ -60,9 +60,8 @@ for (const dialect of RULE_DATABASES) {
     test('ASVS 7.2.1: a token’s claims are checked against the database at every request', async () => {
       const signedIn = await signIn(auth, user);
       await auth.authenticatePanel(bearer(signedIn));
-      const gone = openAuth(overriding(store, { users: overriding(store.users, { byId: async () => undefined }) }), {
-        clock,
-      });
+      const sessions = overriding(store.sessions, { withUser: async () => undefined });
+      const gone = openAuth(overriding(store, { sessions }), { clock });
       await refusal(gone.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
     });
 

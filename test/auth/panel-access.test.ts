@@ -94,7 +94,13 @@ for (const dialect of RULE_DATABASES) {
       const signedIn = await signIn(auth, user);
       for (const present of [{ ...user, status: 2 as const }, undefined]) {
         const users = overriding(store.users, { byId: async () => present });
-        const node = openAuth(overriding(store, { users }), { clock });
+        const sessions = overriding(store.sessions, {
+          async withUser(sid) {
+            const found = await store.sessions.withUser(sid);
+            return found && present && { ...found, user: present };
+          },
+        });
+        const node = openAuth(overriding(store, { users, sessions }), { clock });
         await refusal(node.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
         await refusal(refreshWith(node, signedIn.refreshToken), 'auth.session_revoked');
       }

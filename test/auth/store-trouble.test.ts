@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
+import { createNoSessionCache } from '../../src/store/drivers/no-session-cache.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -56,9 +57,9 @@ describe('database errors answer 503, never a refusal', () => {
   };
 
   for (const trouble of [
-    { sessions: { bySid: away } },
+    { sessions: { withUser: away } },
     { sessions: { rotate: away } },
-    { users: { byId: away } },
+    { users: { signInMethods: away } },
   ] satisfies Trouble[]) {
     test(`refresh, ${nameOf(trouble)}: the same token works when the database is back`, async () => {
       const auth = openAuth(store);
@@ -103,10 +104,17 @@ describe('database errors answer 503, never a refusal', () => {
     });
   }
 
+  test('access token', async () => {
+    const authorization = bearer(await signIn(openAuth(store), user));
+    const node = openAuth(withTrouble(store, { sessions: { withUser: away } }));
+    await unavailable(node.authenticatePanel(authorization));
+  });
+
   for (const trouble of [{ sessions: { bySid: away } }, { users: { byId: away } }] satisfies Trouble[]) {
-    test(`access token, ${nameOf(trouble)}`, async () => {
+    test(`access token beside a cache server, ${nameOf(trouble)}`, async () => {
       const authorization = bearer(await signIn(openAuth(store), user));
-      await unavailable(openAuth(withTrouble(store, trouble)).authenticatePanel(authorization));
+      const sessionCache = { ...createNoSessionCache(), enabled: true };
+      await unavailable(openAuth(withTrouble(store, trouble), { sessionCache }).authenticatePanel(authorization));
     });
   }
 

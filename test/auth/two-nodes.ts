@@ -72,6 +72,10 @@ export async function openTwoNodes(options: {
         reads += 1;
         return store.sessions.bySid(sid);
       },
+      withUser: (sid) => {
+        reads += 1;
+        return store.sessions.withUser(sid);
+      },
     });
     const redis = server && connectRedis({ url: withoutTimeout(server.url), logger: silentLogger });
     if (redis) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { SessionRecord, Store } from '../../src/store/ports/index.ts';
 import { addUser, describeEachStore, newSession } from './each-store.ts';
+import { deleteUser } from './open-raw.ts';
 
 const rotation = (session: SessionRecord, newHash: string) => ({
   sid: session.sid,
@@ -25,6 +26,20 @@ describeEachStore('sessions', (opened) => {
     const session = await addSession(store, { previousRefreshHash: 'a'.repeat(64) });
     expect(await store.sessions.bySid(session.sid)).toEqual(session);
     expect(await store.sessions.bySid('unknown')).toBeUndefined();
+  });
+
+  test('comes with its present user; with none once the user is gone', async () => {
+    const { store } = opened();
+    const session = await addSession(store, { previousRefreshHash: 'abc   ' });
+    await store.users.moveAuthVersion(session.userId, 1);
+    const user = await store.users.byId(session.userId);
+    expect(await store.sessions.withUser(session.sid)).toEqual({
+      session: { ...session, previousRefreshHash: 'abc' },
+      user: user as NonNullable<typeof user>,
+    });
+    expect(await store.sessions.withUser('unknown')).toBeUndefined();
+    await deleteUser(opened(), session.userId);
+    expect(await store.sessions.withUser(session.sid)).toBeUndefined();
   });
 
   test('usable are active, unexpired sessions of an enabled user whose protection is unchanged', async () => {

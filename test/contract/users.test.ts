@@ -22,6 +22,31 @@ describeEachStore('users', (opened) => {
     expect(await users.byId(999_999)).toBeUndefined();
   });
 
+  test('sign-in methods are the enabled second factor, passkeys and identities of one user', async () => {
+    const { store } = opened();
+    const [user, other] = [await addUser(store), await addUser(store)];
+    const none = { twoFactor: false, passkeys: 0, identities: [] };
+    expect(await store.users.signInMethods(user.id)).toEqual(none);
+    await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
+    expect(await store.users.signInMethods(user.id)).toEqual(none);
+    await store.twoFactor.enable(user.id, 'sealed', 2);
+    for (const provider of ['oidc', 'github'])
+      await store.identities.claim({ provider, subject: `of-${user.id}`, userId: user.id, createdAt: 1 });
+    for (let i = 0; i < 2; i += 1) {
+      const key = { publicKey: 'k', rpId: 'localhost', name: 'key', counter: 0, transports: [], backedUp: false };
+      await store.passkeys.insert({ ...key, userId: user.id, credentialId: randomAlnum(20), createdAt: 1 });
+    }
+    expect(await store.users.signInMethods(user.id)).toEqual({
+      twoFactor: true,
+      passkeys: 2,
+      identities: [
+        { provider: 'github', subject: `of-${user.id}` },
+        { provider: 'oidc', subject: `of-${user.id}` },
+      ],
+    });
+    expect(await store.users.signInMethods(other.id)).toEqual(none);
+  });
+
   test('names are unique ignoring case, under concurrency too', async () => {
     const { store } = opened();
     await addUser(store, 0, { username: 'Anna' });

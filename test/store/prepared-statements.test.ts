@@ -1,6 +1,7 @@
 import { constants, Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
+import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMemoryLeases } from '../../src/store/drivers/memory-leases.ts';
 import { migrateStore } from '../../src/store/index.ts';
@@ -21,9 +22,32 @@ const entry = ({ userId, keyId, task }: Ids) => ({
   ...{ userId, apiKeyId: keyId, taskId: task.taskId, attempt: Math.floor(Math.random() * 2 ** 40), at },
 });
 
+const webhook = ({ userId, keyId, task }: Ids) => ({
+  ...{ eventId: newUuid(), taskId: task.taskId, userId, apiKeyId: keyId, event: 'task.updated' as const },
+  ...{ url: 'https://example.org/', host: 'example.org', payload: {}, createdAt: at },
+});
+
 /** The statements of a request, and what they take. */
 const requests: Work[] = [
   ['a session by its id', ({ sessions }, { sid }) => sessions.bySid(sid)],
+  ['a session with its user', ({ sessions }, { sid }) => sessions.withUser(sid)],
+  ['what a user signs in with', ({ users }, { userId }) => users.signInMethods(userId)],
+  ['a second factor', ({ twoFactor }, { userId }) => twoFactor.byUser(userId)],
+  ['passkeys', ({ passkeys }, { userId }) => passkeys.list(userId)],
+  ['a passkey', ({ passkeys }) => passkeys.byCredentialId('id')],
+  ['identities', ({ identities }, { userId }) => identities.list(userId)],
+  ['the owner of an identity', ({ identities }) => identities.owner('github', 'subject')],
+  ['a user by name or address', ({ users }) => users.byLogin('name')],
+  ['the time of a login', ({ users }, { userId }) => users.touchLogin(userId, at)],
+  ['the live sessions of a user', ({ sessions }, { userId }) => sessions.countActive(userId, at)],
+  ['the new sessions of a user', ({ sessions }, { userId }) => sessions.countIssued(userId, at)],
+  ['sessions of an address', ({ sessions }, { userId }) => sessions.ofAddress(userId, '203.0.113.1', 5)],
+  ['a new session', ({ sessions }, { userId }) => sessions.insert(newSession(userId))],
+  ['the last use of a session', ({ sessions }, { sid }) => sessions.touch(sid, at)],
+  ['an API key by its id', ({ apiKeys }, { keyId }) => apiKeys.byId(keyId)],
+  ['the timeline of a task', ({ tasks }, { task }) => tasks.events(task.taskId)],
+  ['the ledger of a task', ({ ledger }, { task }) => ledger.byTask(task.taskId)],
+  ['a channel', ({ channels }, { channelId }) => channels.byId(channelId)],
   ['a user by its id', ({ users }, { userId }) => users.byId(userId)],
   ['a user by a personal access token', ({ users }) => users.byAccessToken('hash')],
   ['an API key by its hash', ({ apiKeys }) => apiKeys.byHash('hash')],
@@ -44,6 +68,13 @@ const requests: Work[] = [
 /** The statements of a submission. */
 const submissions: Work[] = [
   ['a new task', ({ tasks }, { userId }) => tasks.insert(newTask({ userId }))],
+  [
+    'an idempotency key',
+    ({ idempotency }, { userId, task: { taskId } }) =>
+      idempotency.take({ userId, key: newUuid(), requestHash: 'h', taskId, at, expiresAt: 2 * at }),
+  ],
+  ['a known idempotency key', ({ idempotency }, { userId }) => idempotency.find(userId, 'key', at)],
+  ['the end of an idempotency key', ({ idempotency }, { userId }) => idempotency.free(userId, 'task')],
   ['a reservation', ({ ledger }, ids) => ledger.reserve({ ...entry(ids), amount: 1 })],
   [
     'an event',
@@ -61,6 +92,27 @@ const polls: Work[] = [
     'the results of polls',
     ({ tasks }, { task }) =>
       tasks.advanceAll([{ lease: { ...leaseOf(task), leaseSeq: 0 }, change: { polls: 1 }, nextPollInMs: 5 }] as never),
+  ],
+  ['a webhook about progress', ({ webhooks }, ids) => webhooks.putUpdate(webhook(ids), 1, 1)],
+  ['a webhook about the end', ({ webhooks }, ids) => webhooks.putFinish(webhook(ids), 1)],
+  ['due webhooks', ({ webhooks }) => webhooks.claim({ ...lease, exclude: { hosts: [], users: [], userHosts: [] } })],
+  [
+    'the end of an attempt',
+    async ({ webhooks }, ids) => {
+      await webhooks.putFinish(webhook(ids), 60_000);
+      const claimed = await webhooks.claim({ ...lease, exclude: { hosts: [], users: [], userHosts: [] } });
+      const delivery = { at, httpStatus: 200, durationMs: 1, error: '' };
+      for (const each of claimed)
+        await webhooks.settle({ ...each, leaseOwner: 'node' }, { status: 'delivered' }, delivery);
+    },
+  ],
+  [
+    'a usage row',
+    ({ logs }, { userId, keyId, channelId, task: { taskId } }) =>
+      logs.addUsage({
+        ...{ userId, apiKeyId: keyId, taskId, channelId, pluginKey: 'demo', model: 'm' },
+        ...{ kind: 'settle' as const, quota: 1, detail: {}, createdAt: at },
+      }),
   ],
   ['a settlement', ({ ledger }, ids) => ledger.post({ ...entry(ids), kind: 'settle', amount: 1 })],
   [
@@ -134,5 +186,18 @@ describe('SQLite', () => {
     for (const [name, work] of everything) await work(store, ids).catch((error) => compiled.push(`${name}: ${error}`));
     lockable.unlock();
     expect(compiled).toEqual([]);
+  });
+
+  test('gets what runs often from the query builder once', async () => {
+    for (const [, work] of everything) await work(store, ids);
+    const builder = spyOn(SQLiteAsyncDialect.prototype, 'sqlToQuery');
+    const builtAgain: string[] = [];
+    for (const [name, work] of everything) {
+      builder.mockClear();
+      await work(store, ids);
+      if (builder.mock.calls.length > 0) builtAgain.push(name);
+    }
+    builder.mockRestore();
+    expect(builtAgain).toEqual([]);
   });
 });

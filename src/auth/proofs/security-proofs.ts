@@ -37,7 +37,7 @@ export function createSecurityProofs(
     async issue({ user, sid, sessionVersion }, method, scope) {
       const expiresAt = clock.unix() + LIFETIME_SECONDS;
       const subject = { userId: user.id, sid, userAuthVersion: user.authVersion, sessionVersion };
-      const token = await jwt.sign(subject, expiresAt, { method, scopes: [scope] });
+      const token = jwt.sign(subject, expiresAt, { method, scopes: [scope] });
       return { proof_token: token, expires_at: expiresAt, method, scope };
     },
 

@@ -52,8 +52,8 @@ export function describeSession(session: SessionRecord, currentSid: string): Ses
 }
 
 /** Signs an access token for the session and builds the answer. */
-export async function bundleSession(accessTokens: AccessTokens, session: SessionRecord): Promise<RotationBundle> {
-  const { token, expiresAt } = await accessTokens.sign(
+export function bundleSession(accessTokens: AccessTokens, session: SessionRecord): RotationBundle {
+  const { token, expiresAt } = accessTokens.sign(
     {
       userId: session.userId,
       sid: session.sid,
@@ -75,6 +75,5 @@ export async function bundleLogin(
   session: SessionRecord,
   user: UserRecord,
 ): Promise<LoginBundle> {
-  const [bundle, panelUser] = await Promise.all([bundleSession(accessTokens, session), loadPanelUser(store, user)]);
-  return { ...bundle, user: panelUser };
+  return { ...bundleSession(accessTokens, session), user: await loadPanelUser(store, user) };
 }

@@ -55,20 +55,16 @@ async function tryRotation(
   origin: RequestOrigin,
 ): Promise<SignedIn | undefined> {
   const { store, clock, config, refreshTokens } = ctx;
-  const session = await store.sessions.bySid(token.sid);
+  const found = await store.sessions.withUser(token.sid);
+  const session = found?.session ?? (await store.sessions.bySid(token.sid));
   const generation = session && refreshTokens.generation(session, token.secret);
   // A caller without the session's token learns nothing about it and changes nothing in it.
   if (!session || generation === 'unknown') throw authErrors.unauthorized();
   if (!isLive(session, clock.unix())) throw authErrors.session_revoked();
   if (isIdle(session, config.sessionIdleSeconds, clock.unix())) return revoke(ctx, session, 'idle');
-  const user = await store.users.byId(session.userId);
-  if (!isStillTrusted(user, session)) {
-    // The user's own security change may have committed between the two reads, and this session may
-    // be the one that it carried over.
-    const reread = await store.sessions.bySid(session.sid);
-    if (reread?.version !== session.version) return undefined;
-    return revoke(ctx, session, 'user_security_changed');
-  }
+  // Both as of one moment: the user's own security change carries its session over.
+  const user = found?.user;
+  if (!isStillTrusted(user, session)) return revoke(ctx, session, 'user_security_changed');
 
   let result: { session: SessionRecord; next: RefreshToken } | undefined;
   if (generation === 'current') {

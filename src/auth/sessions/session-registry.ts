@@ -54,11 +54,22 @@ export function createSessionRegistry(deps: {
     if (reading?.state === 'revoked') return undefined;
     if (reading?.state === 'active' && matches(reading.session, claims)) return reading.session;
     const row = await store.sessions.bySid(claims.sid);
-    if (!row || !isLive(row, clock.unix())) return undefined;
-    if (config.sessionIdleSeconds > 0) storeUse(row);
+    if (!row || !isUsable(row)) return undefined;
     const session = toCached(row);
     if (reading) await cache.remember(row.sid, session, reading.at);
     return session;
+  }
+
+  function isUsable(row: SessionRecord): boolean {
+    const isUsable = isLive(row, clock.unix());
+    if (isUsable && config.sessionIdleSeconds > 0) storeUse(row);
+    return isUsable;
+  }
+
+  /** Session and user in one statement, where no cache could save the session's part of it. */
+  async function findInDatabase(sid: string): Promise<[CachedSession | undefined, UserRecord | undefined]> {
+    const found = await store.sessions.withUser(sid);
+    return found && isUsable(found.session) ? [found.session, found.user] : [undefined, undefined];
   }
 
   /** In the background: a session stays valid when its use cannot be stored. */
@@ -76,7 +87,9 @@ export function createSessionRegistry(deps: {
       // advanced auth version and a changed role at once. A session that was carried over with new
       // versions needs no cache update for the same reason: its old token fails here, and its new
       // one does not match the old entry.
-      const [session, user] = await Promise.all([find(claims), store.users.byId(claims.userId)]);
+      const [session, user] = cache.enabled
+        ? await Promise.all([find(claims), store.users.byId(claims.userId)])
+        : await findInDatabase(claims.sid);
       const holds =
         session !== undefined &&
         session.expiresAt > clock.unix() &&

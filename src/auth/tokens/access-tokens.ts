@@ -9,7 +9,7 @@ export interface AccessTokens {
    * A new token and the Unix second at which it expires: 15 minutes from now, but never later than
    * `notAfter`.
    */
-  sign(subject: TokenSubject, notAfter: number): Promise<{ token: string; expiresAt: number }>;
+  sign(subject: TokenSubject, notAfter: number): { token: string; expiresAt: number };
   /**
    * The claims of a valid token; does not check the session behind it.
    *
@@ -30,9 +30,9 @@ export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?:
   watchCache?.('verified_tokens', cache.size);
 
   return {
-    async sign(subject, notAfter) {
+    sign(subject, notAfter) {
       const expiresAt = Math.min(clock.unix() + LIFETIME_SECONDS, notAfter);
-      return { token: await jwt.sign(subject, expiresAt), expiresAt };
+      return { token: jwt.sign(subject, expiresAt), expiresAt };
     },
 
     async verify(token) {

@@ -1,5 +1,5 @@
-import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose';
-import { type Clock, newUuid } from '../../kernel/index.ts';
+import { decodeJwt, errors, jwtVerify } from 'jose';
+import { type Clock, hmacSha256Base64Url, newUuid } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 
 /** The kinds of JWT that we issue for the panel; each has its own signing key. */
@@ -8,6 +8,11 @@ const TOKEN_USES: readonly unknown[] = ['access', 'security_proof'] satisfies To
 
 const ISSUER = 'taskgate';
 const AUDIENCE = 'taskgate-panel';
+/**
+ * Every refresh signs a token. The library imports the key and signs on another thread each time:
+ * 28 µs instead of 3. It verifies them.
+ */
+const HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
 /** How far two nodes' clocks may differ. */
 export const LEEWAY_SECONDS = 5;
 
@@ -30,7 +35,7 @@ export type AccessClaims = Omit<TokenClaims, 'extra'>;
 export type TokenVerdict = { verdict: 'valid'; claims: TokenClaims } | { verdict: 'expired' } | { verdict: 'invalid' };
 
 export interface PanelJwt {
-  sign(subject: TokenSubject, expiresAt: number, extra?: Record<string, unknown>): Promise<string>;
+  sign(subject: TokenSubject, expiresAt: number, extra?: Record<string, unknown>): string;
   /** `expired` only for a token that was valid once. Does not check the session behind it. */
   verify(token: string): Promise<TokenVerdict>;
 }
@@ -75,22 +80,22 @@ export function createPanelJwt(use: TokenUse, keys: PurposeKeys, clock: Clock): 
   return {
     sign(subject, expiresAt, extra = {}) {
       const now = clock.unix();
-      return new SignJWT({
+      const claims = {
         ...extra,
         token_use: use,
         sid: subject.sid,
         uv: subject.userAuthVersion,
         sv: subject.sessionVersion,
-      })
-        .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-        .setIssuer(ISSUER)
-        .setAudience(AUDIENCE)
-        .setSubject(String(subject.userId))
-        .setIssuedAt(now)
-        .setNotBefore(now - LEEWAY_SECONDS)
-        .setExpirationTime(expiresAt)
-        .setJti(newUuid())
-        .sign(keys[0]);
+        iss: ISSUER,
+        aud: AUDIENCE,
+        sub: String(subject.userId),
+        iat: now,
+        nbf: now - LEEWAY_SECONDS,
+        exp: expiresAt,
+        jti: newUuid(),
+      };
+      const signed = `${HEADER}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+      return `${signed}.${hmacSha256Base64Url(keys[0], signed)}`;
     },
 
     async verify(token) {

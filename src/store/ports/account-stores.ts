@@ -13,6 +13,8 @@ import type { Page, Paged } from './records.ts';
 export interface SessionStore {
   insert(session: SessionRecord): Promise<void>;
   bySid(sid: string): Promise<SessionRecord | undefined>;
+  /** The session and its user as they were at one moment; `undefined` when either is gone. */
+  withUser(sid: string): Promise<{ session: SessionRecord; user: UserRecord } | undefined>;
   /** Active, unexpired sessions of a user, of any auth version. */
   countActive(userId: number, now: number): Promise<number>;
   /** Sessions of a user created after `since`, in any state. */

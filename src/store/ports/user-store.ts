@@ -34,6 +34,13 @@ export type UserFilter = {
   order?: 'asc' | 'desc';
 };
 
+export type SignInMethods = {
+  twoFactor: boolean;
+  /** How many passkeys. */
+  passkeys: number;
+  identities: { provider: string; subject: string }[];
+};
+
 export interface UserStore {
   /**
    * `undefined` when the name (ignoring case) or the affiliate code is taken. The balance starts at
@@ -41,6 +48,11 @@ export interface UserStore {
    */
   insert(user: NewUser): Promise<UserRecord | undefined>;
   byId(id: number): Promise<UserRecord | undefined>;
+  /**
+   * What a user signs in with besides a password. Only an enabled second factor counts, not one
+   * that is being set up. Identities are ordered by provider.
+   */
+  signInMethods(id: number): Promise<SignInMethods>;
   /**
    * By user name, ignoring case, or by e-mail address. If two users share an address, the one who
    * owns its identity.

@@ -33,6 +33,13 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       .where(eq(keys.keyHash, sql.placeholder('keyHash')))
       .prepare(),
   );
+  const byId = lazy(() =>
+    db
+      .select(columns)
+      .from(keys)
+      .where(eq(keys.id, sql.placeholder('id')))
+      .prepare(),
+  );
   const touch = lazy(() =>
     db
       .update(keys)
@@ -53,7 +60,7 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     },
 
     async byId(id) {
-      const [row] = await db.select(columns).from(keys).where(eq(keys.id, id));
+      const [row] = await byId().execute({ id });
       return row;
     },
 

@@ -1,11 +1,19 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { ChannelStore } from '../ports/index.ts';
-import { type Context, countAll, isEmpty, paged } from './context.ts';
+import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
 
 export function createChannelStore({ db, tables }: Context): ChannelStore {
   const { channels } = tables;
+  const find = lazy(() =>
+    db
+      .select()
+      .from(channels)
+      .where(eq(channels.id, sql.placeholder('id')))
+      .prepare(),
+  );
+  const all = lazy(() => db.select().from(channels).orderBy(asc(channels.id)).prepare());
   const byId: ChannelStore['byId'] = async (id) => {
-    const [row] = await db.select().from(channels).where(eq(channels.id, id));
+    const [row] = await find().execute({ id });
     return row;
   };
   return {
@@ -16,7 +24,7 @@ export function createChannelStore({ db, tables }: Context): ChannelStore {
       return row as NonNullable<typeof row>;
     },
 
-    all: async () => db.select().from(channels).orderBy(asc(channels.id)),
+    all: () => all().execute(),
 
     list: (page) =>
       paged(page, db.select({ total: countAll() }).from(channels), (limit, offset) =>

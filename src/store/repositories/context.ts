@@ -114,6 +114,14 @@ export const createRowReader = <Row>(table: Table): ((row: readonly unknown[]) =
 export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
   sql`${sql.param(sql.placeholder(name), column)}`;
 
+/** A typed placeholder of its own name for each of `columns`. */
+export const columnPlaceholders = <K extends string>(
+  columns: Record<K, Parameters<typeof sql.param>[1]>,
+): Record<K, SQL> =>
+  Object.fromEntries(
+    Object.entries(columns).map(([name, column]) => [name, columnPlaceholder(name, column as never)]),
+  ) as Record<K, SQL>;
+
 /**
  * Makes text safe for a JSON document that the database parses: PostgreSQL refuses NUL and lone
  * surrogates there.

@@ -1,34 +1,48 @@
 import { and, eq, gt, lte, sql } from 'drizzle-orm';
 import type { IdempotencyStore } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import { type Context, columnPlaceholders, lazy } from './context.ts';
 
 export function createIdempotencyStore({ db, tables, amongRows }: Context): IdempotencyStore {
   const { idempotencyKeys: keys } = tables;
-  const { userId, key, requestHash, taskId, expiresAt } = keys;
+  const { userId, key, requestHash, taskId, createdAt, expiresAt } = keys;
+  const at = sql.placeholder;
+  const take = lazy(() => {
+    const given = columnPlaceholders({ userId, key, requestHash, taskId, createdAt, expiresAt });
+    const { userId: _user, key: _key, ...replaced } = given;
+    return db
+      .insert(keys)
+      .values(given)
+      .onConflictDoUpdate({ target: [userId, key], set: replaced, setWhere: lte(expiresAt, given.createdAt) })
+      .returning({ key })
+      .prepare();
+  });
+  const find = lazy(() =>
+    db
+      .select({ userId, key, requestHash, taskId, expiresAt })
+      .from(keys)
+      .where(and(eq(userId, at('ownerId')), eq(key, at('name')), gt(expiresAt, at('at'))))
+      .prepare(),
+  );
+  const free = lazy(() =>
+    db
+      .delete(keys)
+      .where(and(eq(userId, at('ownerId')), eq(taskId, at('ofTask'))))
+      .prepare(),
+  );
+
   return {
-    async take({ at, ...record }) {
-      const taken = await db
-        .insert(keys)
-        .values({ ...record, createdAt: at })
-        .onConflictDoUpdate({
-          target: [userId, key],
-          set: { requestHash: record.requestHash, taskId: record.taskId, createdAt: at, expiresAt: record.expiresAt },
-          setWhere: lte(expiresAt, at),
-        })
-        .returning({ key });
+    async take({ at: now, ...record }) {
+      const taken = await take().execute({ ...record, createdAt: now });
       return taken.length === 1;
     },
 
-    async find(ownerId, name, at) {
-      const [row] = await db
-        .select({ userId, key, requestHash, taskId, expiresAt })
-        .from(keys)
-        .where(and(eq(userId, ownerId), eq(key, name), gt(expiresAt, at)));
+    async find(ownerId, name, now) {
+      const [row] = await find().execute({ ownerId, name, at: now });
       return row && { ...row, taskId: row.taskId ?? '' };
     },
 
     async free(ownerId, ofTask) {
-      await db.delete(keys).where(and(eq(userId, ownerId), eq(taskId, ofTask)));
+      await free().execute({ ownerId, ofTask });
     },
 
     async deleteExpired(until, limit) {

@@ -1,6 +1,6 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm';
 import type { IdentityStore } from '../ports/index.ts';
-import { type Context, countAll } from './context.ts';
+import { type Context, countAll, lazy } from './context.ts';
 
 export function createIdentityStore({ db, tables, statement, lockRows }: Context): IdentityStore {
   const { externalIdentityClaims: claims } = tables;
@@ -10,6 +10,22 @@ export function createIdentityStore({ db, tables, statement, lockRows }: Context
     userId: claims.userId,
     createdAt: claims.createdAt,
   };
+  const at = sql.placeholder;
+  const list = lazy(() =>
+    db
+      .select(columns)
+      .from(claims)
+      .where(eq(claims.userId, at('userId')))
+      .orderBy(asc(claims.provider))
+      .prepare(),
+  );
+  const owner = lazy(() =>
+    db
+      .select(columns)
+      .from(claims)
+      .where(and(eq(claims.provider, at('provider')), eq(claims.subject, at('subject'))))
+      .prepare(),
+  );
 
   return {
     async claim({ provider, subject, userId, createdAt }) {
@@ -31,10 +47,7 @@ export function createIdentityStore({ db, tables, statement, lockRows }: Context
     },
 
     async owner(provider, subject) {
-      const [row] = await db
-        .select(columns)
-        .from(claims)
-        .where(and(eq(claims.provider, provider), eq(claims.subject, subject)));
+      const [row] = await owner().execute({ provider, subject });
       return row;
     },
 
@@ -56,7 +69,6 @@ export function createIdentityStore({ db, tables, statement, lockRows }: Context
       return row?.total ?? 0;
     },
 
-    list: async (userId) =>
-      db.select(columns).from(claims).where(eq(claims.userId, userId)).orderBy(asc(claims.provider)),
+    list: (userId) => list().execute({ userId }),
   };
 }

@@ -118,6 +118,15 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
 
+  const ofTask = lazy(() =>
+    db
+      .select()
+      .from(entries)
+      .where(eq(entries.taskId, at('taskId')))
+      .orderBy(asc(entries.id))
+      .prepare(),
+  );
+
   const grant: LedgerStore['grant'] = async ({ userId, kind, key, amount, note = '', at: createdAt }) => {
     requireInteger(amount, true);
     const row = {
@@ -199,8 +208,7 @@ export function createLedgerStore(context: Context): LedgerStore {
       await addUsageToChannel().execute({ channelId, quota });
     },
 
-    byTask: async (taskId) =>
-      (await db.select().from(entries).where(eq(entries.taskId, taskId)).orderBy(asc(entries.id))).map(toRecord),
+    byTask: async (taskId) => (await ofTask().execute({ taskId })).map(toRecord),
 
     async list(userId, page) {
       const own = eq(entries.userId, userId);

@@ -1,7 +1,7 @@
-import { and, desc, eq, gte, lte, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, gte, lte, sql } from 'drizzle-orm';
 import type { LogStore, UsageFilter } from '../ports/index.ts';
 import { createAuditChains } from './audit-chains.ts';
-import { type Context, countAll, escapeLike, paged } from './context.ts';
+import { type Context, columnPlaceholders, countAll, escapeLike, lazy, paged } from './context.ts';
 
 export function createLogStore(context: Context): LogStore {
   const { db, tables } = context;
@@ -14,10 +14,12 @@ export function createLogStore(context: Context): LogStore {
       since === undefined ? undefined : gte(usageLogs.createdAt, since),
       until === undefined ? undefined : lte(usageLogs.createdAt, until),
     );
+  const { id: _, ...usageColumns } = getTableColumns(usageLogs);
+  const addUsage = lazy(() => db.insert(usageLogs).values(columnPlaceholders(usageColumns)).prepare());
 
   return {
     async addUsage(row) {
-      await db.insert(usageLogs).values(row);
+      await addUsage().execute({ seconds: -1, ...row });
     },
 
     listUsage(wanted, page) {

@@ -1,10 +1,25 @@
-import { and, asc, eq } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { PasskeyStore } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import { type Context, lazy } from './context.ts';
 
 export function createPasskeyStore({ db, tables }: Context): PasskeyStore {
   const { passkeys } = tables;
   const isOwn = (id: number, userId: number) => and(eq(passkeys.id, id), eq(passkeys.userId, userId));
+  const list = lazy(() =>
+    db
+      .select()
+      .from(passkeys)
+      .where(eq(passkeys.userId, sql.placeholder('userId')))
+      .orderBy(asc(passkeys.id))
+      .prepare(),
+  );
+  const byCredentialId = lazy(() =>
+    db
+      .select()
+      .from(passkeys)
+      .where(eq(passkeys.credentialId, sql.placeholder('credentialId')))
+      .prepare(),
+  );
 
   return {
     async insert(passkey) {
@@ -17,11 +32,11 @@ export function createPasskeyStore({ db, tables }: Context): PasskeyStore {
     },
 
     async byCredentialId(credentialId) {
-      const [row] = await db.select().from(passkeys).where(eq(passkeys.credentialId, credentialId));
+      const [row] = await byCredentialId().execute({ credentialId });
       return row;
     },
 
-    list: async (userId) => db.select().from(passkeys).where(eq(passkeys.userId, userId)).orderBy(asc(passkeys.id)),
+    list: (userId) => list().execute({ userId }),
 
     async use(id, { expectedCounter, counter, backedUp, at }) {
       const used = await db

@@ -1,6 +1,7 @@
-import { and, desc, eq, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
+import { type Context, columnPlaceholder, columnPlaceholders, countAll, lazy } from './context.ts';
+import { userColumns } from './user-columns.ts';
 
 export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
@@ -15,6 +16,90 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       .select()
       .from(sessions)
       .where(eq(sessions.sid, at('sid')))
+      .prepare(),
+  );
+  const withUser = lazy(() =>
+    db
+      .select({ session: getTableColumns(sessions), user: userColumns(tables) })
+      .from(sessions)
+      .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0)))
+      .where(eq(sessions.sid, at('sid')))
+      .prepare(),
+  );
+  const insert = lazy(() =>
+    db
+      .insert(sessions)
+      .values(columnPlaceholders(getTableColumns(sessions)))
+      .prepare(),
+  );
+  const countActive = lazy(() =>
+    db
+      .select({ total: countAll() })
+      .from(sessions)
+      .where(and(eq(sessions.userId, at('userId')), isActive, gt(sessions.expiresAt, at('now'))))
+      .prepare(),
+  );
+  const countIssued = lazy(() =>
+    db
+      .select({ total: countAll() })
+      .from(sessions)
+      .where(and(eq(sessions.userId, at('userId')), gt(sessions.createdAt, at('since'))))
+      .prepare(),
+  );
+  const touch = lazy(() =>
+    db
+      .update(sessions)
+      .set({ lastActiveAt: columnPlaceholder('now', sessions.lastActiveAt) })
+      .where(and(eq(sessions.sid, at('sid')), isActive, lt(sessions.lastActiveAt, at('now'))))
+      .prepare(),
+  );
+  const revoke = lazy(() =>
+    db
+      .update(sessions)
+      .set({
+        status: sql`'revoked'`,
+        revokedAt: columnPlaceholder('now', sessions.revokedAt),
+        revokedReason: columnPlaceholder('reason', sessions.revokedReason),
+      })
+      .where(and(eq(sessions.sid, at('sid')), isActive))
+      .returning({ sid: sessions.sid })
+      .prepare(),
+  );
+  const ofAddress = lazy(() =>
+    db
+      .select({
+        sid: sessions.sid,
+        ip: sessions.ip,
+        addressKey: sessions.addressKey,
+        userAgent: sessions.userAgent,
+      })
+      .from(sessions)
+      .where(and(eq(sessions.userId, at('userId')), inArray(sessions.addressKey, [at('addressKey'), ''])))
+      .orderBy(desc(sessions.createdAt))
+      .limit(at('limit'))
+      .prepare(),
+  );
+  const active = lazy(() =>
+    db
+      .select({ sid: sessions.sid, expiresAt: sessions.expiresAt })
+      .from(sessions)
+      .where(and(eq(sessions.userId, at('userId')), isActive, gt(sessions.expiresAt, at('now'))))
+      .prepare(),
+  );
+  const list = lazy(() =>
+    db
+      .select()
+      .from(sessions)
+      .where(
+        and(
+          eq(sessions.userId, at('userId')),
+          isActive,
+          gt(sessions.expiresAt, at('now')),
+          eq(sessions.userAuthVersion, at('authVersion')),
+        ),
+      )
+      .orderBy(desc(sessions.lastActiveAt), desc(sessions.createdAt), sessions.sid)
+      .limit(at('limit'))
       .prepare(),
   );
   const rotate = lazy(() =>
@@ -77,7 +162,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
     },
 
     async insert(session) {
-      await db.insert(sessions).values(session);
+      await insert().execute(session);
     },
 
     async bySid(sid) {
@@ -85,19 +170,18 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       return row && trimmed(row);
     },
 
+    async withUser(sid) {
+      const [row] = await withUser().execute({ sid });
+      return row && { session: trimmed(row.session), user: row.user };
+    },
+
     async countActive(userId, now) {
-      const [row] = await db
-        .select({ total: countAll() })
-        .from(sessions)
-        .where(and(eq(sessions.userId, userId), isActive, gt(sessions.expiresAt, now)));
+      const [row] = await countActive().execute({ userId, now });
       return row?.total ?? 0;
     },
 
     async countIssued(userId, since) {
-      const [row] = await db
-        .select({ total: countAll() })
-        .from(sessions)
-        .where(and(eq(sessions.userId, userId), gt(sessions.createdAt, since)));
+      const [row] = await countIssued().execute({ userId, since });
       return row?.total ?? 0;
     },
 
@@ -123,18 +207,11 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
     },
 
     async touch(sid, now) {
-      await db
-        .update(sessions)
-        .set({ lastActiveAt: now })
-        .where(and(eq(sessions.sid, sid), isActive, lt(sessions.lastActiveAt, now)));
+      await touch().execute({ sid, now });
     },
 
     async revoke(sid, reason, now) {
-      const revoked = await db
-        .update(sessions)
-        .set({ status: 'revoked', revokedAt: now, revokedReason: reason })
-        .where(and(eq(sessions.sid, sid), isActive))
-        .returning({ sid: sessions.sid });
+      const revoked = await revoke().execute({ sid, reason, now });
       return revoked.length === 1;
     },
 
@@ -147,41 +224,9 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       return revoked.map(({ sid }) => sid);
     },
 
-    async list({ userId, authVersion, now, limit }) {
-      const rows = await db
-        .select()
-        .from(sessions)
-        .where(
-          and(
-            eq(sessions.userId, userId),
-            isActive,
-            gt(sessions.expiresAt, now),
-            eq(sessions.userAuthVersion, authVersion),
-          ),
-        )
-        .orderBy(desc(sessions.lastActiveAt), desc(sessions.createdAt), sessions.sid)
-        .limit(limit);
-      return rows.map(trimmed);
-    },
-
-    ofAddress: async (userId, addressKey, limit) =>
-      db
-        .select({
-          sid: sessions.sid,
-          ip: sessions.ip,
-          addressKey: sessions.addressKey,
-          userAgent: sessions.userAgent,
-        })
-        .from(sessions)
-        .where(and(eq(sessions.userId, userId), inArray(sessions.addressKey, [addressKey, ''])))
-        .orderBy(desc(sessions.createdAt))
-        .limit(limit),
-
-    active: async (userId, now) =>
-      db
-        .select({ sid: sessions.sid, expiresAt: sessions.expiresAt })
-        .from(sessions)
-        .where(and(eq(sessions.userId, userId), isActive, gt(sessions.expiresAt, now))),
+    list: async (wanted) => (await list().execute(wanted)).map(trimmed),
+    ofAddress: (userId, addressKey, limit) => ofAddress().execute({ userId, addressKey, limit }),
+    active: (userId, now) => active().execute({ userId, now }),
 
     async countAllIssued(since) {
       const [row] = await db.select({ total: countAll() }).from(sessions).where(gt(sessions.createdAt, since));

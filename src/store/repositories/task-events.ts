@@ -24,10 +24,18 @@ export function createTaskEvents({ db, tables, elements, prepare }: Context) {
   const addEvents = async (added: readonly NewTaskEvent[]): Promise<void> => {
     if (added.length > 0) await add()({ events: JSON.stringify(added.map(encode)) });
   };
+  const ofTask = lazy(() =>
+    db
+      .select()
+      .from(events)
+      .where(eq(events.taskId, sql.placeholder('taskId')))
+      .orderBy(asc(events.id))
+      .prepare(),
+  );
   return {
     addEvents,
     addEvent: (event) => addEvents([event]),
-    events: async (taskId) => db.select().from(events).where(eq(events.taskId, taskId)).orderBy(asc(events.id)),
+    events: (taskId) => ofTask().execute({ taskId }),
   } satisfies Pick<TaskStore, 'addEvent' | 'events'> & Record<'addEvents', unknown>;
 }
 

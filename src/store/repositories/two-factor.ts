@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { TwoFactorStore } from '../ports/index.ts';
-import { type Context, countAll } from './context.ts';
+import { type Context, countAll, lazy } from './context.ts';
 
 /**
  * `delete` and `replaceBackupCodes` take several statements. Outside a transaction the store opens
@@ -10,11 +10,18 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
   const { twoFactor: factors, backupCodes: codes } = tables;
   // Replacements of a user's backup codes happen one at a time, or two sets would stay.
   const lockCodes = (userId: number) => lockName(`backup codes ${userId}`);
+  const byUser = lazy(() =>
+    db
+      .select()
+      .from(factors)
+      .where(eq(factors.userId, sql.placeholder('userId')))
+      .prepare(),
+  );
   const unused = (userId: number) => and(eq(codes.userId, userId), isNull(codes.usedAt));
 
   return {
     async byUser(userId) {
-      const [row] = await db.select().from(factors).where(eq(factors.userId, userId));
+      const [row] = await byUser().execute({ userId });
       return row;
     },
 

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import { STATUS, type UserStore } from '../ports/index.ts';
-import { type Context, countAll, isEmpty, lazy } from './context.ts';
+import { type Context, columnPlaceholder, countAll, isEmpty, lazy } from './context.ts';
 import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
 
@@ -9,7 +9,7 @@ import { userColumns } from './user-columns.ts';
  * opens one for them.
  */
 export function createUserStore(context: Context): UserStore {
-  const { db, tables, lockName } = context;
+  const { db, tables, lockName, prepare } = context;
   const { users, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger; every method here ignores it.
@@ -22,6 +22,36 @@ export function createUserStore(context: Context): UserStore {
       .from(users)
       .where(and(eq(users.id, sql.placeholder('id')), isPresent))
       .prepare(),
+  );
+  const at = sql.placeholder;
+  const byLogin = lazy(() => {
+    const isName = sql`lower(${users.username}) = lower(${at('login')})`;
+    const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = lower(${at('login')}) and ${claims.userId} = ${users.id})`;
+    const isAddress = and(sql`lower(${users.email}) = lower(${at('login')})`, isNotNull(users.email));
+    return (
+      db
+        .select(columns)
+        .from(users)
+        .where(and(or(isName, isAddress), isPresent))
+        // A name takes precedence over another user's address. In an old database two users may
+        // share an address: then its owner.
+        .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
+        .limit(1)
+        .prepare()
+    );
+  });
+  const touchLogin = lazy(() =>
+    db
+      .update(users)
+      .set({ lastLoginAt: columnPlaceholder('at', users.lastLoginAt) })
+      .where(eq(users.id, at('id')))
+      .prepare(),
+  );
+  const signInMethods = lazy(() =>
+    prepare(sql`
+      select 'two_factor', '', '' from two_factor where user_id = ${at('id')} and enabled
+      union all select 'passkey', '', '' from passkeys where user_id = ${at('id')}
+      union all select 'identity', provider, subject from external_identity_claims where user_id = ${at('id')}`),
   );
   const byAccessToken = lazy(() =>
     db
@@ -47,17 +77,20 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async byLogin(login) {
-      const isName = sql`lower(${users.username}) = lower(${login})`;
-      const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = lower(${login}) and ${claims.userId} = ${users.id})`;
-      const [row] = await db
-        .select(columns)
-        .from(users)
-        .where(and(or(isName, and(sql`lower(${users.email}) = lower(${login})`, isNotNull(users.email))), isPresent))
-        // A name takes precedence over another user's address. In an old database two users may
-        // share an address: then its owner.
-        .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
-        .limit(1);
+      const [row] = await byLogin().execute({ login });
       return row;
+    },
+
+    async signInMethods(id) {
+      const rows = await signInMethods()({ id });
+      const ofKind = (kind: string) => rows.filter((row) => row[0] === kind);
+      return {
+        twoFactor: ofKind('two_factor').length > 0,
+        passkeys: ofKind('passkey').length,
+        identities: ofKind('identity')
+          .map(([, provider, subject]) => ({ provider: String(provider), subject: String(subject) }))
+          .sort((a, b) => (a.provider < b.provider ? -1 : 1)),
+      };
     },
 
     async countByRole(role) {
@@ -114,8 +147,8 @@ export function createUserStore(context: Context): UserStore {
       return moved.length === 1;
     },
 
-    async touchLogin(id, at) {
-      await db.update(users).set({ lastLoginAt: at }).where(eq(users.id, id));
+    async touchLogin(id, time) {
+      await touchLogin().execute({ id, at: time });
     },
 
     async withAccessToken(ids) {

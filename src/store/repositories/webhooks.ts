@@ -1,6 +1,6 @@
-import { and, asc, desc, eq, inArray, isNotNull, lte, ne, sql } from 'drizzle-orm';
-import type { NewWebhook, WebhookRecord, WebhookStore } from '../ports/index.ts';
-import { type Context, countAll, lazy, paged } from './context.ts';
+import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, sql } from 'drizzle-orm';
+import type { NewWebhook, WebhookOutcome, WebhookRecord, WebhookStore } from '../ports/index.ts';
+import { type Context, columnPlaceholders, countAll, lazy, paged } from './context.ts';
 
 /** Attempts of one webhook that are kept, the latest. */
 const MAX_DELIVERIES = 50;
@@ -51,49 +51,96 @@ export function createWebhookStore(context: Context): WebhookStore {
    * An insert takes the clock's time as an update does: as a placeholder on SQLite, as a query on
    * PostgreSQL.
    */
+  const prepareInsert = lazy(() => {
+    const { eventId, taskId, userId, apiKeyId, event, url, host, payload, retries, createdAt } = outbox;
+    const given = { eventId, taskId, userId, apiKeyId, event, url, host, payload, retries, createdAt };
+    return db
+      .insert(outbox)
+      .values({
+        ...columnPlaceholders(given),
+        status: 'pending',
+        nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
+        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
+      })
+      .prepare();
+  });
   const insert = async (
     webhook: NewWebhook,
     forMs: number,
     { retries, notBeforeMs }: { retries: number; notBeforeMs: number },
   ): Promise<void> => {
-    await db
-      .insert(outbox)
-      .values({
-        ...webhook,
-        status: 'pending',
-        retries,
-        nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
-        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
-      })
-      .prepare()
-      .execute({ notBeforeMs, forMs, ...now() });
+    await prepareInsert().execute({ ...webhook, retries, notBeforeMs, forMs, ...now() });
   };
 
-  const supersedeUpdates = (taskId: string) =>
+  const ofUpdate = and(eq(outbox.taskId, at('taskId')), eq(outbox.event, 'task.updated'));
+  const replaceUpdate = lazy(() =>
+    db
+      .update(outbox)
+      .set({ ...columnPlaceholders({ payload: outbox.payload }) })
+      .where(and(ofUpdate, isPending, eq(outbox.leaseSeq, 0)))
+      .returning({ id: outbox.id })
+      .prepare(),
+  );
+  const lastUpdate = lazy(() =>
+    db
+      .select({ atMs: sql<number>`coalesce(max(${outbox.lastAttemptAtMs}), 0)`.mapWith(Number) })
+      .from(outbox)
+      .where(ofUpdate)
+      .prepare(),
+  );
+  const supersedeUpdates = lazy(() =>
     db
       .update(outbox)
       .set({ status: 'superseded' })
-      .where(and(eq(outbox.taskId, taskId), eq(outbox.event, 'task.updated'), isPending))
+      .where(and(ofUpdate, isPending))
       .returning({
         attempts: outbox.attempts,
         retries: outbox.retries,
         nextAttemptAtMs: outbox.nextAttemptAtMs,
-      });
+      })
+      .prepare(),
+  );
+
+  const gaveUp = sql`${outbox.giveUpAtMs} <= ${nowMs}`;
+  const next = sql`${nowMs} + ${at('inMs')}`;
+  const prepareSettle = (outcome: WebhookOutcome['status']) => {
+    const retrying = outcome === 'retry';
+    const status = retrying ? sql`case when ${gaveUp} then 'failed' else 'pending' end` : sql.raw(`'${outcome}'`);
+    // One that was superseded meanwhile but delivered counts as delivered.
+    const mayChange = outcome === 'delivered' ? sql`true` : isPending;
+    return db
+      .update(outbox)
+      .set({
+        ...released,
+        status: sql`case when ${mayChange} then ${status} else ${outbox.status} end`,
+        attempts: sql`${outbox.attempts} + 1`,
+        retries: sql`${outbox.retries} + 1`,
+        // The last attempt is made at the give-up time.
+        ...(retrying
+          ? {
+              nextAttemptAtMs: sql`case when ${next} < ${outbox.giveUpAtMs} then ${next} else ${outbox.giveUpAtMs} end`,
+            }
+          : {}),
+      })
+      .where(and(eq(outbox.id, at('id')), eq(outbox.leaseOwner, at('leaseOwner')), eq(outbox.leaseSeq, at('leaseSeq'))))
+      .returning({ attempts: outbox.attempts })
+      .prepare();
+  };
+  const settle = {
+    delivered: lazy(() => prepareSettle('delivered')),
+    failed: lazy(() => prepareSettle('failed')),
+    retry: lazy(() => prepareSettle('retry')),
+  };
+  const { id: _, ...deliveryColumns } = getTableColumns(deliveries);
+  const addDelivery = lazy(() => db.insert(deliveries).values(columnPlaceholders(deliveryColumns)).prepare());
 
   return {
     async putUpdate(webhook, everyMs, forMs) {
       const { taskId, payload } = webhook;
-      const replaced = await db
-        .update(outbox)
-        .set({ payload })
-        .where(and(eq(outbox.taskId, taskId), eq(outbox.event, 'task.updated'), isPending, eq(outbox.leaseSeq, 0)))
-        .returning({ id: outbox.id });
+      const replaced = await replaceUpdate().execute({ taskId, payload });
       if (replaced.length > 0) return;
-      const [superseded] = await supersedeUpdates(taskId);
-      const [last] = await db
-        .select({ atMs: sql<number>`coalesce(max(${outbox.lastAttemptAtMs}), 0)`.mapWith(Number) })
-        .from(outbox)
-        .where(and(eq(outbox.taskId, taskId), eq(outbox.event, 'task.updated')));
+      const [superseded] = await supersedeUpdates().execute({ taskId });
+      const [last] = await lastUpdate().execute({ taskId });
       const notBeforeMs = Math.max(
         last && last.atMs > 0 ? last.atMs + everyMs : 0,
         // New data is no reason to call a failing receiver more often.
@@ -103,7 +150,7 @@ export function createWebhookStore(context: Context): WebhookStore {
     },
 
     async putFinish(webhook, forMs) {
-      await supersedeUpdates(webhook.taskId);
+      await supersedeUpdates().execute({ taskId: webhook.taskId });
       await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
     },
 
@@ -122,32 +169,11 @@ export function createWebhookStore(context: Context): WebhookStore {
     },
 
     async settle({ id, leaseOwner, leaseSeq }, outcome, delivery) {
-      const retrying = outcome.status === 'retry';
-      const gaveUp = sql`${outbox.giveUpAtMs} <= ${nowMs}`;
-      const next = sql`${nowMs} + ${at('inMs')}`;
-      const status = retrying ? sql`case when ${gaveUp} then 'failed' else 'pending' end` : sql`${at('status')}`;
-      // One that was superseded meanwhile but delivered counts as delivered.
-      const mayChange = outcome.status === 'delivered' ? sql`true` : isPending;
-      const [settled] = await db
-        .update(outbox)
-        .set({
-          ...released,
-          status: sql`case when ${mayChange} then ${status} else ${outbox.status} end`,
-          attempts: sql`${outbox.attempts} + 1`,
-          retries: sql`${outbox.retries} + 1`,
-          // The last attempt is made at the give-up time.
-          ...(retrying
-            ? {
-                nextAttemptAtMs: sql`case when ${next} < ${outbox.giveUpAtMs} then ${next} else ${outbox.giveUpAtMs} end`,
-              }
-            : {}),
-        })
-        .where(and(eq(outbox.id, id), eq(outbox.leaseOwner, leaseOwner), eq(outbox.leaseSeq, leaseSeq)))
-        .returning({ attempts: outbox.attempts })
-        .prepare()
-        .execute({ ...(retrying ? { inMs: Math.round(outcome.inMs) } : { status: outcome.status }), ...now() });
+      const { status } = outcome;
+      const inMs = status === 'retry' ? Math.round(outcome.inMs) : 0;
+      const [settled] = await settle[status]().execute({ id, leaseOwner, leaseSeq, inMs, ...now() });
       if (!settled) return false;
-      await db.insert(deliveries).values({ outboxId: id, ...delivery });
+      await addDelivery().execute({ outboxId: id, ...delivery });
       if (settled.attempts > MAX_DELIVERIES) {
         const kept = sql`select id from webhook_deliveries where outbox_id = ${id} order by id desc limit ${MAX_DELIVERIES}`;
         await db.delete(deliveries).where(and(eq(deliveries.outboxId, id), sql`${deliveries.id} not in (${kept})`));

@@ -5,6 +5,16 @@ import type { TaskDeps } from '../types.ts';
 const TASK_ID = /^[\x21-\x7e]{1,191}$/;
 
 /**
+ * Reads one of the user's tasks. Undefined when it is missing or belongs to another user: callers
+ * cannot tell which.
+ */
+export const ownTask = async (
+  { store }: Pick<TaskDeps, 'store'>,
+  userId: number,
+  id: string,
+): Promise<TaskRecord | undefined> => (TASK_ID.test(id) ? store.tasks.byUser(userId, id) : undefined);
+
+/**
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one
  * statement. Undefined when one is missing or belongs to another user: callers cannot tell which.
  */
