@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createLogger } from '../../src/app/logging/logger.ts';
 import { redactFields, redactText } from '../../src/app/logging/redact-fields.ts';
-import type { Logger } from '../../src/kernel/index.ts';
+import { type Logger, systemClock } from '../../src/kernel/index.ts';
 
 const SECRET = 'hunter2-hunter2-hunter2';
 
@@ -11,7 +11,8 @@ const capture = async (options: { level?: 'debug' | 'info'; pretty?: boolean } =
     level: options.level ?? 'info',
     pretty: options.pretty ?? false,
     colors: false,
-    destination: { write: (line: string) => void lines.push(line) },
+    clock: systemClock,
+    writeLine: (line) => void lines.push(line),
   });
   return { logger, lines };
 };
@@ -92,6 +93,8 @@ describe('credentials never reach a line', () => {
     ['access query in a URL object', { url: new URL(`http://h/c?access=${SECRET}`) }],
     ['set-up link', { url: `http://localhost:3000/setup#token=${SECRET}` }],
     ['database URL', { at: `postgres://user:${SECRET}@db/x` }],
+    ['return address of a sign-in', { path: `/api/oauth/telegram/bind/${SECRET}` }],
+    ['JWT in a text', { note: `got eyJhbGciOiJ.${SECRET}.${SECRET}` }],
     ['bearer in a text', { note: `sent Bearer ${SECRET} to it` }],
     ['personal access token in a text', { note: `tgp_${SECRET}${SECRET}` }],
     ['API key in a text', { note: `sk-${SECRET}${SECRET}${SECRET}` }],

@@ -9,7 +9,8 @@ const REDACTED = '[redacted]';
 const SECRET_NAME =
   /(?:authorization|cookie|cookies|password|passwordhash|passwd|secret|secrets|token|tokens|credential|credentials|apikey|accesskey|privatekey|secretkey|keysealed|keyhash|securityproof|dsn)$|^(?:key|pass|pat|databaseurl|redisurl)$/;
 
-const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
+const isSecretName = (name: string): boolean =>
+  SECRET_NAME.test(/[A-Z_-]/.test(name) ? name.toLowerCase().replace(/[-_]/g, '') : name);
 
 /**
  * Each pattern keeps its first group: the name or scheme before the credential. Clients choose
@@ -31,8 +32,12 @@ const SECRET_TEXT: readonly RegExp[] = [
   /(\nparams: )[\s\S]*$/,
 ];
 
+/** Every match of `SECRET_TEXT` contains one of these, and most texts contain none. */
+const SUSPECT = /[=@]|bearer|basic|\/bind\/|sk-|tgp_|ey[a-z0-9_-]{10}|\nparams: /i;
+
 /** Text without credentials in URLs, authorization values and our own key formats. */
 export function redactText(text: string): string {
+  if (!SUSPECT.test(text)) return text;
   let out = text;
   for (const pattern of SECRET_TEXT) out = out.replace(pattern, `$1${REDACTED}`);
   return out;
@@ -60,10 +65,12 @@ function walk(value: unknown, depth: number): unknown {
   if (value instanceof Date) return value.toJSON();
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (Array.isArray(value)) return value.map((item) => walk(item, depth + 1));
+  const fields = value as Record<string, unknown>;
   const out: Record<string, unknown> = {};
-  for (const [name, item] of Object.entries(value)) {
+  for (const name of Object.keys(fields)) {
+    const item = fields[name];
     // Numbers and flags are counts and states ("tokens": 12), never credentials.
-    const isSecret = isSecretName(name) && (typeof item === 'string' || (typeof item === 'object' && item !== null));
+    const isSecret = (typeof item === 'string' || (typeof item === 'object' && item !== null)) && isSecretName(name);
     out[name] = isSecret ? REDACTED : walk(item, depth + 1);
   }
   return out;

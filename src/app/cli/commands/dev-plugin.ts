@@ -62,7 +62,12 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
       vendor,
       onHookCall,
       clock: systemClock,
-      logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
+      logger: await createLogger({
+        level: 'warn',
+        pretty: !input.json,
+        colors: input.io.isTerminal,
+        clock: systemClock,
+      }),
     });
     try {
       const ready = announce(instance, vendor, path);
