@@ -48,6 +48,7 @@ export {
 } from './ids.ts';
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
+export { memoizeTexts } from './memoize-texts.ts';
 export { createMutex, type Mutex } from './mutex.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { createJsonEscapeReader } from './read-json-escape.ts';

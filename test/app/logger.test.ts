@@ -94,7 +94,7 @@ describe('credentials never reach a line', () => {
     ['set-up link', { url: `http://localhost:3000/setup#token=${SECRET}` }],
     ['database URL', { at: `postgres://user:${SECRET}@db/x` }],
     ['return address of a sign-in', { path: `/api/oauth/telegram/bind/${SECRET}` }],
-    ['JWT in a text', { note: `got eyJhbGciOiJ.${SECRET}.${SECRET}` }],
+    ['JWT in a text', { note: `got eyJhbGciOiJIUzI1NiJ9.${SECRET}.${SECRET}` }],
     ['bearer in a text', { note: `sent Bearer ${SECRET} to it` }],
     ['personal access token in a text', { note: `tgp_${SECRET}${SECRET}` }],
     ['API key in a text', { note: `sk-${SECRET}${SECRET}${SECRET}` }],

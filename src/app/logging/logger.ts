@@ -13,7 +13,7 @@ export type LogOptions = {
   pretty: boolean;
   colors: boolean;
   clock: Clock;
-  /** Gets each line. Default: standard error, since standard output carries the command's own answer. */
+  /** Default: to standard error. Standard output carries the command's own answer. */
   writeLine?: (line: string) => void;
 };
 

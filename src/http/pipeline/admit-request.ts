@@ -1,18 +1,9 @@
 import { assertDeclaredSize } from '../bodies/body-limits.ts';
-import { authorizeRequest } from './authorize-request.ts';
-import type { OriginGuardConfig } from './guard-origin.ts';
+import { type Admission, type AuthorizationDeps, authorizeRequest } from './authorize-request.ts';
 import { REPLAYED } from './response-headers.ts';
-import type { Authenticators, Peer, RequestLimits, RequestScope } from './types.ts';
+import type { RequestLimits, RequestScope } from './types.ts';
 
-export type AdmissionDeps = {
-  auth: Authenticators;
-  originGuard: OriginGuardConfig;
-  guardMetrics: (request: Request, peer: string) => void;
-  limits: RequestLimits;
-  maxFileBytes: number;
-};
-
-type Admission = { request: Request; scope: RequestScope; peer: Peer };
+export type AdmissionDeps = AuthorizationDeps & { limits: RequestLimits; maxFileBytes: number };
 
 /**
  * Decides whether a request may reach its route, cheapest check first: declared size, the Critical
@@ -20,12 +11,12 @@ type Admission = { request: Request; scope: RequestScope; peer: Peer };
  * the body has been read yet.
  * @throws http.too_large, auth errors, `rate_limited`
  */
-export async function admitRequest(deps: AdmissionDeps, { request, scope, peer }: Admission): Promise<void> {
+export async function admitRequest(deps: AdmissionDeps, admission: Admission): Promise<void> {
+  const { scope } = admission;
   const { route, origin } = scope;
-  assertDeclaredSize(request, route.bodyLimit, deps.maxFileBytes);
+  assertDeclaredSize(admission.request, route.bodyLimit, deps.maxFileBytes);
   if (route.critical) await deps.limits.critical(origin.decidingIp);
-  const guardMetrics = (received: Request) => deps.guardMetrics(received, peer.address);
-  await authorizeRequest({ auth: deps.auth, originGuard: deps.originGuard, guardMetrics }, { request, scope });
+  await authorizeRequest(deps, admission);
   if (route.perUser && scope.panel) await deps.limits.user(scope.panel.user.id, route.perUser);
 }
 
@@ -38,8 +29,9 @@ export async function runCounted(
   { route, api, panel }: RequestScope,
   run: () => Promise<Response>,
 ): Promise<Response> {
+  if (!route.modelRequest) return run();
   const payer = api ?? (panel && { user: panel.user, group: panel.user.group });
-  if (!route.modelRequest || !payer) return run();
+  if (!payer) return run();
   const recordSuccess = await limits.modelRequests(payer.user.id, payer.group);
   const response = await run();
   // A replay repeats the answer to a request that was already counted.

@@ -1,7 +1,16 @@
 import { type PanelPrincipal, ROLE } from '../../auth/index.ts';
 import { httpErrors } from '../errors.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
-import type { Authenticators, RequestScope } from './types.ts';
+import type { Authenticators, Peer, RequestScope } from './types.ts';
+
+export type AuthorizationDeps = {
+  auth: Authenticators;
+  originGuard: OriginGuardConfig;
+  guardMetrics: (request: Request, peer: string) => void;
+};
+
+/** A request on its way to its route. */
+export type Admission = { request: Request; scope: RequestScope; peer: Peer };
 
 export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.admin;
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
@@ -12,11 +21,9 @@ export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROL
  * @throws auth errors, http.session_required, http.insufficient_privilege, http.origin_forbidden,
  * http.metrics_forbidden
  */
-export async function authorizeRequest(
-  deps: { auth: Authenticators; originGuard: OriginGuardConfig; guardMetrics: (request: Request) => void },
-  { request, scope }: { request: Request; scope: RequestScope },
-): Promise<void> {
+export async function authorizeRequest(deps: AuthorizationDeps, { request, scope, peer }: Admission): Promise<void> {
   const level = scope.route.access;
+  if (level === 'public') return;
   const authorization = request.headers.get('authorization') ?? undefined;
   // An API key whose budget is used up may still read what it has paid for.
   const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
@@ -26,8 +33,6 @@ export async function authorizeRequest(
     return scope.panel;
   };
   switch (level) {
-    case 'public':
-      return;
     case 'user':
       await panel();
       return;
@@ -53,7 +58,7 @@ export async function authorizeRequest(
       guardOrigin(request.headers, deps.originGuard);
       return;
     case 'operator':
-      deps.guardMetrics(request);
+      deps.guardMetrics(request, peer.address);
       return;
     default:
       level satisfies never;

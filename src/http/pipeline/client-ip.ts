@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { DecidingIp, RequestOrigin } from '../../auth/index.ts';
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, memoizeTexts } from '../../kernel/index.ts';
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -27,18 +27,22 @@ export function createClientAddresses(deps: {
   decidingProxies: readonly string[];
   clock: Clock;
 }): ClientAddresses {
-  const shownIp = createClientIp(deps.trustedProxies);
-  const decidingIp = createClientIp(deps.decidingProxies);
-  const isTrusted = createProxyCheck(deps.trustedProxies);
-  const isDeciding = createProxyCheck(deps.decidingProxies);
+  const readShown = createIpReader(deps.trustedProxies);
+  const readDeciding = createIpReader(deps.decidingProxies);
   let unlisted: { peer: string; at: number } | undefined;
 
   return {
     read(peer, forwardedFor) {
-      const address = forwardedFor === null ? undefined : parseAddress(peer);
-      if (address && isTrusted(address) && !isDeciding(address))
-        unlisted = { peer: address.toString(), at: deps.clock.unix() };
-      return { ip: shownIp(peer, forwardedFor), decidingIp: decidingIp(peer, forwardedFor) as DecidingIp };
+      const shown = readShown(peer);
+      if (forwardedFor === null) {
+        const ip = shown?.text ?? peer;
+        return { ip, decidingIp: ip as DecidingIp };
+      }
+      if (shown?.isTrusted && !readDeciding(peer)?.isTrusted) unlisted = { peer: shown.text, at: deps.clock.unix() };
+      return {
+        ip: clientIp(readShown, peer, forwardedFor),
+        decidingIp: clientIp(readDeciding, peer, forwardedFor) as DecidingIp,
+      };
     },
     unlistedProxy: () => (unlisted && deps.clock.unix() - unlisted.at < UNLISTED_SECONDS ? unlisted.peer : undefined),
   };
@@ -48,34 +52,46 @@ export function createClientAddresses(deps: {
  * `trustedProxies`: addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted. Empty: none.
  */
 export function createClientIp(trustedProxies: readonly string[]) {
-  const isTrusted = createProxyCheck(trustedProxies);
-
-  /**
-   * The client's address: the peer's, unless the peer is a trusted proxy. Then it is the first
-   * untrusted address of the chain, read from the right. An entry that is no address ends the
-   * reading, because everything to its left is untrusted too.
-   */
-  return function clientIp(peer: string, forwardedFor: string | null): string {
-    let client = parseAddress(peer);
-    if (!client) return peer;
-    if (forwardedFor !== null && isTrusted(client)) {
-      for (const entry of forwardedFor.split(',').reverse()) {
-        const hop = parseAddress(entry.trim());
-        if (!hop) break;
-        client = hop;
-        if (!isTrusted(hop)) break;
-      }
-    }
-    return client.toString();
-  };
+  const read = createIpReader(trustedProxies);
+  return (peer: string, forwardedFor: string | null): string => clientIp(read, peer, forwardedFor);
 }
 
-function createProxyCheck(proxies: readonly string[]): (address: ipaddr.IPv4 | ipaddr.IPv6) => boolean {
+/**
+ * The client's address: the peer's, unless the peer is a trusted proxy. Then it is the first
+ * untrusted address of the chain, read from the right. An entry that is no address ends the
+ * reading, because everything to its left is untrusted too.
+ */
+function clientIp(read: IpReader, peer: string, forwardedFor: string | null): string {
+  let client = read(peer);
+  if (!client) return peer;
+  if (forwardedFor !== null && client.isTrusted) {
+    for (const entry of forwardedFor.split(',').reverse()) {
+      const hop = read(entry.trim());
+      if (!hop) break;
+      client = hop;
+      if (!hop.isTrusted) break;
+    }
+  }
+  return client.text;
+}
+
+/** An address in its usual form, and whether it is one of the proxies. */
+type ReadIp = { text: string; isTrusted: boolean };
+type IpReader = (text: string) => ReadIp | undefined;
+
+function createIpReader(proxies: readonly string[]): IpReader {
   const ranges: Range[] = proxies.map((entry) =>
     entry.includes('/') ? ipaddr.parseCIDR(entry) : [ipaddr.parse(entry), entry.includes(':') ? 128 : 32],
   );
-  return (address) =>
-    ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
+  return memoizeTexts((text) => {
+    const address = parseAddress(text);
+    return (
+      address && {
+        text: address.toString(),
+        isTrusted: ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits)),
+      }
+    );
+  });
 }
 
 /** Parses an address without its port and brackets; IPv4 in IPv6 form becomes IPv4. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Logger } from '../../kernel/index.ts';
+import { type Logger, memoizeTexts } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 
 export type HostGuardConfig = {
@@ -23,9 +23,10 @@ const LOGGED_NAMES = 10;
  */
 export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger) {
   const logged = new Set<string>();
+  const read = memoizeTexts(parseHost);
 
   return (request: Request): void => {
-    const host = readHost(request);
+    const host = read(hostOf(request));
     if (host && (isLocal(host.hostname) || names().includes(host.hostname) || comesThroughTls(request.headers, host))) {
       return;
     }
@@ -59,8 +60,10 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
 
 type Host = { hostname: string; port: string };
 
-function readHost(request: Request): Host | undefined {
-  const address = `http://${request.headers.get('host') ?? new URL(request.url).host}`;
+const hostOf = (request: Request): string => request.headers.get('host') ?? new URL(request.url).host;
+
+function parseHost(host: string): Host | undefined {
+  const address = `http://${host}`;
   if (!URL.canParse(address)) return undefined;
   const { hostname, port } = new URL(address);
   return { hostname: hostname.endsWith('.') ? hostname.slice(0, -1) : hostname, port: port || '80' };
@@ -75,6 +78,6 @@ const isLocal = (hostname: string): boolean =>
 
 /** True for `localhost` and loopback addresses, with any port. */
 export function hasLoopbackHost(request: Request): boolean {
-  const hostname = readHost(request)?.hostname ?? '';
+  const hostname = parseHost(hostOf(request))?.hostname ?? '';
   return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
 }

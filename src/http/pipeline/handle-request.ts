@@ -13,7 +13,7 @@ import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
 import { logRequest } from './request-log.ts';
-import { envelopeOf, isBelow, isDecodable } from './request-path.ts';
+import { createAddressReader, envelopeOf, isBelow, isDecodable } from './request-path.ts';
 import type { RequestScopes } from './request-scope.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
 import { setResponseHeaders } from './response-headers.ts';
@@ -59,24 +59,26 @@ const NO_ROUTE: DeclaredRoute = {
  * a log line; a failure becomes a response. Never rejects.
  */
 export function createRequestHandler(pipeline: RequestPipeline): RequestHandler {
+  const readAddress = createAddressReader();
+
   return async (request, peer) => {
     const started = pipeline.clock.monotonicMs();
     // A broken `Host` leaves no address. Such a request is refused below, after it has an id.
-    const address = URL.canParse(request.url) ? new URL(request.url) : undefined;
-    const path = address?.pathname ?? '';
-    let scope = openScope(pipeline, request, peer);
+    const address = readAddress(request.url);
+    const path = address?.path ?? '';
+    const scope = openScope(pipeline, request, peer);
     let resolution = UNRESOLVED;
 
     let response: Response;
     try {
-      resolution = resolveRoute(pipeline, { request, address });
-      scope = { ...scope, route: resolution.route ?? NO_ROUTE };
+      resolution = resolveRoute(pipeline, { request, path: address?.path });
+      if (resolution.route) scope.route = resolution.route;
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);
       if (isBelow(path, '/api')) await pipeline.limits.api(scope.origin.decidingIp);
       if (resolution.route) {
-        const routed = withLongHost(request, address);
+        const routed = withLongHost(request, address.host);
         await admitRequest(pipeline, { request: routed, scope, peer });
         const { native } = resolution;
         response = await runCounted(pipeline.limits, scope, () =>
@@ -95,7 +97,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
         : failureResponse(error, { path, requestId: scope.requestId, methods: resolution.methods });
     } finally {
       resolution.native?.release();
-      await scope.body?.release();
+      if (scope.body) await scope.body.release();
     }
 
     finishResponse(pipeline, response, { path, scope, resolution });
@@ -176,7 +178,7 @@ function finishResponse(
   response: Response,
   { path, scope, resolution }: { path: string; scope: RequestScope; resolution: RouteResolution },
 ): void {
-  const { route, isPluginPath } = resolution;
+  const { route, isPluginPath = false } = resolution;
   setResponseHeaders(response.headers, {
     requestId: scope.requestId,
     openToOtherSites: isPluginPath || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
@@ -190,8 +192,11 @@ function finishResponse(
  * three letters or fewer (`http://tg/`) it would route another path than the one that was admitted.
  * No controller reads the host from the address, so a longer one takes its place.
  */
-const withLongHost = (request: Request, { host, pathname, search }: URL): Request =>
-  host.length > 3 ? request : new Request(`http://gateway.local${pathname}${search}`, request);
+function withLongHost(request: Request, host: string): Request {
+  if (host.length > 3) return request;
+  const { pathname, search } = new URL(request.url);
+  return new Request(`http://gateway.local${pathname}${search}`, request);
+}
 
 /** Keeps the length that GET would send: without it the listener would send 0. */
 async function withoutBody(response: Response): Promise<Response> {

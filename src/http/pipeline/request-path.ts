@@ -1,4 +1,33 @@
+import { memoizeTexts } from '../../kernel/index.ts';
 import type { ErrorEnvelope } from '../errors.ts';
+
+/** A path that the URL parser leaves as it is: no escapes, no `.` or `..` as a segment. */
+const PLAIN_PATH = /^(?:\/(?:[\w~:@+,=-][\w.~:@+,=-]*)?)+$/;
+
+/** What the pipeline reads of an address: its path, and its host with the port. */
+export type RequestAddress = { path: string; host: string };
+
+/**
+ * Reads the address of a request, undefined when it is broken. Clients send few different hosts and
+ * mostly plain paths, so the URL parser runs once for a host and again only for an unusual path.
+ */
+export function createAddressReader(): (url: string) => RequestAddress | undefined {
+  const readHost = memoizeTexts((origin) => {
+    const url = URL.canParse(`${origin}/`) ? new URL(`${origin}/`) : undefined;
+    return url && url.href === `${url.origin}/` ? url.host : undefined;
+  });
+
+  return (url) => {
+    const start = url.indexOf('/', 'https://'.length);
+    const end = url.indexOf('?', start);
+    const path = end === -1 ? url.slice(start) : url.slice(start, end);
+    const host = start !== -1 && PLAIN_PATH.test(path) ? readHost(url.slice(0, start)) : undefined;
+    if (host !== undefined) return { path, host };
+    if (!URL.canParse(url)) return undefined;
+    const parsed = new URL(url);
+    return { path: parsed.pathname, host: parsed.host };
+  };
+}
 
 /** True for `prefix` itself and for every path below it. */
 export const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
@@ -15,6 +44,7 @@ export const envelopeOf = (path: string): ErrorEnvelope =>
  * a truncated `%E0%A4` does not.
  */
 export function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true;
   try {
     decodeURIComponent(path);
     return true;

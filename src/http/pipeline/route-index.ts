@@ -2,24 +2,15 @@ import type { AnyElysia } from 'elysia';
 import { isObject } from '../../kernel/index.ts';
 import { type BodyLimitName, readBodyLimit } from '../bodies/body-limits.ts';
 import { ACCESS_LEVELS, type AccessLevel, isPanelLevel, USER_LIMIT_SCOPES } from './access-levels.ts';
+import { createPathMatcher, type MatchPath } from './match-path.ts';
 import type { DeclaredRoute } from './types.ts';
-
-export type RouteMatch = {
-  readonly route?: DeclaredRoute;
-  /** The methods that the path takes; empty for an unknown path. */
-  readonly methods: readonly string[];
-};
 
 export type RouteIndex = {
   readonly routes: readonly DeclaredRoute[];
+  readonly match: MatchPath;
   /** Runs the handler of one of these routes. */
   run(route: DeclaredRoute, request: Request): Promise<Response>;
-  /** Ignores a trailing slash. */
-  match(method: string, path: string): RouteMatch;
 };
-
-/** The routes of paths that differ only in the names of their parameters, by method. */
-type ShapedRoutes = { segments: string[]; methods: Map<string, DeclaredRoute> };
 
 type BodySchema = {
   type?: string;
@@ -71,47 +62,15 @@ export function indexRoutes(controllers: readonly AnyElysia[]): RouteIndex {
   for (const controller of controllers)
     for (const route of controller.routes) controllerOf.set(readRoute(route), controller);
   const routes = [...controllerOf.keys()];
-  const withoutParameters = new Map<string, Map<string, DeclaredRoute>>();
-  const withParameters = new Map<string, ShapedRoutes>();
-  for (const route of routes) methodsOf(route.pattern).set(route.method, route);
-
-  function methodsOf(pattern: string): Map<string, DeclaredRoute> {
-    const path = trimSlash(pattern);
-    if (!path.includes(':')) {
-      const known = withoutParameters.get(path) ?? new Map<string, DeclaredRoute>();
-      withoutParameters.set(path, known);
-      return known;
-    }
-    const segments = path.split('/');
-    const shape = segments.map((segment) => (segment.startsWith(':') ? ':' : segment)).join('/');
-    const known = withParameters.get(shape) ?? { segments, methods: new Map<string, DeclaredRoute>() };
-    withParameters.set(shape, known);
-    return known.methods;
-  }
-
   return {
     routes,
+    match: createPathMatcher(routes),
     run(route, request) {
       const controller = controllerOf.get(route);
       if (!controller) throw new Error(`No controller has the route ${route.method} ${route.pattern}.`);
       return Promise.resolve(controller.fetch(request));
     },
-    match(method, path) {
-      const trimmed = trimSlash(path);
-      const methods = withoutParameters.get(trimmed) ?? findByParameters(trimmed.split('/'));
-      return methods ? { route: methods.get(method), methods: [...methods.keys()] } : { methods: [] };
-    },
   };
-
-  /** From the left, a fixed segment wins over a parameter, as in the framework's router. */
-  function findByParameters(parts: string[]): Map<string, DeclaredRoute> | undefined {
-    let best: ShapedRoutes | undefined;
-    for (const entry of withParameters.values()) {
-      if (!fits(entry.segments, parts)) continue;
-      if (!best || rank(entry.segments) < rank(best.segments)) best = entry;
-    }
-    return best?.methods;
-  }
 }
 
 function readRoute({ method, path, hooks }: AnyElysia['routes'][number]): DeclaredRoute {
@@ -145,14 +104,6 @@ function readRoute({ method, path, hooks }: AnyElysia['routes'][number]): Declar
     modelRequest,
   };
 }
-
-const fits = (segments: string[], parts: string[]): boolean =>
-  segments.length === parts.length &&
-  segments.every((segment, i) => (segment.startsWith(':') ? parts[i] !== '' : segment === parts[i]));
-
-const rank = (segments: string[]): string => segments.map((segment) => (segment.startsWith(':') ? '1' : '0')).join('');
-
-const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
 
 function readAccess(detail: unknown): AccessLevel | undefined {
   const value = readDetail(detail, 'x-access');
