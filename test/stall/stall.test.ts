@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { IS_FULL_RUN } from '../support/full-run.ts';
 import { addressCases } from './cases/addresses.ts';
 import { bodyCases } from './cases/bodies.ts';
 import { headerCases } from './cases/headers.ts';
@@ -20,7 +21,7 @@ const cases: readonly StallCase[] = [
 ];
 
 /** Inputs that fast-check generates for each parser; more find more, and take longer. */
-const MIXES = 10;
+const MIXES = IS_FULL_RUN ? 10 : 4;
 /** An input of this many times the limit must be refused without being parsed. */
 const BEYOND = 8;
 
