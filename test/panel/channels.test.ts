@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startVendor, type VendorProcess } from '../support/gateway.ts';
 import { alert, findPageIssues, heading, password, screens, usePanel, waitForNotice, waitForText } from './harness.ts';
+import { holdResponse } from './hold-response.ts';
 
 let vendor: VendorProcess;
 const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
@@ -125,6 +126,25 @@ describe('one channel', () => {
       settings: { a: 1 },
       base_url: vendor.url,
     });
+  });
+
+  test('a cancelled Security Proof does not settle a later one', async () => {
+    const created = await listed('First channel');
+    const page = await openAsRoot(`/channels/${created?.id}`);
+    await page.getByRole('button', { name: 'Show key' }).click();
+    const proving = await holdResponse(page, '**/api/verify', 'POST');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Password', { exact: true }).fill(password);
+    await page.keyboard.press('Enter');
+    await proving.answered;
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Show key' }).click();
+    await dialog.getByLabel('Password', { exact: true }).waitFor();
+    await proving.release();
+    expect(await dialog.count()).toBe(1);
+    expect(await page.getByText('demo-vendor-key').count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
   test('shows its key to root after a Security Proof, and hides it again', async () => {

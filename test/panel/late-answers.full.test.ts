@@ -92,24 +92,6 @@ describe('after leaving the page', () => {
   });
 });
 
-test('a cancelled proof does not settle a later request', async () => {
-  const page = await openAsRoot('/channels');
-  await page.getByRole('link', { name: 'demo' }).first().click();
-  await button(page, 'Show key').click();
-  const proving = await holdResponse(page, '**/api/verify', 'POST');
-  await dialog(page).getByLabel('Password', { exact: true }).fill(password);
-  await page.keyboard.press('Enter');
-  await proving.answered;
-  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-  await dialog(page).waitFor({ state: 'detached' });
-  await button(page, 'Show key').click();
-  await dialog(page).getByLabel('Password', { exact: true }).waitFor();
-  await proving.release();
-  expect(await dialog(page).count()).toBe(1);
-  expect(await page.getByText('demo-vendor-key').count()).toBe(0);
-  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-});
-
 describe('what is shown once', () => {
   test('a token is shown at once, before the refetch', async () => {
     await panel.root().call('POST', '/api/user', { username: 'pat', password });

@@ -72,25 +72,6 @@ describe('sources', () => {
     await page.getByRole('button', { name: 'Sources' }).click();
     await dialog(page).getByRole('button', { name: 'Add a source' }).waitFor();
   };
-  const names = () =>
-    panel
-      .root()
-      .call<{ name: string }[]>('GET', path)
-      .then((all) => all.map(({ name }) => name));
-
-  test('added by another administrator are kept when these are saved', async () => {
-    await panel.root().call('PUT', path, [entry('good')]);
-    const page = await visit('/marketplace');
-    await open(page);
-    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-    await dialog(page).waitFor({ state: 'detached' });
-    await panel.root().call('PUT', path, [entry('good'), entry('other')]);
-    await open(page);
-    await dialog(page).getByRole('button', { name: 'Save' }).click();
-    await confirmWithPassword(page);
-    await waitForNotice(page, 'Saved');
-    expect(await names()).toEqual(['good', 'other']);
-  });
 
   test('being saved keep their dialog open', async () => {
     const page = await visit('/marketplace');

@@ -61,24 +61,6 @@ describe('an upload', () => {
     await alert(page).waitFor({ state: 'detached' });
   });
 
-  test('a confirmed conflict does not apply to another file', async () => {
-    const page = await visit('/plugins');
-    await open(page);
-    await choose(page, file(source('rival', '1.0.0', claim(901))));
-    await send(page);
-    const consent = dialog(page).getByLabel('Store it although another plugin has what it claims');
-    await consent.click({ force: true });
-    await choose(page, file(source('second', '1.0.0', claim(901))));
-    expect(await consent.count()).toBe(0);
-    expect(await alert(page).count()).toBe(0);
-    await send(page);
-    await consent.waitFor();
-    expect(await consent.isChecked()).toBe(false);
-    await consent.click({ force: true });
-    await send(page);
-    await heading(page, 'The second').waitFor();
-  });
-
   test('in progress keeps its dialog open', async () => {
     const page = await visit('/plugins');
     await open(page);

@@ -109,6 +109,30 @@ describe('plugins', () => {
       .waitFor();
   });
 
+  test('a confirmed conflict does not apply to another file', async () => {
+    // Only one plugin can claim a channel type.
+    const claiming = (key: string) =>
+      pluginSource({ key, name: `The ${key}`, models: [`${key}-1`], channelTypes: [901] });
+    await admin.call('POST', '/api/plugin/task', { source: claiming('lone') });
+    await upload(claiming('rival'));
+    const dialog = page.getByRole('dialog');
+    const consent = dialog.getByLabel('Store it although another plugin has what it claims');
+    await consent.click({ force: true });
+    await dialog
+      .locator('input[type="file"]')
+      .first()
+      .setInputFiles(file('second.js', claiming('second')));
+    expect(await consent.count()).toBe(0);
+    expect(await alert(page).count()).toBe(0);
+    const send = dialog.getByRole('button', { name: 'Check and store' });
+    await send.click();
+    await consent.waitFor();
+    expect(await consent.isChecked()).toBe(false);
+    await consent.click({ force: true });
+    await send.click();
+    await heading(page, 'The second').waitFor();
+  });
+
   test('a new version is reviewed side by side before activation', async () => {
     await upload(source('1.1.0', { models: ['paper-1', 'paper-3'] }));
     await page
@@ -270,6 +294,19 @@ describe('marketplace', () => {
     await search.pressSequentially('no such film');
     await waitForText(page, 'Nothing here matches your search.');
     expect(await search.inputValue()).toBe('no such film');
+  });
+
+  test('sources added by another administrator are kept when these are saved', async () => {
+    const path = '/api/plugin/task/marketplace/sources';
+    const entry = (name: string) => ({ name, index_url: `${market.url}/${name}/index.json` });
+    await admin.call('PUT', path, [entry('good'), entry('gone'), entry('other')]);
+    await page.getByRole('button', { name: 'Sources' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Add a source' }).waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const stored = await admin.call<{ name: string }[]>('GET', path);
+    expect(stored.map(({ name }) => name)).toEqual(['good', 'gone', 'other']);
   });
 
   test('unknown plugins, installed or offered, show a not-found page with a link', async () => {
