@@ -6,6 +6,8 @@ import { root } from '../scripts/hash-inputs.ts';
 /** An executable under measurement. */
 export type Build = {
   binary: string;
+  /** What is started in its place; default: the executable. */
+  program?: readonly string[];
   /** The checkout that it was built from, where there is one. */
   source: string | undefined;
   /** The commit of the checkout, or the name of the file. */

@@ -39,7 +39,10 @@ export function spreadOf(values: number[]): Spread | undefined {
   return { median, min: sorted[0] ?? median, max: sorted.at(-1) ?? median, values };
 }
 
-/** Puts the figures of all runs together, in the order in which the first run gave them. */
+/**
+ * Puts the figures of all runs together, row by row in the order of the first run; what only the
+ * other build has comes last in its row.
+ */
 export function compareFigures(runs: Record<Side, Figure[][]>): Compared[] {
   const kinds = new Map<string, { figure: Figure; this: number[]; other: number[] }>();
   for (const side of ['this', 'other'] as const) {
@@ -50,7 +53,9 @@ export function compareFigures(runs: Record<Side, Figure[][]>): Compared[] {
       kind[side].push(figure.value);
     }
   }
-  return [...kinds.values()].map(({ figure, ...values }) => {
+  const rows = [...new Set([...kinds.values()].map(({ figure }) => figure.row))];
+  const ordered = rows.flatMap((name) => [...kinds.values()].filter(({ figure }) => figure.row === name));
+  return ordered.map(({ figure, ...values }) => {
     const { value: _, ...what } = figure;
     const [own, others] = [spreadOf(values.this), spreadOf(values.other)];
     return {

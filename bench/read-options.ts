@@ -17,6 +17,7 @@ export type BenchOptions = Sizes & {
   beside: string | undefined;
   repeat: number;
   json: string | undefined;
+  markdown: string | undefined;
 };
 
 const DEFAULTS: Sizes = { seconds: 5, inFlight: 100_000, observers: 10_000, tasks: 1_000_000 };
@@ -40,7 +41,8 @@ export const usage = (parts: readonly string[]): string => `Usage: npm run bench
   --in-flight N        tasks in flight while polls are measured (default ${DEFAULTS.inFlight})
   --observers N        streams held open (default ${DEFAULTS.observers})
   --tasks N            tasks in the large database (default ${DEFAULTS.tasks})
-  --json FILE          writes every figure of every run`;
+  --json FILE          writes every figure of every run
+  --markdown FILE      writes the table as docs/performance.md has it`;
 
 /** @throws with a sentence for the caller where an argument is not understood. */
 export function readOptions(args: readonly string[], parts: readonly string[]): BenchOptions {
@@ -51,7 +53,7 @@ export function readOptions(args: readonly string[], parts: readonly string[]): 
   while (left.length > 0) {
     const [name = '', value] = left.splice(0, 2);
     const number = NUMBERS[name];
-    if (number === undefined && !['--only', '--beside', '--json'].includes(name))
+    if (number === undefined && !['--only', '--beside', '--json', '--markdown'].includes(name))
       throw new Error(`${name} is not an option.`);
     if (value === undefined || value === '') throw new Error(`${name} needs a value.`);
     if (number !== undefined) numbers[number] = readCount(name, value);
@@ -59,7 +61,15 @@ export function readOptions(args: readonly string[], parts: readonly string[]): 
     else texts[name] = value;
   }
   const { repeat = texts['--beside'] === undefined ? REPEAT_ALONE : REPEAT_BESIDE, ...sizes } = numbers;
-  return { ...DEFAULTS, ...sizes, only, beside: texts['--beside'], repeat, json: texts['--json'] };
+  return {
+    ...DEFAULTS,
+    ...sizes,
+    only,
+    beside: texts['--beside'],
+    repeat,
+    json: texts['--json'],
+    markdown: texts['--markdown'],
+  };
 }
 
 function readCount(name: string, value: string): number {

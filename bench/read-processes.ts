@@ -9,9 +9,9 @@ type Stat = { parent: number; cpuTicks: number };
  * Fields of /proc/PID/stat, counted behind the name in parentheses, which may hold anything.
  * Undefined: the process is gone.
  */
-function readStat(pid: number): Stat | undefined {
+function readStat(pid: number, path = `/proc/${pid}/stat`): Stat | undefined {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const text = readFileSync(path, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     // State, parent, … own time in user and system mode, then that of children that have ended.
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
@@ -30,6 +30,10 @@ export function familyOf(pid: number): number[] {
 /** Processor seconds that a process and its children have used, ended children included. */
 export const cpuSeconds = (pid: number): number =>
   familyOf(pid).reduce((sum, member) => sum + (readStat(member)?.cpuTicks ?? 0), 0) / TICKS_PER_SECOND;
+
+/** Processor seconds of a process's main thread. */
+export const threadSeconds = (pid: number): number =>
+  (readStat(pid, `/proc/${pid}/task/${pid}/stat`)?.cpuTicks ?? 0) / TICKS_PER_SECOND;
 
 /** How often threads of a process and its children went to sleep, and so were woken again. */
 export const countWakeUps = (pid: number): number =>

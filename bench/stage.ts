@@ -26,7 +26,7 @@ export type StartOptions = { env?: Record<string, string>; dataDir?: string; dat
 export function startBuild(build: Build, options: StartOptions = {}): Promise<Gateway> {
   const dataDir = options.dataDir ?? temporaryFolder();
   const prefix = ['sh', '-c', 'exec "$@" 2>"$0"', join(dataDir, 'gateway.log')];
-  return startGateway({ ...options, dataDir, prefix, program: [build.binary] });
+  return startGateway({ ...options, dataDir, prefix, program: build.program ?? [build.binary] });
 }
 
 export async function openStage(build: Build, env: Record<string, string> = {}): Promise<Stage> {

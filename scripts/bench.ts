@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { type Build, prepareOtherBuild, prepareThisBuild } from '../bench/builds.ts';
 import type { Compared } from '../bench/compare-figures.ts';
 import type { Part } from '../bench/part.ts';
+import { benchBudget } from '../bench/parts/budget.ts';
 import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
@@ -17,7 +18,7 @@ import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
 import { benchSubmissions } from '../bench/parts/submissions.ts';
 import { benchTransfers } from '../bench/parts/transfers.ts';
-import { formatFigures } from '../bench/print-figures.ts';
+import { formatFigures, formatMarkdown } from '../bench/print-figures.ts';
 import { type BenchOptions, readOptions, usage } from '../bench/read-options.ts';
 import { runPart } from '../bench/run-parts.ts';
 
@@ -43,6 +44,7 @@ const PARTS: Record<string, Part> = {
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,
+  budget: benchBudget,
 };
 /** Measures programs of the bench itself: the other build has no turn. */
 const OF_NO_BUILD = ['least'];
@@ -59,7 +61,7 @@ async function main(args: string[]): Promise<number> {
     console.error('The bench reads memory and processor time from /proc and runs on Linux alone.');
     return 2;
   }
-  const { only, beside, repeat, json, ...sizes } = options;
+  const { only, beside, repeat, json, markdown, ...sizes } = options;
   const builds = {
     this: await prepareThisBuild(),
     other: beside === undefined ? undefined : await prepareOtherBuild(beside),
@@ -85,6 +87,7 @@ async function main(args: string[]): Promise<number> {
     const names = { this: builds.this.name, other: builds.other?.name };
     await Bun.write(json, `${JSON.stringify({ machine, builds: names, repeat, sizes, figures }, null, 2)}\n`);
   }
+  if (markdown !== undefined) await Bun.write(markdown, formatMarkdown(figures, beside !== undefined));
   return figures.every(({ aimMet }) => aimMet !== false) ? 0 : 1;
 }
 

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import type { Build } from '../builds.ts';
 import { type Figure, higher, lower, row } from '../figures.ts';
 import { fillWithRunningTasks, type PollMode } from '../fill-tasks.ts';
 import type { Run } from '../part.ts';
 import { readHistogram, subtract, upperShare } from '../read-histogram.ts';
-import { cpuSeconds, readMemory } from '../read-processes.ts';
+import { cpuSeconds, readMemory, threadSeconds } from '../read-processes.ts';
 import { openStage, startBuild } from '../stage.ts';
 
 /** A plugin that asks for up to a hundred tasks with one request, and its key. */
@@ -21,11 +22,23 @@ const CLIENTS = 32;
 /** The longest time between two polls of a task (TASK_POLL_INTERVAL_SECONDS). */
 const INTERVAL_SECONDS = 15;
 /** So short that more is due than can be polled: the rate is then what the gateway can do. */
-const CROWDED_INTERVAL_SECONDS = 3;
+export const CROWDED_INTERVAL_SECONDS = 3;
 const CROWDED_WARM_UP_SECONDS = 6;
 
-type Case = { size: number; mode: PollMode; intervalSeconds: number };
-type Measured = { lateness: number; perSecond: number; cores: number; rssMb: number };
+export type PollCase = { size: number; mode: PollMode; intervalSeconds: number };
+export type MeasuredPolls = {
+  lateness: number;
+  perSecond: number;
+  cores: number;
+  rssMb: number;
+  /** Processor microseconds a poll of the main thread, and of all processes. */
+  mainUs: number;
+  allUs: number;
+  /** The window in which it was measured, and how many polls fell into it. */
+  fromMs: number;
+  toMs: number;
+  count: number;
+};
 
 /** Tasks that their vendor is asked about in time: how late the polls are, and what they cost. */
 export const benchTimelyPolls = (run: Run): Promise<Figure[]> =>
@@ -51,9 +64,10 @@ export const benchManyPolls = (run: Run): Promise<Figure[]> =>
     ];
   });
 
-async function withSubmitted(
+/** A stopped gateway with submitted tasks; `work` measures polls of as many copies as it wants. */
+export async function withSubmitted(
   { build, inFlight, seconds }: Run,
-  work: (measure: (polls: Case) => Promise<Measured>) => Promise<Figure[]>,
+  work: (measure: (polls: PollCase, by?: Build) => Promise<MeasuredPolls>) => Promise<Figure[]>,
 ): Promise<Figure[]> {
   const stage = await openStage(build, { UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
   try {
@@ -67,10 +81,10 @@ async function withSubmitted(
     );
     await stage.gateway.stop();
     const { dataDir } = stage.gateway;
-    return await work(async ({ size, mode, intervalSeconds }) => {
+    return await work(async ({ size, mode, intervalSeconds }, by = build) => {
       fillWithRunningTasks(dataDir, { size, mode, intervalSeconds, batchKey: BATCH_KEY });
       const env = { TASK_POLL_INTERVAL_SECONDS: String(intervalSeconds) };
-      const gateway = await startBuild(build, { dataDir, env });
+      const gateway = await startBuild(by, { dataDir, env });
       const isTimely = intervalSeconds === INTERVAL_SECONDS;
       try {
         const warmUp = isTimely ? INTERVAL_SECONDS : CROWDED_WARM_UP_SECONDS;
@@ -88,11 +102,12 @@ async function measurePolls(
   gateway: { url: string; pid: number },
   warmUpSeconds: number,
   windowSeconds: number,
-): Promise<Measured> {
+): Promise<MeasuredPolls> {
   const read = async () => ({
     polls: readHistogram(await (await fetch(`${gateway.url}/metrics`)).text(), 'taskgate_poll_delay_seconds'),
     cpu: cpuSeconds(gateway.pid),
-    at: performance.now(),
+    main: threadSeconds(gateway.pid),
+    at: performance.timeOrigin + performance.now(),
   });
   await Bun.sleep(warmUpSeconds * 1000);
   const before = await read();
@@ -105,10 +120,15 @@ async function measurePolls(
     perSecond: polls.count / seconds,
     cores: (after.cpu - before.cpu) / seconds,
     rssMb: readMemory(gateway.pid).rssMb,
+    mainUs: ((after.main - before.main) / polls.count) * 1e6,
+    allUs: ((after.cpu - before.cpu) / polls.count) * 1e6,
+    fromMs: before.at,
+    toMs: after.at,
+    count: polls.count,
   };
 }
 
-const describe = (what: string, measured: Measured, aims: Record<string, number>): Figure[] =>
+const describe = (what: string, measured: MeasuredPolls, aims: Record<string, number>): Figure[] =>
   row(
     what,
     [

@@ -6,7 +6,7 @@ import { prepareOtherBuild } from '../../bench/builds.ts';
 import { compareFigures, orderOfRuns, spreadOf } from '../../bench/compare-figures.ts';
 import { type Figure, higher, lower, note, row } from '../../bench/figures.ts';
 import { parseAnswer } from '../../bench/load/http-client.ts';
-import { formatFigures, formatValue } from '../../bench/print-figures.ts';
+import { formatFigures, formatMarkdown, formatValue } from '../../bench/print-figures.ts';
 import { runPart } from '../../bench/run-parts.ts';
 
 const sizes = { seconds: 1, inFlight: 1, observers: 1, tasks: 1 };
@@ -52,6 +52,21 @@ test('an aim is checked against the median of this build', () => {
   expect(compareFigures({ this: times, other: [] })[0]?.aimMet).toBe(false);
 });
 
+test('what only the other build has stands in its row', () => {
+  const figures = (names: string[]) => names.flatMap((name) => row(name, [lower('p50', 1, 'ms')]));
+  const extra = row('reads', [lower('p99', 2, 'ms')]);
+  const compared = compareFigures({
+    this: [figures(['reads', 'writes'])],
+    other: [[...figures(['reads', 'writes']), ...extra]],
+  });
+  expect(compared.map(({ row: name, name: figure }) => `${name} ${figure}`)).toEqual([
+    'reads p50',
+    'reads p99',
+    'writes p50',
+  ]);
+  expect(compared[1]).toMatchObject({ this: undefined, gain: undefined });
+});
+
 test('what is for information has no ratio and no noise', () => {
   const loads = (value: number) => [row('reads', [note('load generator', value, 'cores')])];
   const [compared] = compareFigures({ this: loads(1), other: loads(2) });
@@ -86,6 +101,15 @@ test('the table has a line for each figure below the name of its row', () => {
   expect(lines[1]).toContain('× 2.00');
   expect(lines[1]).not.toContain('noise');
   expect(lines[1]).toEndWith('≥ 2,000 /s MISSED');
+});
+
+test('the Markdown table has the earlier build before this one, and says what may be noise', () => {
+  expect(formatMarkdown([compareRates([1000, 1100], [500, 1050])], true).split('\n')).toEqual([
+    '| row | figure | before | after | better by | aim |',
+    '|---|---|---|---|---|---|',
+    '| reads | rate | 775 /s (500–1,050) | 1,050 /s (1,000–1,100) | × 1.35 (noise) |  |',
+    '',
+  ]);
 });
 
 test('values have three digits that count', () => {
