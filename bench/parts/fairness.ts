@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ask } from '../../test/support/gateway.ts';
+import { signIn } from '../../test/support/gateway.ts';
 import { type Figure, higher, lower, note, row } from '../figures.ts';
 import { runClients } from '../load/run-clients.ts';
 import { submitOnce } from '../load/send-submissions.ts';
@@ -9,7 +9,6 @@ import { openStage, type Stage } from '../stage.ts';
 const GREEDY_CLIENTS = 64;
 const WARM_UP_SECONDS = 2;
 const MAX_RATIO = 3;
-const MODEST = { username: 'modest', password: 'correct horse battery' };
 
 /**
  * What one user with one request at a time waits for, alone and beside another user who keeps 64
@@ -66,10 +65,6 @@ function startGreedy({ gateway, key }: Stage) {
 }
 
 async function createModestKey({ gateway, admin }: Stage): Promise<string> {
-  const { id } = await admin.call<{ id: number }>('POST', '/api/user', { ...MODEST, role: 1 });
-  await admin.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value: 50_000_000 });
-  const login = await ask(`${gateway.url}/api/user/login`, { body: MODEST });
-  const token = (login.body.data as { access_token: string }).access_token;
-  const made = await ask(`${gateway.url}/api/token`, { token, body: { name: 'modest', unlimited_quota: true } });
-  return (made.body.data as { key: string }).key;
+  await admin.createUser({ username: 'modest', quota: 50_000_000 });
+  return (await signIn(gateway.url, { username: 'modest' })).createKey({ name: 'modest' });
 }

@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 type Caller = Parameters<Auth['account']['delete']>[0];

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Role, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, openAuth, openTestStore, signIn } from './harness.ts';
+import { bearer, openAuth, openTestStore, signIn } from './harness.ts';
 
 const ROLES = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
 type Name = keyof typeof ROLES;

@@ -3,10 +3,11 @@ import { validateApiKeyFields } from '../../src/auth/api-keys/validate-api-key.t
 import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } from '../../src/auth/index.ts';
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { at } from '../support/deciding-ip.ts';
 import { until } from '../support/until.ts';
-import { addUser, openAuth, openTestStore, overriding, testConfig } from './harness.ts';
+import { openAuth, openTestStore, overriding, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

@@ -5,6 +5,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addProtectedUser,
@@ -15,7 +17,7 @@ import {
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';

@@ -5,18 +5,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import {
-  addUser,
-  bearer,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  originOf,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

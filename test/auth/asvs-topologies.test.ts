@@ -3,8 +3,7 @@
  * topology of the specification.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { cheapHash } from '../support/cheap-hash.ts';
+import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -54,11 +53,7 @@ for (const [topology, caches] of [
     async function addPerson(): Promise<Person> {
       people += 1;
       const username = `person-${people}`;
-      const [row] = await db.run(
-        `INSERT INTO users (username, password_hash, role, status, created_at)
-         VALUES ('${username}', '${cheapHash(ROOT.password)}', 1, 1, 1) RETURNING id`,
-      );
-      return { id: Number(row?.id), username };
+      return { id: await insertUser(db, username), username };
     }
 
     async function signIn({ username }: Person): Promise<Session> {

@@ -2,7 +2,9 @@ import { createHmac } from 'node:crypto';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Clock } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, ORIGIN, originOf, PASSWORD, signIn } from './harness.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
+import { bearer, ORIGIN, originOf, signIn } from './harness.ts';
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 

@@ -4,9 +4,10 @@ import { authCleanUpSteps, warnOfManySessions } from '../../src/auth/index.ts';
 import { type CleanUpStep, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { FlowRecord, SessionRecord, Store } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore, newSession } from '../contract/each-store.ts';
+import { describeEachStore, newSession } from '../contract/each-store.ts';
 import { openRaw } from '../contract/open-raw.ts';
 import { type LogLine, recordingLogger } from '../http/kit-harness.ts';
+import { addUser } from '../support/add-user.ts';
 import { overriding } from './harness.ts';
 import { refusal } from './refusal.ts';
 

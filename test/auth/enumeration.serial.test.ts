@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
-import { addUser, hashOfGateway, openTestStore } from './harness.ts';
+import { hashOfGateway, openTestStore } from './harness.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 import { summarizeDifferences } from './timing-differences.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, ORIGIN, openAuth, openTestStore } from './harness.ts';
+import { ORIGIN, openAuth, openTestStore } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 for (const dialect of RULE_DATABASES) {

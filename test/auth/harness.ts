@@ -27,10 +27,11 @@ import {
   createNoSessionCache,
   openStore,
 } from '../../src/store/index.ts';
-import type { Counters, NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
+import type { Counters, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
-import { cheapHash } from '../support/cheap-hash.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
@@ -67,7 +68,6 @@ export async function openTestStore(
 }
 
 export const ORIGIN: RequestOrigin = originOf('203.0.113.7');
-export const PASSWORD = 'correct horse battery';
 
 export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   sessionSecrets: ['a session secret of the tests, long enough'],
@@ -159,29 +159,6 @@ export function openAuth(
 
 /** `PASSWORD` with the gateway's real hash parameters, for comparing times. */
 export const hashOfGateway = (): Promise<string> => createPasswordHashes({ logger: silentLogger }).hash(PASSWORD);
-
-const passwordHash = cheapHash(PASSWORD);
-let users = 0;
-
-/** Inserts a user with the password `PASSWORD` and a cheap hash; the default name is unique. */
-export async function addUser(store: Store, change: Partial<NewUser> = {}): Promise<UserRecord> {
-  users += 1;
-  const username = change.username ?? `user-${users}`;
-  const user = await store.users.insert({
-    username,
-    displayName: username,
-    passwordHash,
-    role: 1,
-    status: 1,
-    email: null,
-    group: 'default',
-    language: 'en',
-    createdAt: systemClock.unix(),
-    ...change,
-  });
-  if (!user) throw new Error('the name is taken');
-  return user;
-}
 
 /** A user with a session, without the cost of a password. */
 export async function enterQuickly(store: Store, clock: Clock): Promise<Extract<PanelPrincipal, { kind: 'session' }>> {

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Logger } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import {
-  addUser,
   bearer,
   ORIGIN,
   openAuth,
   openTestStore,
   originOf,
   overriding,
-  PASSWORD,
   refreshWith,
   signIn,
   testSettings,

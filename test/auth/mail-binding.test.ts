@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, openTestStore, PASSWORD, signIn } from './harness.ts';
+import { bearer, openTestStore, signIn } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 

@@ -4,7 +4,8 @@ import { DEFAULT_FIELDS, validateProvider } from '../../src/auth/oauth/validate-
 import { validatePasskeyName } from '../../src/auth/passkeys/name-passkey.ts';
 import { AppError, newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, openAuth, openTestStore, signIn } from './harness.ts';
+import { addUser } from '../support/add-user.ts';
+import { bearer, openAuth, openTestStore, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 /** Shown as "tooR", and as "Root". */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { createApp } from './authenticator-app.ts';
-import { ORIGIN, openAuth, openTestStore, PASSWORD, signIn } from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, signIn } from './harness.ts';
 import { createPerson, newAuthenticator, type Person } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';

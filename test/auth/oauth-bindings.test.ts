@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
-import { addUser, bearer, expectSignInRow, openTestStore, originOf } from './harness.ts';
+import { bearer, expectSignInRow, openTestStore, originOf } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { addUser, openTestStore } from './harness.ts';
+import { openTestStore } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 

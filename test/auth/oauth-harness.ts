@@ -1,8 +1,9 @@
 import type { Auth, AuthConfig, AuthSettings } from '../../src/auth/index.ts';
 import type { Clock, Logger } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import type { IdentityProvider } from '../support/identity-provider.ts';
-import { addUser, bearer, ORIGIN, openAuth, signIn, testSettings } from './harness.ts';
+import { bearer, ORIGIN, openAuth, signIn, testSettings } from './harness.ts';
 
 export type Changes = {
   registration?: Partial<AuthSettings['registration']>;

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { TOTP } from 'otpauth';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
 import { startLivedTime } from '../support/lived-time.ts';
-import { addUser, bearer, ORIGIN, openTestStore, refreshWith } from './harness.ts';
+import { bearer, ORIGIN, openTestStore, refreshWith } from './harness.ts';
 import { goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';

@@ -4,18 +4,9 @@ import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import {
-  addUser,
-  bearer,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  refreshWith,
-  signIn,
-  testConfig,
-} from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

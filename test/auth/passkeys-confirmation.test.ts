@@ -2,9 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { PROOF_SCOPES } from '../../src/auth/proofs/types.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn, testSettings } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person, recordWarnings } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation, SoftwareAuthenticator } from './software-authenticator.ts';

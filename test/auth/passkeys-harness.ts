@@ -3,7 +3,8 @@ import type { Auth } from '../../src/auth/index.ts';
 import type { ProofScope } from '../../src/auth/proofs/types.ts';
 import type { Clock, Logger } from '../../src/kernel/index.ts';
 import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, ORIGIN, signIn } from './harness.ts';
+import { addUser } from '../support/add-user.ts';
+import { bearer, ORIGIN, signIn } from './harness.ts';
 import { type Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
 
 /** The panel's origin, as in `testSettings`. */

@@ -5,18 +5,10 @@ import { sha256Hex } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { deleteUser, runRaw } from '../contract/open-raw.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import {
-  addUser,
-  bearer,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 for (const dialect of RULE_DATABASES) {

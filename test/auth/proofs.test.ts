@@ -7,19 +7,11 @@ import { PROOF_SCOPES, type ProofMethod, type ProofScope } from '../../src/auth/
 import { requireSession } from '../../src/auth/require-session.ts';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, principalOf, withToken, wrongCode } from './authenticator-app.ts';
-import {
-  addUser,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  originOf,
-  PASSWORD,
-  signIn,
-  testConfig,
-  testSettings,
-} from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, originOf, signIn, testConfig, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

@@ -3,9 +3,11 @@ import type { ServerResponse } from 'node:http';
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
+import { addUser } from '../support/add-user.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { startLivedTime } from '../support/lived-time.ts';
-import { addUser, openTestStore, PASSWORD } from './harness.ts';
+import { openTestStore } from './harness.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 

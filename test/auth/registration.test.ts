@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, openTestStore, PASSWORD } from './harness.ts';
+import { openTestStore } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';

@@ -3,8 +3,9 @@ import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 const NEW_PASSWORD = 'another good password';

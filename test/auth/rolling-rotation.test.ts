@@ -3,10 +3,11 @@ import type { Auth } from '../../src/auth/index.ts';
 import { type Clock, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
+import { addUser } from '../support/add-user.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { withoutTimeout } from '../support/redis-without-timeout.ts';
 import { until } from '../support/until.ts';
-import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 
 /** Two nodes during a secret rotation: each knows both secrets, in a different order. */
 const OLD = 'the former secret of the tests, long enough';

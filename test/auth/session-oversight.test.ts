@@ -4,8 +4,9 @@ import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { newSession } from '../contract/each-store.ts';
 import { deleteUser } from '../contract/open-raw.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

@@ -3,7 +3,8 @@ import { createSessionRegistry, type SessionRegistry } from '../../src/auth/sess
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { SessionRecord, UserRecord } from '../../src/store/ports/index.ts';
 import { newSession } from '../contract/each-store.ts';
-import { addUser, testConfig } from './harness.ts';
+import { addUser } from '../support/add-user.ts';
+import { testConfig } from './harness.ts';
 import { createTestClock } from './test-clock.ts';
 import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 

@@ -8,9 +8,10 @@ import type { Auth } from '../../src/auth/index.ts';
 import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
 import type { Clock } from '../../src/kernel/index.ts';
 import { newSession } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, ORIGIN, testConfig } from './harness.ts';
+import { ORIGIN, testConfig } from './harness.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 

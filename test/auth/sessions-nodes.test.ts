@@ -3,9 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { SignedIn } from '../../src/auth/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
 import { deleteUser, runRaw } from '../contract/open-raw.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, bearer, ORIGIN, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, refreshWith, signIn } from './harness.ts';
 import { longestEntry } from './longest-entry.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';

@@ -2,17 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type { SessionRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import {
-  addUser,
   bearer,
   ORIGIN,
   openAuth,
   openTestStore,
   originOf,
   overriding,
-  PASSWORD,
   refreshWith,
   signIn,
   testConfig,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, ORIGIN, openAuth, openTestStore, overriding } from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, overriding } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 const root = { username: 'owner', password: 'a good root password' };

@@ -6,18 +6,10 @@ import { createSignIns } from '../../src/auth/sign-ins/record-sign-ins.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { AuditRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { addProtectedUser, firstStep, wrongCode } from './authenticator-app.ts';
-import {
-  addUser,
-  bearer,
-  openAuth,
-  openTestStore,
-  originOf,
-  PASSWORD,
-  refreshWith,
-  signIn,
-  testConfig,
-} from './harness.ts';
+import { bearer, openAuth, openTestStore, originOf, refreshWith, signIn, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

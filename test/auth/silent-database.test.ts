@@ -3,10 +3,12 @@ import { SQL } from 'bun';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
-import { addUser, ORIGIN, openAuth, PASSWORD, signIn } from './harness.ts';
+import { ORIGIN, openAuth, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 /** Sleeps fifty times shorter; its elapsed time jumps ahead only while `age` runs. */

@@ -4,8 +4,10 @@ import type { Auth } from '../../src/auth/index.ts';
 import { createAccountSlowdown } from '../../src/auth/limits/slow-account.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { at } from '../support/deciding-ip.ts';
-import { addUser, openAuth, openTestStore, originOf, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 

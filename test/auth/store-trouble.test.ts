@@ -3,20 +3,12 @@ import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import { createNoSessionCache } from '../../src/store/drivers/no-session-cache.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
-import {
-  addUser,
-  bearer,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 import { openTwoNodes, type TwoNodes } from './two-nodes.ts';

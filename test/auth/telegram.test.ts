@@ -2,18 +2,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { addProtectedUser, principalOf } from './authenticator-app.ts';
 import {
-  addUser,
   bearer,
   enterQuickly,
   expectSignInRow,
   ORIGIN,
   openAuth,
   openTestStore,
-  PASSWORD,
   signIn,
   testSettings,
 } from './harness.ts';

@@ -5,19 +5,11 @@ import { createFlows } from '../../src/auth/flows/flows.ts';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, firstStep, origins, principalOf, wrongCode } from './authenticator-app.ts';
-import {
-  addUser,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  originOf,
-  overriding,
-  PASSWORD,
-  refreshWith,
-  testConfig,
-} from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, originOf, overriding, refreshWith, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

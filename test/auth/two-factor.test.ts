@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addProtectedUser,
@@ -13,7 +14,7 @@ import {
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
-import { addUser, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 

@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { PNG, startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 import { addProtectedUser } from './authenticator-app.ts';
 import {
-  addUser,
   enterQuickly,
   expectSignInRow,
   ORIGIN,

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { type Billing, type BillingSettings, createBilling, type QuoteRequest } from '../../src/billing/index.ts';
 import { AppError, newTaskId, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { addKey, addUser, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+import { addKey, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 
 const start = async (store: Store, settings: Partial<BillingSettings> = {}): Promise<Billing> => {
   const billing = createBilling({
@@ -248,7 +249,7 @@ describeEachStore(
 
     describe('the budget of a limited key', () => {
       const submit = async (budget: number, quota: number) => {
-        const user = await addUser(store, 10_000);
+        const user = await addUser(store, { balance: 10_000 });
         const key = await addKey(store, user.id, { unlimitedQuota: false, quota: budget });
         const taskId = newTaskId();
         const task = await store.transaction(async (tx) => {

@@ -3,8 +3,7 @@
  * whatever the nodes share.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { cheapHash } from '../support/cheap-hash.ts';
+import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -12,7 +11,6 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 
 setDefaultTimeout(120_000);
 
-const passwordHash = cheapHash(ROOT.password);
 /** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
 const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
 
@@ -68,10 +66,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
     for (const { what, set, refusals } of ENDS) {
       test(`a ${what} user loses access token, refresh, personal access token and API keys at once`, async () => {
         const username = `${what}-user`;
-        const [made] = await backdoor.run(
-          `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-           values ('${username}', '', '${passwordHash}', 1, 1, 1, 0) returning id`,
-        );
+        const id = await insertUser(backdoor, username);
         const held = await collectCredentials(username);
 
         // Every node has seen every credential, and remembers what it remembers.
@@ -81,7 +76,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
           expect(await codeOfKey(node, held.key)).toBe('not_found');
         }
 
-        await backdoor.run(`update users set ${set} where id = ${made?.id}`);
+        await backdoor.run(`update users set ${set} where id = ${id}`);
         for (const [i, node] of nodes.entries()) {
           const who = `on node ${i + 1}`;
           for (const { access } of held.sessions) {
@@ -103,17 +98,14 @@ for (const [name, count, sharing] of SURROUNDINGS) {
 
     test('enabling a user restores their tokens and keys, but no refused session', async () => {
       const username = 'returning-user';
-      const [made] = await backdoor.run(
-        `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-         values ('${username}', '', '${passwordHash}', 1, 1, 1, 0) returning id`,
-      );
+      const id = await insertUser(backdoor, username);
       const held = await collectCredentials(username);
-      await backdoor.run(`update users set status = 2 where id = ${made?.id}`);
+      await backdoor.run(`update users set status = 2 where id = ${id}`);
       for (const [i, node] of nodes.entries()) {
         expect((await refresh(node, held.sessions[i]?.cookie ?? '')).status).toBe(401);
         expect(await statusOf(node, held.pat)).toBe(401);
       }
-      await backdoor.run(`update users set status = 1 where id = ${made?.id}`);
+      await backdoor.run(`update users set status = 1 where id = ${id}`);
       for (const node of nodes) {
         expect(await statusOf(node, held.pat)).toBe(200);
         expect(await codeOfKey(node, held.key)).toBe('not_found');

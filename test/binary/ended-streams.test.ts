@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import {
-  Administrator,
+  type Administrator,
   ask,
   type Gateway,
   setUp,
@@ -87,10 +87,8 @@ async function open(name: string, token: string, path: string, body?: object): P
 }
 
 async function addUser(username: string): Promise<{ id: number; user: Administrator }> {
-  const account = { username, password: 'a good long password' };
-  const { id } = await admin.call<{ id: number }>('POST', '/api/user', { ...account, quota: 1000 });
-  const signedIn = await ask(`${near.url}/api/user/login`, { body: account });
-  return { id, user: new Administrator(near.url, (signedIn.body.data as { access_token: string }).access_token) };
+  const id = await admin.createUser({ username, quota: 1000 });
+  return { id, user: await signIn(near.url, { username }) };
 }
 
 test('streams end with an error when their key, user or session has ended at another node; others go on', async () => {

@@ -6,6 +6,7 @@ import {
   ask,
   type Gateway,
   setUp,
+  signIn,
   startGateway,
   startVendor,
   type VendorProcess,
@@ -14,7 +15,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 
 setDefaultTimeout(120_000);
 
-const PASSWORD = 'correct horse battery';
 /**
  * A prompt on which the plugin below never ends, and not even the engine's own interrupt gets
  * through.
@@ -34,12 +34,9 @@ let attacker: { key: string; token: string };
 let other: { key: string; token: string };
 
 async function createUser(username: string): Promise<{ key: string; token: string }> {
-  const { id } = await root.call<{ id: number }>('POST', '/api/user', { username, password: PASSWORD, role: 1 });
-  await root.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value: 1_000_000 });
-  const login = await ask(`${gateway.url}/api/user/login`, { body: { username, password: PASSWORD } });
-  const token = (login.body.data as { access_token: string }).access_token;
-  const made = await ask(`${gateway.url}/api/token`, { token, body: { name: 'k', unlimited_quota: true } });
-  return { token, key: (made.body.data as { key: string }).key };
+  await root.createUser({ username, quota: 1_000_000 });
+  const user = await signIn(gateway.url, { username });
+  return { token: user.token, key: await user.createKey() };
 }
 
 beforeAll(async () => {

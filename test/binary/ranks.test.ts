@@ -3,13 +3,13 @@
  * by the administrator's way.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, signIn, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 setDefaultTimeout(120_000);
 
-const PASSWORD = 'a password of these tests';
 const ROOT_ID = 1;
 const USER = 1;
 const ADMIN = 10;
@@ -52,9 +52,8 @@ for (const database of RULE_DATABASE_NAMES) {
     async function make(role: number): Promise<{ id: number; token: string }> {
       people += 1;
       const username = `person${people}`;
-      const { id } = await root.call<{ id: number }>('POST', '/api/user', { username, password: PASSWORD, role });
-      const login = await ask(`${gateway.url}/api/user/login`, { body: { username, password: PASSWORD } });
-      return { id, token: (login.body.data as { access_token: string }).access_token };
+      const id = await root.createUser({ username, role });
+      return { id, token: (await signIn(gateway.url, { username })).token };
     }
     async function refusalsOf(token: string, requests: Request[]): Promise<unknown[]> {
       const outcomes = [];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { freePort } from '../support/free-port.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, signIn, startGateway } from '../support/gateway.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
 import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
@@ -138,17 +138,9 @@ describe('the relay of the executable', () => {
   test('another user finds nothing, by no way', async () => {
     const made = await client.responses.create({ model: 'gpt-x', input: 'mine' });
     const video = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', seconds: 1 } });
-    const { id } = await admin.call<{ id: number }>('POST', '/api/user', {
-      username: 'thief',
-      password: 'a thief’s word 1',
-    });
-    const login = await ask(`${gateway.url}/api/user/login`, {
-      body: { username: 'thief', password: 'a thief’s word 1' },
-    });
-    const session = (login.body.data as { access_token: string }).access_token;
-    const token = await ask(`${gateway.url}/api/token`, { token: session, body: { name: 'x', unlimited_quota: true } });
-    const stolen = (token.body.data as { key: string }).key;
-    await admin.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value: 1_000_000 });
+    await admin.createUser({ username: 'thief', quota: 1_000_000 });
+    const thief = await signIn(gateway.url, { username: 'thief' });
+    const stolen = await thief.createKey();
     const before = vendor.requests.length;
     const rows: [method: string, path: string, status: number, body?: object][] = [
       ['GET', `/v1/responses/${made.id}`, 404],

@@ -5,8 +5,7 @@
 import { expect } from 'bun:test';
 import { connect } from 'node:net';
 import { Redis } from 'ioredis';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { cheapHash } from '../support/cheap-hash.ts';
+import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -297,11 +296,7 @@ let users = 0;
 export async function addUser(db: Backdoor): Promise<TestUser> {
   users += 1;
   const name = `user-${users}`;
-  const [row] = await db.run(
-    `insert into users (username, display_name, password_hash, role, status, language, created_at)
-     select '${name}', '${name}', '${cheapHash(ROOT.password)}', 1, 1, 'en', created_at from users where username = 'root' returning id`,
-  );
-  return { id: Number(row?.id), name, ip: freshAddress() };
+  return { id: await insertUser(db, name), name, ip: freshAddress() };
 }
 
 export const logIn = (node: Gateway, user: TestUser, options: Ask = {}, secure = false): Promise<Reply> =>

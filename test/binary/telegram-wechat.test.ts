@@ -5,8 +5,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { TOTP } from 'otpauth';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { cheapHash } from '../support/cheap-hash.ts';
+import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { IS_FULL_RUN, RACERS } from '../support/full-run.ts';
 import { type Administrator, type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
@@ -80,10 +79,7 @@ for (const [database, count] of [
     async function enter(): Promise<Person> {
       made += 1;
       const username = `person-${made}`;
-      await backdoor.run(
-        `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-         values ('${username}', '', '${cheapHash(ROOT.password)}', 1, 1, 1, 0)`,
-      );
+      await insertUser(backdoor, username);
       return signIn(username);
     }
     async function signIn(username: string): Promise<Person> {

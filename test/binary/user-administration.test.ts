@@ -3,6 +3,7 @@
  * once, and money stays in balance.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { PASSWORD } from '../support/cheap-hash.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
   Administrator,
@@ -24,7 +25,6 @@ setDefaultTimeout(120_000);
 
 /** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
 const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
-const PASSWORD = 'another long password';
 const BILL = 5 * 0.02 * 500_000;
 
 const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: boolean])[] = [
@@ -93,10 +93,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
     };
     const last = (): Gateway => nodes.at(-1) ?? first();
 
-    async function makeUser(username: string, fields: object = {}): Promise<number> {
-      const made = await root.call<{ id: number }>('POST', '/api/user', { username, password: PASSWORD, ...fields });
-      return made.id;
-    }
+    const makeUser = (username: string, fields: object = {}) => root.createUser({ username, ...fields });
     async function signIn(node: Gateway, username: string, password = PASSWORD) {
       const login = await ask(`${node.url}/api/user/login`, { body: { username, password } });
       expect([username, login.status]).toEqual([username, 200]);

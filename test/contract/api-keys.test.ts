@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
-import { addKey, addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore } from './each-store.ts';
 
 describeEachStore('API keys', (opened) => {
   test('a key is found by its hash together with its owner', async () => {
     const { store } = opened();
-    const user = await addUser(store, 500);
+    const user = await addUser(store, { balance: 500 });
     const key = await addKey(store, user.id, {
       models: ['a', 'b'],
       allowIps: ['10.0.0.0/8'],
@@ -26,7 +27,7 @@ describeEachStore('API keys', (opened) => {
   test('usable are keys that are enabled and unexpired, of enabled users; an empty budget does not matter', async () => {
     const { store } = opened();
     const user = await addUser(store);
-    const off = await addUser(store, 0, { status: 2 });
+    const off = await addUser(store, { status: 2 });
     const good = await addKey(store, user.id, { unlimitedQuota: false, quota: 0 });
     const later = await addKey(store, user.id, { expiresAt: 2001 });
     const expired = await addKey(store, user.id, { expiresAt: 2000 });

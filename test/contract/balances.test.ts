@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { newTaskId, newUuid } from '../../src/kernel/index.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 describeEachStore('balances under administration', (opened) => {
   const adjust = (userId: number, amount: number, key = newUuid()) =>
@@ -21,7 +22,7 @@ describeEachStore('balances under administration', (opened) => {
   };
 
   test('an addition, a subtraction and a new balance are lines of their own', async () => {
-    const user = await addUser(opened().store, 1000);
+    const user = await addUser(opened().store, { balance: 1000 });
     expect(await adjust(user.id, 50)).toBe(true);
     expect(await adjust(user.id, -200)).toBe(true);
     expect(await setBalance(user.id, 300)).toEqual({ before: 850, after: 300 });
@@ -40,7 +41,7 @@ describeEachStore('balances under administration', (opened) => {
   });
 
   test('the same key moves the money once, at once and again later', async () => {
-    const user = await addUser(opened().store, 100);
+    const user = await addUser(opened().store, { balance: 100 });
     const key = newUuid();
     const added = await Promise.all(Array.from({ length: 20 }, () => adjust(user.id, 10, key)));
     expect(added.filter(Boolean)).toHaveLength(1);
@@ -52,14 +53,14 @@ describeEachStore('balances under administration', (opened) => {
   });
 
   test.each([0.5, Number.NaN, 2 ** 53])('a balance of %p is refused', async (to) => {
-    const user = await addUser(opened().store, 100);
+    const user = await addUser(opened().store, { balance: 100 });
     await expect(setBalance(user.id, to)).rejects.toMatchObject({ code: 'store.broken_invariant' });
     expect(await state(user.id)).toMatchObject({ quota: 100, sum: 100 });
   });
 
   test('nobody’s balance is not set', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     await store.users.softDelete(user.id, 1, 5);
     expect(await setBalance(user.id, 0)).toBeUndefined();
     expect(await setBalance(999_999, 0)).toBeUndefined();
@@ -69,7 +70,7 @@ describeEachStore('balances under administration', (opened) => {
   test('lost update: additions, new balances and reservations at once, on two nodes, leave the sum of the lines', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
-    const user = await addUser(store, 1000);
+    const user = await addUser(store, { balance: 1000 });
     const set: ({ before: number; after: number } | undefined)[] = [];
     let reserved = 0;
     await Promise.all(
@@ -96,7 +97,7 @@ describeEachStore('balances under administration', (opened) => {
 
   test('a balance that is set inside a transaction that fails stays', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     const attempt = store.transaction(async (tx) => {
       expect(await tx.ledger.setBalance({ userId: user.id, key: newUuid(), to: 1, at: 2 })).toEqual({
         before: 100,

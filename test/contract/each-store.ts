@@ -4,15 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newTaskId, newUuid, randomAlnum, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
-import type {
-  ApiKeyRecord,
-  NewTask,
-  NewUser,
-  SessionRecord,
-  Store,
-  TaskRecord,
-  UserRecord,
-} from '../../src/store/ports/index.ts';
+import type { ApiKeyRecord, NewTask, SessionRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
@@ -71,27 +63,6 @@ export function describeEachStore(
       suite(() => current);
     });
   }
-}
-
-/** A user with a unique name and a granted `balance`. */
-export async function addUser(store: Store, balance = 0, change: Partial<NewUser> = {}): Promise<UserRecord> {
-  const user = await store.users.insert({
-    username: `user-${randomAlnum(12)}`,
-    displayName: 'Someone',
-    passwordHash: null,
-    role: 1,
-    status: 1,
-    email: null,
-    group: 'default',
-    language: 'en',
-    createdAt: 100,
-    ...change,
-  });
-  if (!user) throw new Error('the name is taken');
-  if (balance > 0) {
-    await store.ledger.grant({ userId: user.id, kind: 'grant', key: newUuid(), amount: balance, at: 100 });
-  }
-  return { ...user, quota: balance };
 }
 
 export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> =>

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { EndedTasks, NewChannel, Store } from '../../src/store/ports/index.ts';
-import { addRunningTask, addUser, describeEachStore, newTask } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addRunningTask, describeEachStore, newTask } from './each-store.ts';
 
 const DAY = 86_400;
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 const HASH = 'a'.repeat(64);
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
-import { addUser, describeEachStore, newTask } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore, newTask } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
 
 /** More than one statement of a check takes in. */
@@ -42,9 +43,9 @@ describeEachStore(
 
     test('others get their turn while it runs, and what is wrong is found wherever it stands', async () => {
       const { store, databaseUrl, dataDir } = opened();
-      const user = await addUser(store, 1_000_000);
+      const user = await addUser(store, { balance: 1_000_000 });
       await fill(user.id);
-      const other = await addUser(store, 5);
+      const other = await addUser(store, { balance: 5 });
       let turns = 0;
       let isOver = false;
       const count = () => {
@@ -82,8 +83,8 @@ describeEachStore(
 
     test('money that moves meanwhile is no imbalance, and hides none', async () => {
       const { store, openAnother } = opened();
-      const user = await addUser(store, 1_000_000);
-      const wrong = await addUser(store, 100_000);
+      const user = await addUser(store, { balance: 1_000_000 });
+      const wrong = await addUser(store, { balance: 100_000 });
       await fill(user.id);
       const raw = openRaw(opened());
       await raw.run(`update users set quota = quota + 1 where id = ${wrong.id}`);

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addKey, addUser, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore, leaseOf, newTask } from './each-store.ts';
 
 describeEachStore('ledger', (opened) => {
   const balance = async (userId: number) => (await opened().store.users.byId(userId))?.quota;
@@ -26,7 +27,7 @@ describeEachStore('ledger', (opened) => {
 
   test('of 50 reservations of the last money at once, one wins', async () => {
     const { store } = opened();
-    const user = await addUser(store, 1000);
+    const user = await addUser(store, { balance: 1000 });
     const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 1000)));
     expect(results.filter((result) => result === 'ok')).toHaveLength(1);
     expect(results.filter((result) => result === 'user_insufficient')).toHaveLength(49);
@@ -37,7 +38,7 @@ describeEachStore('ledger', (opened) => {
 
   test('of 50 reservations of a key’s last budget at once, one wins and the balance moves once', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100_000);
+    const user = await addUser(store, { balance: 100_000 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 70 });
     const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 70, { apiKeyId: key.id })));
     expect(results.filter((result) => result === 'ok')).toHaveLength(1);
@@ -48,7 +49,7 @@ describeEachStore('ledger', (opened) => {
 
   test('a refused reservation leaves the key’s budget as it was', async () => {
     const { store } = opened();
-    const user = await addUser(store, 10);
+    const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 500 });
     expect(await reserve(user.id, 100, { apiKeyId: key.id })).toBe('user_insufficient');
     expect((await store.apiKeys.byId(key.id))?.quota).toBe(500);
@@ -57,7 +58,7 @@ describeEachStore('ledger', (opened) => {
 
   test('an unlimited key spends the user’s balance alone', async () => {
     const { store } = opened();
-    const user = await addUser(store, 10);
+    const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
     const taskId = newTaskId();
     expect(await reserve(user.id, 10, { apiKeyId: key.id, taskId })).toBe('ok');
@@ -69,8 +70,8 @@ describeEachStore('ledger', (opened) => {
 
   test('a disabled user, a missing one and a stranger’s key reserve nothing; nothing to pay is fine', async () => {
     const { store } = opened();
-    const disabled = await addUser(store, 100, { status: 2 });
-    const user = await addUser(store, 100);
+    const disabled = await addUser(store, { balance: 100, status: 2 });
+    const user = await addUser(store, { balance: 100 });
     const strangersKey = await addKey(store, disabled.id);
     expect(await reserve(disabled.id, 1)).toBe('user_insufficient');
     expect(await reserve(999_999, 1)).toBe('user_insufficient');
@@ -82,14 +83,14 @@ describeEachStore('ledger', (opened) => {
   });
 
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('an amount of %p is refused', async (amount) => {
-    const user = await addUser(opened().store, 100);
+    const user = await addUser(opened().store, { balance: 100 });
     await expect(reserve(user.id, amount)).rejects.toMatchObject({ code: 'store.broken_invariant' });
     expect(await balance(user.id)).toBe(100);
   });
 
   test('the same attempt is not reserved twice: the second throws and moves nothing', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     const taskId = newTaskId();
     expect(await reserve(user.id, 10, { taskId })).toBe('ok');
     await expect(reserve(user.id, 10, { taskId })).rejects.toMatchObject({ code: 'store.broken_invariant' });
@@ -99,7 +100,7 @@ describeEachStore('ledger', (opened) => {
 
   test('20 equal postings at once move the money once, below zero too', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 100 });
     const post = {
       userId: user.id,
@@ -120,7 +121,7 @@ describeEachStore('ledger', (opened) => {
 
   test('a posting for a key deleted since still moves the user’s money; one for nobody throws', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     const post = {
       userId: user.id,
       apiKeyId: 999_999,
@@ -159,7 +160,7 @@ describeEachStore('ledger', (opened) => {
 
   test('usage counts with user, key and channel', async () => {
     const { store } = opened();
-    const user = await addUser(store, 100);
+    const user = await addUser(store, { balance: 100 });
     const key = await addKey(store, user.id);
     await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -173,7 +174,7 @@ describeEachStore('ledger', (opened) => {
 
   test('imbalances name users and ended tasks whose lines do not add up, and only those', async () => {
     const { store } = opened();
-    const user = await addUser(store, 1000);
+    const user = await addUser(store, { balance: 1000 });
     const ended = async (quota: number, lines: number[]) => {
       const task = await store.tasks.insert(newTask({ userId: user.id, quota }));
       for (const [attempt, amount] of lines.entries()) {

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { NewOAuthProvider } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 const newProvider = (change: Partial<NewOAuthProvider> = {}): NewOAuthProvider => ({
   slug: `p-${randomAlnum(12).toLowerCase()}`,

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { newRelayId, newTaskId } from '../../src/kernel/index.ts';
 import type { NewRelay, RelayObject, RelayPartKind, Store } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 import { until } from '../support/until.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { describeEachStore } from './each-store.ts';
 
 const billing = {
   expression: '0.5',
@@ -177,7 +178,7 @@ describeEachStore('relayed requests', (opened) => {
 
   test('the ledger check adds up their lines as it does those of tasks', async () => {
     const { relays, ledger } = store();
-    const user = await addUser(store(), 1_000_000);
+    const user = await addUser(store(), { balance: 1_000_000 });
     const mine = { userId: user.id, apiKeyId: null, at: 100 };
     const relay = await relays.open(newRelay({ userId: user.id }));
     await ledger.reserve({ ...mine, taskId: relay.relayId, attempt: 1, amount: 250_000 });

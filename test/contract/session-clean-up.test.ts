@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { SessionRecord, Store } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore, newSession } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore, newSession } from './each-store.ts';
 
 const DAY = 86_400;
 const NOW = 100 * DAY;

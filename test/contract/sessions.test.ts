@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { SessionRecord, Store } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore, newSession } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore, newSession } from './each-store.ts';
 import { deleteUser } from './open-raw.ts';
 
 const rotation = (session: SessionRecord, newHash: string) => ({
@@ -51,7 +52,7 @@ describeEachStore('sessions', (opened) => {
     await store.sessions.revoke(revoked.sid, 'test', now);
     const moved = await addSession(store, { expiresAt: now + 1 });
     await store.users.moveAuthVersion(moved.userId, 1);
-    const off = newSession((await addUser(store, 0, { status: 2 })).id, { expiresAt: now + 1 });
+    const off = newSession((await addUser(store, { status: 2 })).id, { expiresAt: now + 1 });
     await store.sessions.insert(off);
     const sids = [good, expired, revoked, moved, off].map(({ sid }) => sid);
     expect(await store.sessions.usable([...sids, 'unknown'], now)).toEqual([good.sid]);

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { NewChannel } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   name: 'vendor',

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
 import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';
-import { addRunningTask, addUser, describeEachStore, leaseOf, newTask, type OpenedStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from './each-store.ts';
 
 const CLAIM = { owner: 'poller', limit: 1000, leaseForMs: 60_000 };
 

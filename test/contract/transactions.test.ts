@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { AppError, newUuid } from '../../src/kernel/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore, leaseOf, newTask } from './each-store.ts';
 
 describeEachStore('transactions', (opened) => {
   const option = (key: string) => opened().store.options.get(key);
@@ -33,7 +34,7 @@ describeEachStore('transactions', (opened) => {
 
   test('a work that throws leaves nothing, and its own error comes back', async () => {
     const { store } = opened();
-    const user = await addUser(store, 1000);
+    const user = await addUser(store, { balance: 1000 });
     const task = newTask({ userId: user.id });
     const fault = new TypeError('a fault of the work');
     const attempt = store.transaction(async (tx) => {
@@ -52,7 +53,7 @@ describeEachStore('transactions', (opened) => {
 
   test('of 40 works at once the failing half harms none of its neighbours', async () => {
     const { store } = opened();
-    const user = await addUser(store, 40);
+    const user = await addUser(store, { balance: 40 });
     const keys = Array.from({ length: 40 }, () => newUuid());
     const results = await Promise.allSettled(
       keys.map((key, i) =>

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 const LOCK = { now: 1000, limit: 5, lockSeconds: 300 };
 const times = <T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> =>

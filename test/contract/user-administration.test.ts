@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { newTaskId, randomAlnum } from '../../src/kernel/index.ts';
 import type { Store, UserFilter } from '../../src/store/ports/index.ts';
-import { addKey, addUser, describeEachStore, newSession } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore, newSession } from './each-store.ts';
 
 const page = { page: 1, pageSize: 100 };
 
@@ -21,7 +22,7 @@ describeEachStore('administered users', (opened) => {
 
   test('root is neither demoted, disabled nor deleted, whatever was read before; the password of root may change', async () => {
     const { store } = opened();
-    const root = await addUser(store, 0, { role: 100 });
+    const root = await addUser(store, { role: 100 });
     const attacks = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         [
@@ -61,7 +62,7 @@ describeEachStore('administered users', (opened) => {
     const { store } = opened();
     const username = `gone-${randomAlnum(12)}`;
     const more = { email: `${username}@example.org`, passwordHash: 'hash', remark: 'a note', affCode: randomAlnum(8) };
-    const user = await addUser(store, 700, { username, ...more });
+    const user = await addUser(store, { balance: 700, username, ...more });
     await store.users.setAccessToken(user.id, { hash: randomAlnum(64), prefix: 'tgp_abc', createdAt: 500 });
     expect(await store.users.softDelete(user.id, 2, 900)).toBe(false);
     expect(await store.users.softDelete(user.id, 1, 900)).toBe(true);
@@ -107,7 +108,7 @@ describeEachStore('administered users', (opened) => {
     const username = `again-${randomAlnum(12)}`;
     const email = `${username}@example.org`.toLowerCase();
     const register = async () => {
-      const user = await addUser(store, 1000, { username, email, affCode: username });
+      const user = await addUser(store, { balance: 1000, username, email, affCode: username });
       for (const [provider, subject] of [
         ['email', email],
         ['github', username],
@@ -149,7 +150,7 @@ describeEachStore('administered users', (opened) => {
   test('a name that looks like a deleted user’s is in nobody’s way', async () => {
     const { store } = opened();
     const user = await addUser(store);
-    await addUser(store, 0, { username: `deleted-${user.id}` });
+    await addUser(store, { username: `deleted-${user.id}` });
     expect(await store.users.softDelete(user.id, 1, 900)).toBe(true);
   });
 });
@@ -165,7 +166,7 @@ describeEachStore(
         { username: 'dora', displayName: 'gone', email: 'd@one.example', group: 'vip', createdAt: 2 },
         { username: 'emil', displayName: '3', email: 'EMIL@TWO.EXAMPLE', createdAt: 1 },
       ] as const;
-      for (const [i, person] of people.entries()) await addUser(store, (i * 7) % 5, person);
+      for (const [i, person] of people.entries()) await addUser(store, { balance: (i * 7) % 5, ...person });
       await store.users.setAccessToken(1, { hash: randomAlnum(64), prefix: 'tgp_', createdAt: 1 });
       await store.users.update(1, { remark: 'boss' });
       await store.users.touchLogin(3, 99);

@@ -1,13 +1,14 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
-import { addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
 
 describeEachStore('changes of users', (opened) => {
   const name = () => `n-${randomAlnum(12)}`;
 
   test('a change writes what it names, moves no version, and gives the record', async () => {
     const { users } = opened().store;
-    const user = await addUser(opened().store, 0, { email: 'old@example.org' });
+    const user = await addUser(opened().store, { email: 'old@example.org' });
     const change = { displayName: 'Zoë', email: 'new@example.org', group: 'vip', language: 'fr' };
     expect(await users.update(user.id, change)).toEqual({ ...user, ...change });
     expect(await users.update(user.id, { email: null, remark: 'pays late' })).toMatchObject({ email: null });
@@ -21,8 +22,8 @@ describeEachStore('changes of users', (opened) => {
   test('a name is changed unless another has it, ignoring case; one’s own may change its case', async () => {
     const { store } = opened();
     const [one, two] = [name(), name()];
-    const user = await addUser(store, 0, { username: one });
-    await addUser(store, 0, { username: two });
+    const user = await addUser(store, { username: one });
+    await addUser(store, { username: two });
     expect(await store.users.update(user.id, { username: two.toUpperCase(), remark: 'x' })).toBe('name_taken');
     expect(await store.users.adminById(user.id)).toMatchObject({ username: one, remark: '' });
     expect(await store.users.update(user.id, { username: one.toUpperCase() })).toMatchObject({
@@ -31,7 +32,7 @@ describeEachStore('changes of users', (opened) => {
     const three = name();
     expect(await store.users.update(user.id, { username: three })).toMatchObject({ username: three });
     expect(await store.users.byLogin(one)).toBeUndefined();
-    expect((await addUser(store, 0, { username: one })).username).toBe(one);
+    expect((await addUser(store, { username: one })).username).toBe(one);
   });
 
   test('of 20 users who take one name at once, new and renamed, one has it and nobody sees an error', async () => {
@@ -67,12 +68,12 @@ describeEachStore('changes of users', (opened) => {
     const { store } = opened();
     const inviter = await addUser(store);
     const more = { inviterId: inviter.id, affCode: randomAlnum(8), remark: 'a friend' };
-    const user = await addUser(store, 0, more);
+    const user = await addUser(store, more);
     expect(user).not.toHaveProperty('remark');
     expect(await store.users.adminById(user.id)).toMatchObject({ inviterId: inviter.id, remark: 'a friend' });
     expect(await store.users.byAffCode(more.affCode)).toMatchObject({ id: user.id });
-    await expect(addUser(store, 0, more)).rejects.toThrow('the name is taken');
-    await addUser(store, 0, { inviterId: inviter.id });
+    await expect(addUser(store, more)).rejects.toThrow('the name is taken');
+    await addUser(store, { inviterId: inviter.id });
     expect(await store.users.countInvited(inviter.id)).toBe(2);
     expect(await store.users.countInvited(user.id)).toBe(0);
     expect(await store.users.countInvited(0)).toBe(0);
@@ -102,13 +103,13 @@ describeEachStore('changes of users', (opened) => {
   test('of two users with one address in an old database the owner of the address signs in with it', async () => {
     const { store } = opened();
     const email = `${name()}@example.org`;
-    const first = await addUser(store, 0, { email });
-    const owner = await addUser(store, 0, { email: email.toUpperCase() });
+    const first = await addUser(store, { email });
+    const owner = await addUser(store, { email: email.toUpperCase() });
     expect(await store.users.byLogin(email)).toMatchObject({ id: first.id });
     await store.identities.claim({ provider: 'email', subject: email.toLowerCase(), userId: owner.id, createdAt: 1 });
     expect(await store.users.byLogin(email)).toMatchObject({ id: owner.id });
     expect(await store.users.byLogin(email.toUpperCase())).toMatchObject({ id: owner.id });
-    const byName = await addUser(store, 0, { username: email });
+    const byName = await addUser(store, { username: email });
     expect(await store.users.byLogin(email)).toMatchObject({ id: byName.id });
   });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
-import { addKey, addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore } from './each-store.ts';
 import { deleteUser } from './open-raw.ts';
 
 describeEachStore('users', (opened) => {
@@ -49,19 +50,19 @@ describeEachStore('users', (opened) => {
 
   test('names are unique ignoring case, under concurrency too', async () => {
     const { store } = opened();
-    await addUser(store, 0, { username: 'Anna' });
-    await expect(addUser(store, 0, { username: 'aNNA' })).rejects.toThrow('the name is taken');
+    await addUser(store, { username: 'Anna' });
+    await expect(addUser(store, { username: 'aNNA' })).rejects.toThrow('the name is taken');
     const tries = await Promise.allSettled(
-      Array.from({ length: 20 }, (_, i) => addUser(store, 0, { username: i % 2 ? 'racer' : 'RACER' })),
+      Array.from({ length: 20 }, (_, i) => addUser(store, { username: i % 2 ? 'racer' : 'RACER' })),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
   test('a login is a name ignoring case or an address, and a name wins', async () => {
     const { store } = opened();
-    const byAddress = await addUser(store, 0, { username: 'owner', email: 'me@example.org' });
+    const byAddress = await addUser(store, { username: 'owner', email: 'me@example.org' });
     expect(await store.users.byLogin('ME@example.ORG')).toMatchObject({ id: byAddress.id });
-    const byName = await addUser(store, 0, { username: 'me@example.org' });
+    const byName = await addUser(store, { username: 'me@example.org' });
     expect(await store.users.byLogin('me@EXAMPLE.org')).toMatchObject({ id: byName.id });
     expect(await store.users.byLogin('nobody')).toBeUndefined();
   });
@@ -96,7 +97,7 @@ describeEachStore('users', (opened) => {
   test('users with a personal access token, who are enabled', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
-    const off = await addUser(store, 0, { status: 2 });
+    const off = await addUser(store, { status: 2 });
     for (const { id } of [owner, off]) {
       await store.users.setAccessToken(id, { hash: `hash-of-${id}`, prefix: 'tgp_', createdAt: 1 });
     }
@@ -132,7 +133,7 @@ describeEachStore('users', (opened) => {
   test('a deleted user is nobody: not by id, name, address, token or key, nor in lists', async () => {
     const { store } = opened();
     const name = `gone-${randomAlnum(12)}`;
-    const user = await addUser(store, 1000, { username: name, email: `${name}@example.org`, role: 10 });
+    const user = await addUser(store, { balance: 1000, username: name, email: `${name}@example.org`, role: 10 });
     const key = await addKey(store, user.id);
     const hash = randomAlnum(64);
     await store.users.setAccessToken(user.id, { hash, prefix: 'tgp_abc', createdAt: 500 });
@@ -158,7 +159,7 @@ describeEachStore('users', (opened) => {
 
   test('a deleted user reserves nothing, and the running task still settles', async () => {
     const { store } = opened();
-    const user = await addUser(store, 1000);
+    const user = await addUser(store, { balance: 1000 });
     const entry = { userId: user.id, apiKeyId: null, taskId: `t-${user.id}`, attempt: 0, at: 1 };
     expect(await store.ledger.reserve({ ...entry, amount: 300 })).toBe('ok');
     await deleteUser(opened(), user.id);
@@ -171,7 +172,7 @@ describeEachStore('users', (opened) => {
   test('roles are counted, and a sign-in is noted', async () => {
     const { store } = opened();
     const before = await store.users.countByRole(10);
-    const user = await addUser(store, 0, { role: 10 });
+    const user = await addUser(store, { role: 10 });
     expect(await store.users.countByRole(10)).toBe(before + 1);
     await store.users.touchLogin(user.id, 4711);
     expect(await store.users.byId(user.id)).toMatchObject({ lastLoginAt: 4711 });

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { FormerSecret, NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
-import { addKey, addUser, describeEachStore } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
 
 const HOUR = 3_600_000;

@@ -59,14 +59,8 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const dialog = (page: Page) => page.getByRole('dialog');
 const block = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
-/** Creates an account for one test, so that tests do not affect each other. */
-async function createUser(root: Administrator, username: string): Promise<string> {
-  await root.call('POST', '/api/user', { username, password });
-  return username;
-}
-
 async function openAs(username: string, path: string, name: string): Promise<Page> {
-  await createUser(panel.root(), username);
+  await panel.root().createUser({ username });
   const { page } = await panel.openAs({ username, password }, path, { viewport: screens.desktop });
   await heading(page, name).waitFor();
   return page;
@@ -305,7 +299,7 @@ describe('passkeys', () => {
   });
 
   testInFullRun('an unsupported browser shows the reason', async () => {
-    await createUser(panel.root(), 'lan');
+    await panel.root().createUser({ username: 'lan' });
     const at = `http://${insecureHost}:${panel.gateway().port}`;
     const { page } = await panel.openAs({ username: 'lan', password }, '/security', { at });
     await waitForText(page, `Passkeys of this gateway are made and used at ${panel.origin()} alone.`);
@@ -354,7 +348,7 @@ describe('connected accounts', () => {
   });
 
   test('Telegram is not contacted before the click; its button returns to the panel', async () => {
-    await createUser(panel.root(), 'tel');
+    await panel.root().createUser({ username: 'tel' });
     const watched = await panel.openAs({ username: 'tel', password }, '/security', { viewport: screens.desktop });
     const { page } = watched;
     const site = 'https://telegram.org/';
@@ -510,7 +504,7 @@ describe('the app frame', () => {
   });
 
   testInFullRun('on a phone the navigation is a drawer, and pages fit in both colour schemes', async () => {
-    await createUser(panel.root(), 'fon');
+    await panel.root().createUser({ username: 'fon' });
     const { page } = await panel.openAs({ username: 'fon', password }, '/', { viewport: screens.phone });
     await accountMenu(page, 'fon').waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -11,7 +11,7 @@ let vendor: VendorProcess;
 const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
   vendor = await startVendor();
   await admin.createChannel(vendor.url, { name: 'First channel', priority: 7, groups: ['default', 'vip'] });
-  await admin.call('POST', '/api/user', { username: 'ada', password, role: 10 });
+  await admin.createUser({ username: 'ada', role: 10 });
 });
 afterAll(() => vendor?.stop());
 

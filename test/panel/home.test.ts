@@ -23,7 +23,7 @@ let vendor: VendorProcess;
 const panel = usePanel(
   async (root) => {
     vendor = await startVendor();
-    await root.call('POST', '/api/user', { username: 'nina', password });
+    await root.createUser({ username: 'nina' });
   },
   { TASK_POLL_INTERVAL_SECONDS: '1' },
 );

@@ -45,7 +45,7 @@ const submit = (key: string, body: object = {}) =>
 
 describe('API keys', () => {
   test('an empty list explains keys; a created key is shown once with a sample request', async () => {
-    await panel.root().call('POST', '/api/user', { username: 'nina', password });
+    await panel.root().createUser({ username: 'nina' });
     const { page } = await panel.openAs({ username: 'nina', password }, '/keys', { viewport: screens.desktop });
     await heading(page, 'API keys').waitFor();
     await waitForText(page, 'No API keys yet');
@@ -182,7 +182,7 @@ describe('API keys', () => {
     'a key beyond the first hundred is named in the bill filter; deleting the last one of a page goes back',
     async () => {
       const collector = { username: 'collector', password };
-      await panel.root().call('POST', '/api/user', collector);
+      await panel.root().createUser(collector);
       const { body } = await ask(`${panel.origin()}/api/user/login`, { body: collector });
       const token = (body.data as { access_token: string }).access_token;
       for (let count = 1; count <= 101; count += 1) {

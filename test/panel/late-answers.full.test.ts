@@ -94,7 +94,7 @@ describe('after leaving the page', () => {
 
 describe('what is shown once', () => {
   test('a token is shown at once, before the refetch', async () => {
-    await panel.root().call('POST', '/api/user', { username: 'pat', password });
+    await panel.root().createUser({ username: 'pat' });
     const { page, apiCalls } = await panel.openAs({ username: 'pat', password }, '/security', {
       viewport: screens.desktop,
     });

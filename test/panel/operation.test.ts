@@ -10,7 +10,7 @@ const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
   const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
   await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
   await setOptions(admin, { SystemName: 'House of films' });
-  await admin.call('POST', '/api/user', { username: 'ada', password, role: 10 });
+  await admin.createUser({ username: 'ada', role: 10 });
 });
 
 async function visit(path: string): Promise<Page> {

@@ -24,7 +24,7 @@ const ROAMER = { username: 'roamer', password };
 const ADA = { username: 'ada', password };
 
 const { gateway, origin, open, openPooled, openAs, start } = usePanel(async (root) => {
-  for (const account of [ROAMER, ADA]) await root.call('POST', '/api/user', account);
+  for (const account of [ROAMER, ADA]) await root.createUser(account);
 });
 
 const logIn = (account: typeof ROOT) => ask(`${origin()}/api/user/login`, { body: account });

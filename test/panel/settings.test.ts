@@ -200,7 +200,7 @@ describe('changing settings', () => {
 describe('provider options with bound identities', () => {
   /** Creates an account with an identity at the provider; returns its id. */
   async function connect(username: string, slug: string): Promise<number> {
-    const { id } = await root().call<{ id: number }>('POST', '/api/user', { username, password });
+    const id = await root().createUser({ username });
     const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
     await bindIdentity(gateway().url, {
       token: (body.data as { access_token: string }).access_token,

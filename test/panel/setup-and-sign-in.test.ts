@@ -224,7 +224,7 @@ describe('signing in', () => {
   });
 
   test('a wrong password shows an error; too many are rate-limited', async () => {
-    await panel.root().call('POST', '/api/user', { username: 'often', password });
+    await panel.root().createUser({ username: 'often' });
     const { page } = await openSignIn();
     await button(page, 'Sign in').click();
     await waitForText(page, 'Enter your user name.');
@@ -269,7 +269,7 @@ describe('signing in', () => {
 describe('the second factor', () => {
   /** Sets up two-factor authentication and returns the secret's backup codes. */
   async function protect(name: string): Promise<string[]> {
-    await panel.root().call('POST', '/api/user', { username: name, password });
+    await panel.root().createUser({ username: name });
     const post = async (path: string, body: object, token?: string) => {
       const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
       const answer = await fetch(`${panel.origin()}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });

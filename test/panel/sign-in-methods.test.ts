@@ -163,7 +163,7 @@ describe('passkeys', () => {
   }
 
   test('one click signs in; a cancelled dialog and an unknown passkey show errors', async () => {
-    await root().call('POST', '/api/user', owner);
+    await root().createUser(owner);
     const { page } = await openSignIn();
     await addPasskey(page);
     await button(page, 'Sign in with a passkey').click();

@@ -269,7 +269,7 @@ describe('a task', () => {
   }
 
   test('of another user is not found; an administrator sees it without the owner’s buttons', async () => {
-    const { id } = await panel.root().call<{ id: number }>('POST', '/api/user', { username: 'anna', password });
+    const id = await panel.root().createUser({ username: 'anna' });
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
     const { page } = await panel.openAs({ username: 'anna', password }, taskOf('a lighthouse'));
     await page.getByRole('alert').getByText('There is no such task').waitFor();

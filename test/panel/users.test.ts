@@ -29,8 +29,7 @@ const idOf = (name: string): number => ids.get(name) ?? 0;
 
 const panel = usePanel(async (admin) => {
   const make = async (username: string, more: object = {}) => {
-    const created = await admin.call<{ id: number }>('POST', '/api/user', { username, password, ...more });
-    ids.set(username, created.id);
+    ids.set(username, await admin.createUser({ username, ...more }));
   };
   await make('ada', { role: 10 });
   await make('grace', { role: 10, display_name: 'Grace Hopper' });
@@ -229,8 +228,7 @@ describe('lost sign-in methods', () => {
    * as its own page does.
    */
   async function addSignInMethods(username: string): Promise<{ scriptToken: string }> {
-    const created = await root().call<{ id: number }>('POST', '/api/user', { username, password });
-    ids.set(username, created.id);
+    ids.set(username, await root().createUser({ username }));
     provider = await startIdentityProvider();
     const house = { slug: 'house', name: 'House login', ...provider.addedProvider() };
     await root().call('POST', '/api/custom-oauth-provider', house);
@@ -306,14 +304,13 @@ describe('lost sign-in methods', () => {
   });
 
   testInFullRun('a method removed meanwhile shows an error where it was requested', async () => {
-    const created = await root().call<{ id: number }>('POST', '/api/user', { username: 'jon', password });
-    ids.set('jon', created.id);
+    ids.set('jon', await root().createUser({ username: 'jon' }));
     const { access_token: token } = await signIn('jon');
     await ask(`${gateway().url}/api/user/token`, { method: 'POST', token: token ?? '' });
-    const page = await openAsRoot(`/users/${created.id}`);
+    const page = await openAsRoot(`/users/${idOf('jon')}`);
     const revoke = page.getByRole('button', { name: 'Revoke' });
     await revoke.waitFor();
-    await root().call('POST', '/api/user/manage', { id: created.id, action: 'delete' });
+    await root().call('POST', '/api/user/manage', { id: idOf('jon'), action: 'delete' });
     await revoke.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await alert(page).getByText('Somebody has deleted this account meanwhile.').waitFor();
@@ -354,7 +351,7 @@ describe('roles', () => {
 });
 
 test('double booking: after a lost answer, adding the same amount again in a new dialog counts once', async () => {
-  const { id } = await root().call<{ id: number }>('POST', '/api/user', { username: 'booked', password });
+  const id = await root().createUser({ username: 'booked' });
   const page = await openAsRoot(`/users/${id}`);
   await heading(page, 'booked').waitFor();
   const change = page.getByRole('button', { name: 'Change balance', exact: true });

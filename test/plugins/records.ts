@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Json } from '../../src/kernel/index.ts';
 import type { NewChannel, NewTask, Store, TaskChange } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
 
 export const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   name: 'c',
@@ -24,22 +25,12 @@ export const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
 
 /** An unfinished task of a plugin; gives its id. */
 export async function insertTask(store: Store, platform: string): Promise<string> {
-  const user = await store.users.insert({
-    username: `u${randomBytes(4).toString('hex')}`,
-    displayName: '',
-    passwordHash: null,
-    role: 1,
-    status: 1,
-    email: null,
-    group: 'default',
-    language: 'en',
-    createdAt: 1,
-  });
+  const { id: userId } = await addUser(store);
   const owner = await store.channels.insert(channel({ status: 2, taskPluginKey: null }));
   const task: NewTask = {
     taskId: `task_${randomBytes(16).toString('hex')}`,
     platform,
-    userId: user?.id ?? 0,
+    userId,
     apiKeyId: null,
     group: 'default',
     channelId: owner.id,

@@ -15,8 +15,9 @@ import { createSettingsService } from '../../src/settings/settings-service.ts';
 import type { OptionView, SettingsService } from '../../src/settings/types.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { openAuth } from '../auth/harness.ts';
-import { addUser, describeEachStore } from '../contract/each-store.ts';
+import { describeEachStore } from '../contract/each-store.ts';
 import { openRaw } from '../contract/open-raw.ts';
+import { addUser } from '../support/add-user.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a crypto secret of the tests';
@@ -306,7 +307,7 @@ describeEachStore(
       const { store } = opened();
       const { service, live } = await startNode(store);
       const LOCKED = [expect.stringContaining('Root could no longer sign in')];
-      const root = await addUser(store, 0, { role: 100 });
+      const root = await addUser(store, { role: 100 });
       const other = await addUser(store);
       const addPasskey = (userId: number, rpId: string) =>
         store.passkeys.insert({
@@ -345,7 +346,7 @@ describeEachStore(
     test('root lockout race: switching off passwords and the last provider at once fails for one of them', async () => {
       const { store } = opened();
       const { service } = await startNode(store);
-      const root = await addUser(store, 0, { role: 100 });
+      const root = await addUser(store, { role: 100 });
       const box = createSecretBox([SECRET]);
       const settingsOf = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
         authSettings(readOptions(stored, box), NODE);

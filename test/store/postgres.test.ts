@@ -4,7 +4,8 @@ import { orUnavailable } from '../../src/auth/errors.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { addRunningTask, addUser, leaseOf, newSession } from '../contract/each-store.ts';
+import { addRunningTask, leaseOf, newSession } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
@@ -84,7 +85,7 @@ test('leases run by the database’s clock: a node whose clock is an hour ahead 
 
 test('one refresh token on two nodes: one rotation; the last money on two nodes: one reservation', async () => {
   const nodes = await openTwoNodes();
-  const user = await addUser(nodes[0], 100);
+  const user = await addUser(nodes[0], { balance: 100 });
   const session = newSession(user.id);
   await nodes[0].sessions.insert(session);
   const rotated = await Promise.all(

@@ -8,7 +8,8 @@ import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
-import { addKey, addUser, leaseOf, newSession, newTask } from '../contract/each-store.ts';
+import { addKey, leaseOf, newSession, newTask } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
@@ -164,7 +165,7 @@ describe('SQLite', () => {
       },
       { leases: createMemoryLeases(systemClock), onCommit: (act) => act() },
     );
-    const user = await addUser(store as Store, 1_000_000);
+    const user = await addUser(store as Store, { balance: 1_000_000 });
     const key = await addKey(store as Store, user.id, { keyHash: 'hash' });
     const session = newSession(user.id);
     await store.sessions.insert(session);

@@ -5,6 +5,7 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { cheapHash, PASSWORD } from './cheap-hash.ts';
 import type { Gateway } from './gateway.ts';
 
 export type Backdoor = {
@@ -28,3 +29,13 @@ export function openBackdoor({ dataDir, databaseUrl }: Pick<Gateway, 'dataDir' |
     close: async () => database.close(),
   };
 }
+
+/** The statement that inserts a user with `PASSWORD` and gives their id. */
+export const insertUserSql = (username: string, role = 1): string =>
+  `insert into users (username, display_name, password_hash, role, status, language, created_at, quota)
+   values ('${username}', '${username}', '${cheapHash(PASSWORD)}', ${role}, 1, 'en', ${Math.floor(Date.now() / 1000)}, 0)
+   returning id`;
+
+/** Inserts a user with `PASSWORD`; gives their id. */
+export const insertUser = async (db: Backdoor, username: string): Promise<number> =>
+  Number((await db.run(insertUserSql(username)))[0]?.id);

@@ -5,3 +5,6 @@
  */
 export const cheapHash = (password: string): string =>
   Bun.password.hashSync(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 });
+
+/** The password of users that tests make. */
+export const PASSWORD = 'correct horse battery';

@@ -48,11 +48,7 @@ export async function fillGateway(gateway: Gateway, admin: Administrator, vendor
   }
   const users = [];
   for (const person of people) {
-    const made = await admin.call<{ id: number }>('POST', '/api/user', {
-      ...person,
-      password: 'a long enough password',
-    });
-    users.push(made.id);
+    users.push(await admin.createUser(person));
   }
   await admin.createKey({ name: 'Editing room', unlimited_quota: false, quota: 5_000_000 });
   const key = await admin.createKey({ name: 'Render farm', models: ['demo-video', 'demo-video-pro'] });

@@ -1,4 +1,6 @@
 /** The compiled binary as a process, and an administrator who uses it over HTTP. */
+
+import { PASSWORD } from './cheap-hash.ts';
 import { freePort } from './free-port.ts';
 import { BINARY, databaseEnvironment, spawnCommand } from './run-command.ts';
 import { proofHeader } from './security-proof.ts';
@@ -138,7 +140,7 @@ export async function ask(
   return { status: response.status, body, headers: response.headers };
 }
 
-export const ROOT = { username: 'root', password: 'correct horse battery' };
+export const ROOT = { username: 'root', password: PASSWORD };
 
 export class Administrator {
   /** Security settings alone: other proofs are what their tests are about. */
@@ -166,6 +168,11 @@ export class Administrator {
       throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     }
     return answer.body.data as T;
+  }
+
+  /** Creates a user, with `PASSWORD` unless told otherwise; gives the id. */
+  async createUser(fields: { username: string } & Record<string, unknown>): Promise<number> {
+    return (await this.call<{ id: number }>('POST', '/api/user', { password: PASSWORD, ...fields })).id;
   }
 
   async createKey(fields: Record<string, unknown> = {}): Promise<string> {
@@ -203,8 +210,8 @@ export async function setUp(gateway: Gateway): Promise<Administrator> {
   return signIn(gateway.url);
 }
 
-export async function signIn(url: string): Promise<Administrator> {
-  const answer = await ask(`${url}/api/user/login`, { body: ROOT });
+export async function signIn(url: string, account: { username: string; password?: string } = ROOT) {
+  const answer = await ask(`${url}/api/user/login`, { body: { password: PASSWORD, ...account } });
   if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${JSON.stringify(answer.body)}`);
   return new Administrator(url, (answer.body.data as { access_token: string }).access_token);
 }

@@ -24,8 +24,9 @@ import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
 import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
-import { addKey, addUser } from '../contract/each-store.ts';
+import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource } from '../plugins/support.ts';
+import { addUser } from '../support/add-user.ts';
 
 // For hooks and tests that start a sandbox and a database on a busy machine.
 setDefaultTimeout(60_000);
@@ -164,7 +165,7 @@ export async function startEngine(
 }
 
 export const addCaller = async (store: Store, balance = BALANCE, change: Partial<UserRecord> = {}) => {
-  const user = await addUser(store, balance, change);
+  const user = await addUser(store, { balance, ...change });
   return { user, key: await addKey(store, user.id), group: 'default' };
 };
 

@@ -23,7 +23,8 @@ import { type AllowedReceivers, createCallbackUrls } from '../../src/tasks/index
 import { createWebhookWorker, type WebhookWorker } from '../../src/tasks/webhooks/webhook-worker.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
 import { createTestClock } from '../auth/test-clock.ts';
-import { addKey, addUser } from '../contract/each-store.ts';
+import { addKey } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';

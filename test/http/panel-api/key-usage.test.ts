@@ -4,7 +4,8 @@ import type { Auth, PanelPrincipal } from '../../../src/auth/index.ts';
 import { keyUsageRoutes } from '../../../src/http/panel-api/accounts/key-usage.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../../src/store/ports/index.ts';
-import { addUser, bearer, openAuth, openTestStore, signIn } from '../../auth/harness.ts';
+import { bearer, openAuth, openTestStore, signIn } from '../../auth/harness.ts';
+import { addUser } from '../../support/add-user.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
 import { call, openKit } from '../kit-harness.ts';
 

@@ -5,7 +5,8 @@
 import { Database } from 'bun:sqlite';
 import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
-import { cheapHash } from '../../support/cheap-hash.ts';
+import { insertUserSql } from '../../support/backdoor.ts';
+import { PASSWORD } from '../../support/cheap-hash.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { proofHeader } from '../../support/security-proof.ts';
@@ -13,8 +14,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 // The gateway is a separate process on a busy machine.
 setDefaultTimeout(60_000);
-
-const PASSWORD = 'correct horse battery';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 export type Answer = { status: number; json: any; text: string; headers: Headers };
@@ -92,15 +91,7 @@ export async function openPanel(env: Record<string, string> = {}): Promise<Panel
       return json.data.items.filter((row: { action: string }) => row.action === action);
     },
     addUser: (username, role) =>
-      below((database) => {
-        const { id } = database
-          .query(
-            `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-             values (?, ?, ?, ?, 1, 1, 0) returning id`,
-          )
-          .get(username, username, cheapHash(PASSWORD), role) as { id: number };
-        return id;
-      }),
+      below((database) => (database.query(insertUserSql(username, role)).get() as { id: number }).id),
     run: (statement) => below((database) => void database.run(statement)),
   };
 }

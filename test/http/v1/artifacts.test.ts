@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { artifactCapability } from '../../../src/tasks/artifacts/artifact-links.ts';
-import { Administrator, ask, startGateway } from '../../support/gateway.ts';
+import { ask, signIn, startGateway } from '../../support/gateway.ts';
 import { holdOpen } from '../../support/hold-open.ts';
 import { until } from '../../support/until.ts';
 import { type ArtifactGateway, FILE, LARGE, startArtifactGateway, VENDOR_KEY } from './artifact-harness.ts';
@@ -104,11 +104,9 @@ describe('the end of a link', () => {
 
   test('an administrator revokes the links of one user only; users and personal tokens may not', async () => {
     const own = (await world.links(await world.finished())).video ?? '';
-    const account = { username: 'linked', password: 'a long password for this' };
-    const { id } = await world.admin.call<{ id: number }>('POST', '/api/user', { ...account, quota: 1000 });
+    const id = await world.admin.createUser({ username: 'linked', quota: 1000 });
     await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
-    const signedIn = await ask(`${world.url}/api/user/login`, { body: account });
-    const user = new Administrator(world.url, (signedIn.body.data as { access_token: string }).access_token);
+    const user = await signIn(world.url, { username: 'linked' });
     const key = await user.createKey();
     const link = (await world.links(await world.finished({}, 'acme', key), key)).video ?? '';
     expect((await world.get(link)).status).toBe(200);
@@ -341,14 +339,9 @@ describe('content', () => {
 
 describe('downloads with API keys', () => {
   test('denial of service: one key cannot take all connections to a vendor', async () => {
-    const user = { username: 'loader', password: 'a good long password' };
-    await world.admin.call('POST', '/api/user', { ...user, quota: 1000 });
+    await world.admin.createUser({ username: 'loader', quota: 1000 });
     await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
-    const signedIn = await ask(`${world.url}/api/user/login`, { body: user });
-    const other = await new Administrator(
-      world.url,
-      (signedIn.body.data as { access_token: string }).access_token,
-    ).createKey();
+    const other = await (await signIn(world.url, { username: 'loader' })).createKey();
     const [own, others] = [
       await world.finished({ content: { url: '/hang/own' } }),
       await world.finished({ content: { url: '/hang/others' } }, 'acme', other),
@@ -449,11 +442,9 @@ describe('links', () => {
   });
 
   test('of a disabled owner do not work until the owner is enabled again', async () => {
-    const user = { username: 'owner', password: 'a good long password' };
-    const { id } = await world.admin.call<{ id: number }>('POST', '/api/user', { ...user, quota: 1000 });
+    const id = await world.admin.createUser({ username: 'owner', quota: 1000 });
     await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
-    const signedIn = await ask(`${world.url}/api/user/login`, { body: user });
-    const owner = new Administrator(world.url, (signedIn.body.data as { access_token: string }).access_token);
+    const owner = await signIn(world.url, { username: 'owner' });
     const token = await owner.createKey();
     const task = await world.finished({}, 'acme', token);
     const { video = '' } = await world.links(task, token);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
-import { type Answer, ask } from '../../support/gateway.ts';
+import { type Answer, ask, signIn } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';
 import { type NativeGateway, startNativeGateway } from './native-harness.ts';
 
@@ -638,10 +638,6 @@ for (const dialect of RULE_DATABASES) {
 
 /** An API key of another user. */
 async function newUserKey(at: NativeGateway): Promise<string> {
-  const password = 'correct horse battery';
-  await at.admin.call('POST', '/api/user', { username: 'someone', password, role: 10 });
-  const { body } = await ask(`${at.url}/api/user/login`, { body: { username: 'someone', password } });
-  const { access_token: token } = body.data as { access_token: string };
-  const created = await ask(`${at.url}/api/token`, { token, body: { name: 'k', unlimited_quota: true } });
-  return (created.body.data as { key: string }).key;
+  await at.admin.createUser({ username: 'someone', role: 10 });
+  return (await signIn(at.url, { username: 'someone' })).createKey();
 }
