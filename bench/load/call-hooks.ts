@@ -25,6 +25,7 @@ const sandbox = createSandbox({
   logger: silentLogger,
   limits: {
     processes: 2,
+    idleMs: 600_000,
     callTimeoutMs: 5_000,
     killGraceMs: 250,
     memoryBytes: 128 * MEBIBYTE,

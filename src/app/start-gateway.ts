@@ -7,6 +7,7 @@ import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-sec
 import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
 import { announceNode } from './operations/announce-node.ts';
 import { prepareDataDir } from './operations/prepare-data-dir.ts';
+import { startMemoryRelease } from './operations/release-memory.ts';
 import { createShutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
@@ -27,7 +28,8 @@ export type Gateway = {
 
 /**
  * Starts all services in order and serves. The listener opens last, so that an open port means a
- * gateway that works. When a step fails, everything already started is stopped again.
+ * gateway that works; plugin calls wait until the first sandbox process is up, and `/readyz` with
+ * them. When a step fails, everything already started is stopped again.
  *
  * @throws `CommandError` or `AppError` with a message for people
  */
@@ -101,11 +103,10 @@ export async function startGateway(deps: {
       ...(development ? { development } : {}),
     });
     recordTiming('services_ms');
-    await sandbox.ready();
-    recordTiming('sandbox_ms');
-
     const { address, port } = await composed.listen();
     const setupLink = await composed.openSetupLink();
+    const releasing = startMemoryRelease(clock);
+    shutdown.add('memory release', () => releasing.stop());
     recordTiming('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
     return { address, port, dataDir, setupLink, created, services: composed.services, stop: () => shutdown.run() };

@@ -103,7 +103,7 @@ export interface Sandbox {
   stats(): SandboxStats;
   /** Registers the sizes of the memories of calls and kills as metrics. */
   watchCaches(watchCache: WatchCache): void;
-  /** Resolves when a process is ready. */
+  /** Resolves when a process is ready, or when none is needed until the next call. */
   ready(): Promise<void>;
   close(): Promise<void>;
 }
@@ -112,6 +112,8 @@ export interface Sandbox {
 export type SandboxLimits = {
   /** Most child processes. The first starts with the gateway, further ones under load. */
   processes: number;
+  /** The last process ends after so long without a call; the next call waits for a new one. */
+  idleMs: number;
   /** Wall clock limit of one hook call, loading included, from admission on. */
   callTimeoutMs: number;
   /** From the interrupt at the deadline to SIGKILL. */

@@ -22,6 +22,7 @@ export const startSandbox = (limits: Partial<SandboxLimits> = {}): Sandbox =>
   createSandbox({
     limits: {
       processes: 2,
+      idleMs: 600_000,
       // So long that no hook of a test meets its end on a busy machine.
       callTimeoutMs: 20_000,
       killGraceMs: 5_000,

@@ -1,8 +1,21 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Sandbox, SandboxLimits } from '../../src/sandbox/index.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
-import { childrenOf, failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox, until } from './start-sandbox.ts';
+import {
+  childrenOf,
+  failureOf,
+  hook,
+  MEBIBYTE,
+  mainProgram,
+  plugin,
+  resultOf,
+  startSandbox,
+  until,
+} from './start-sandbox.ts';
 
 const open: Sandbox[] = [];
 afterEach(async () => {
@@ -236,6 +249,59 @@ describe('suspension', () => {
     const bad = plugin('const x = new Array(2 ** 32 - 1).includes(1)', 'one');
     expect((await failureOf(sandbox.inspect(bad, 'system'))).kind).toBe('killed');
     expect(sandbox.isSuspended('one')).toBe(false);
+  });
+});
+
+describe('idle processes', () => {
+  for (const processes of [1, 2]) {
+    test(`the last of ${processes} ends after its idle time; the next calls wait for a new one`, async () => {
+      let shift = 0;
+      const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+      const sandbox = start({ processes, idleMs: 600_000 }, clock);
+      expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+      expect(childrenOf(process.pid)).not.toEqual([]);
+      shift += 600_001;
+      await until(() => childrenOf(process.pid).length === 0);
+      expect(sandbox.stats().processes).toBe(0);
+      // Nothing is wrong with a sandbox that has nothing to do, and asking does not start it.
+      await sandbox.ready();
+      expect(childrenOf(process.pid)).toEqual([]);
+      const calls = Array.from({ length: 8 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, 'id', [i]));
+      expect(await Promise.all(calls)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+      expect(sandbox.stats().kills).toBe(0);
+      await until(() => childrenOf(process.pid).length > 0);
+    });
+  }
+
+  test('a process that is still asked does not end', async () => {
+    let shift = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+    const sandbox = start({ processes: 1, idleMs: 600_000 }, clock);
+    await sandbox.ready();
+    const [pid] = childrenOf(process.pid);
+    for (let i = 0; i < 5; i++) {
+      shift += 300_000;
+      expect(await resultOf(sandbox, one, 'id', [i])).toBe(i);
+    }
+    expect(childrenOf(process.pid)).toEqual([pid as number]);
+  });
+
+  test('the first call waits while the first process boots', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
+    const flag = join(folder, 'go');
+    const wait = `until [ -e '${flag}' ]; do sleep 0.01; done; exec "$@"`;
+    const sandbox = start({ processes: 1 }, systemClock, ['/bin/sh', '-c', wait, 'sh', ...mainProgram]);
+    let isReady = false;
+    const ready = sandbox.ready().then(() => {
+      isReady = true;
+    });
+    const call = resultOf(sandbox, one, 'id', ['first']);
+    await until(() => childrenOf(process.pid).length > 0);
+    expect([isReady, sandbox.stats().queued]).toEqual([false, 1]);
+    writeFileSync(flag, '');
+    expect(await call).toBe('first');
+    await ready;
+    rmSync(folder, { recursive: true });
   });
 });
 

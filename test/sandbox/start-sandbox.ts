@@ -16,6 +16,7 @@ export const MEBIBYTE = 1024 * 1024;
 
 export const defaultLimits: SandboxLimits = {
   processes: 2,
+  idleMs: 600_000,
   callTimeoutMs: 5_000,
   killGraceMs: 250,
   memoryBytes: 128 * MEBIBYTE,
@@ -27,7 +28,7 @@ export const defaultLimits: SandboxLimits = {
   suspendMs: 300_000,
 };
 
-const mainProgram = [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'];
+export const mainProgram = [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'];
 
 export function startSandbox(
   limits: Partial<SandboxLimits> = {},

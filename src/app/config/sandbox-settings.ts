@@ -18,6 +18,7 @@ export function sandboxCommand(): readonly string[] {
 export type SandboxSettings = Pick<
   Config,
   | 'sandboxProcesses'
+  | 'sandboxIdleSeconds'
   | 'sandboxTimeoutMs'
   | 'sandboxKillGraceMs'
   | 'sandboxMemoryMb'
@@ -31,6 +32,7 @@ export type SandboxSettings = Pick<
 
 export const sandboxLimits = (config: SandboxSettings): SandboxLimits => ({
   processes: config.sandboxProcesses,
+  idleMs: config.sandboxIdleSeconds * 1000,
   callTimeoutMs: config.sandboxTimeoutMs,
   killGraceMs: config.sandboxKillGraceMs,
   memoryBytes: config.sandboxMemoryMb * 1024 * 1024,

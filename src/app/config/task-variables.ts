@@ -201,6 +201,13 @@ export const TASK_VARIABLES = {
     default: Math.min(4, Math.max(2, availableParallelism())),
     defaultText: 'number of processors, 2 to 4',
   }),
+  sandboxIdleSeconds: variable({
+    env: 'SANDBOX_IDLE_SECONDS',
+    group: 'sandbox',
+    doc: 'The last process that runs plugin code ends after so long without a call; the next call starts one and waits for it.',
+    kind: integer(1, 86_400),
+    default: 600,
+  }),
   sandboxTimeoutMs: variable({
     env: 'SANDBOX_TIMEOUT_MILLISECONDS',
     group: 'sandbox',

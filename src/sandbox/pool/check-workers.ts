@@ -1,5 +1,5 @@
 import type { PoolState, Worker } from './types.ts';
-import { CHECK_MS, killWorker, startSpareWorker, stopChecks } from './worker-processes.ts';
+import { killWorker, slowChecks, startSpareWorker, stopChecks } from './worker-processes.ts';
 
 /**
  * What a child's process needs beside the guest's memory (the runtime, the engine, copies of
@@ -10,7 +10,7 @@ const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
 const CHILD_SHARE_BYTES = 80 * 1024 * 1024;
 /** A call that runs this long has a spare process started, in ms. */
 const SLOW_MS = 50;
-/** A process beyond the first ends after being idle this long, in ms. */
+/** A process beyond the last ends after being idle this long, in ms. */
 const IDLE_STOP_MS = 60_000;
 /**
  * A child that is not ready within this many ms is killed and started again. Booting takes 0.2 s,
@@ -19,14 +19,15 @@ const IDLE_STOP_MS = 60_000;
 const BOOT_TIMEOUT_MS = 30_000;
 
 /**
- * Runs every `CHECK_MS`. Enforces the wall clock and the memory limit from outside, since a guest
- * can stop a child from enforcing its own; starts a spare process and ends an idle one.
+ * Runs often while a process is busy. Enforces the wall clock and the memory limit from outside,
+ * since a guest can stop a child from enforcing its own; starts a spare process and ends an idle
+ * one.
  */
 export function checkWorkers(pool: PoolState): void {
   const { workers, limits } = pool;
   const now = pool.clock.monotonicMs();
   // After a stall of the gateway's process, answers may lie unread. They are read first.
-  const stalled = now - pool.lastCheckAt > 4 * CHECK_MS;
+  const stalled = now - pool.lastCheckAt > 4 * pool.checkMs;
   pool.lastCheckAt = now;
   if (stalled) return;
   let anyBusy = false;
@@ -47,7 +48,8 @@ export function checkWorkers(pool: PoolState): void {
   // So that the next call waits neither for a slow one to end nor for a process to boot.
   if (anySlow && !anyIdle) startSpareWorker(pool);
   releaseIdleWorker(pool, now);
-  if (!anyBusy && workers.size <= 1) stopChecks(pool);
+  if (workers.size === 0) stopChecks(pool);
+  else if (!anyBusy) slowChecks(pool);
 }
 
 /** Kills the largest busy process if it, or all processes together, hold too much memory. */
@@ -77,10 +79,16 @@ function checkMemory(pool: PoolState): void {
     });
 }
 
-/** Ends one process that was idle for long, but never the last one. */
-function releaseIdleWorker({ workers }: PoolState, now: number): void {
-  const idle = [...workers].find((worker) => worker.running.length === 0 && now - worker.since > IDLE_STOP_MS);
-  if (idle?.state !== 'ready' || workers.size <= 1) return;
+/** Ends one process that was idle for long: the last one much later than the others. */
+function releaseIdleWorker(pool: PoolState, now: number): void {
+  const kept = [...pool.workers].filter(({ state }) => state !== 'ending');
+  const isLast = kept.length === 1;
+  const stopMs = isLast ? pool.limits.idleMs : IDLE_STOP_MS;
+  const idle = kept.find(
+    ({ state, running, since }) => state === 'ready' && running.length === 0 && now - since > stopMs,
+  );
+  if (!idle || (isLast && pool.queue.size > 0)) return;
   idle.state = 'ending';
+  pool.isResting = isLast;
   idle.child.release();
 }

@@ -17,7 +17,7 @@ export interface Pool {
   submit(job: Job): void;
   /** Forgets a module's source in every process. */
   forget(sourceHash: string): void;
-  /** Resolves when a process is ready. */
+  /** Resolves when a process is ready, or when none is needed until the next call. */
   ready(): Promise<void>;
   stats(): { processes: number; kills: number; residentBytes: number };
   /** Pairs of plugin and owner whose call times are known. */
@@ -55,7 +55,9 @@ export function createPool(options: PoolOptions): Pool {
     kills: 0,
     failedBoots: 0,
     closed: false,
+    isResting: false,
     checkTimer: undefined,
+    checkMs: 0,
     lastCheckAt: 0,
     growTimer: undefined,
   };
@@ -64,6 +66,7 @@ export function createPool(options: PoolOptions): Pool {
     queue: pool.queue,
     submit(job) {
       pool.queue.push(job);
+      if (pool.isResting) startSpareWorker(pool);
       sendWaitingJobs(pool);
     },
     forget(sourceHash) {
@@ -73,7 +76,7 @@ export function createPool(options: PoolOptions): Pool {
       }
     },
     ready() {
-      if ([...workers].some((worker) => worker.state === 'ready')) return Promise.resolve();
+      if (pool.isResting || [...workers].some(({ state }) => state === 'ready')) return Promise.resolve();
       return new Promise((resolve) => pool.readyWaiters.push(resolve));
     },
     stats: () => ({
@@ -124,9 +127,12 @@ function handleExit(pool: PoolState, worker: Worker): void {
   const delay = bootFailed ? Math.min(MAX_RESTART_DELAY_MS, 50 * 2 ** pool.failedBoots) : 0;
   if (bootFailed) logger.error({ failed_boots: pool.failedBoots, retry_ms: delay }, 'sandbox process did not start');
   if (workers.size === 0 && delay > 0) setTimeout(() => !pool.closed && workers.size === 0 && startWorker(pool), delay);
-  else if (workers.size === 0 || worker.killedFor) startSpareWorker(pool);
+  else if (needsWorker(pool) || worker.killedFor) startSpareWorker(pool);
   sendWaitingJobs(pool);
 }
+
+const needsWorker = ({ workers, queue, isResting }: PoolState): boolean =>
+  workers.size === 0 && (!isResting || queue.size > 0);
 
 /** Starts one more process if a call that may use it has waited long enough. */
 function growPool(pool: PoolState): void {

@@ -73,8 +73,12 @@ export type PoolState = PoolOptions & {
   /** Processes in a row that ended before they were ready. */
   failedBoots: number;
   closed: boolean;
-  /** Set while processes need supervision. */
+  /** The last process ended because nothing was to be done; the next call starts one. */
+  isResting: boolean;
+  /** Set while there are processes. */
   checkTimer: ReturnType<typeof setInterval> | undefined;
+  /** The interval of `checkTimer`. */
+  checkMs: number;
   lastCheckAt: number;
   /** Set while a waiting call may need one more process. */
   growTimer: ReturnType<typeof setTimeout> | undefined;

@@ -1,8 +1,10 @@
 import { spawnChild } from './spawn-child.ts';
 import type { PoolFailure, PoolState, Worker } from './types.ts';
 
-/** How often processes are checked while one is busy or idle beyond the first, in ms. */
-export const CHECK_MS = 25;
+/** How often processes are checked while one is busy or booting, in ms. */
+const BUSY_CHECK_MS = 25;
+/** The same while all are idle. */
+const IDLE_CHECK_MS = 1000;
 
 export function startWorker(pool: PoolState): void {
   const worker: Worker = {
@@ -18,6 +20,7 @@ export function startWorker(pool: PoolState): void {
     killedFor: undefined,
   };
   pool.workers.add(worker);
+  pool.isResting = false;
   startChecks(pool);
 }
 
@@ -34,11 +37,19 @@ export function killWorker(pool: PoolState, worker: Worker, reason: PoolFailure)
   worker.child.kill();
 }
 
-/** Makes sure that `events.onCheckTimer` is called every `CHECK_MS`. */
-export function startChecks(pool: PoolState): void {
-  if (pool.checkTimer || pool.closed) return;
+/** Has the processes checked often, because one has something to do. */
+export const startChecks = (pool: PoolState): void => checkEvery(pool, BUSY_CHECK_MS);
+
+/** Has idle processes checked now and then: some day they end. */
+export const slowChecks = (pool: PoolState): void => checkEvery(pool, IDLE_CHECK_MS);
+
+/** Makes sure that `events.onCheckTimer` is called every `ms`. */
+function checkEvery(pool: PoolState, ms: number): void {
+  if (pool.closed || (pool.checkTimer && pool.checkMs === ms)) return;
+  clearInterval(pool.checkTimer);
+  pool.checkMs = ms;
   pool.lastCheckAt = pool.clock.monotonicMs();
-  pool.checkTimer = setInterval(pool.events.onCheckTimer, CHECK_MS);
+  pool.checkTimer = setInterval(pool.events.onCheckTimer, ms);
 }
 
 export function stopChecks(pool: PoolState): void {
