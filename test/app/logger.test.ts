@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createLogger } from '../../src/app/logging/logger.ts';
 import { redactFields, redactText } from '../../src/app/logging/redact-fields.ts';
-import { type Logger, systemClock } from '../../src/kernel/index.ts';
+import type { Logger } from '../../src/kernel/index.ts';
 
 const SECRET = 'hunter2-hunter2-hunter2';
 
@@ -11,8 +11,7 @@ const capture = async (options: { level?: 'debug' | 'info'; pretty?: boolean } =
     level: options.level ?? 'info',
     pretty: options.pretty ?? false,
     colors: false,
-    clock: systemClock,
-    writeLine: (line) => void lines.push(line),
+    destination: { write: (line: string) => void lines.push(line) },
   });
   return { logger, lines };
 };

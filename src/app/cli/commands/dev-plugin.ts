@@ -62,12 +62,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
       vendor,
       onHookCall,
       clock: systemClock,
-      logger: await createLogger({
-        level: 'warn',
-        pretty: !input.json,
-        colors: input.io.isTerminal,
-        clock: systemClock,
-      }),
+      logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
     });
     try {
       const ready = announce(instance, vendor, path);

@@ -14,7 +14,6 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     level: config.debug ? 'debug' : config.logLevel,
     pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
     colors: input.io.isTerminal,
-    clock: systemClock,
   });
   try {
     return await serve(input, { ...settings, logger });
