@@ -82,6 +82,7 @@ function checkImports(file: string, source: string): string[] {
       const rule = reservedPackages.find(({ name }) => name.test(specifier));
       return rule && !rule.where.test(file) ? complain(`${specifier} does not belong into ${from}`) : [];
     }
+    if (/\/types\.ts$/.test(file) && !typeOnly) return complain(`types.ts may import only types (${specifier})`);
     const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
     const to = roomOf(target);
     if (to === from) return [];

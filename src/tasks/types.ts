@@ -85,6 +85,16 @@ export type TaskServices = {
   watchCache?: WatchCache;
 };
 
+/** How a task ends, and what that means for its bill. */
+export type Ending =
+  /** `usageTrouble`: why the usage facts are missing. The reservation is then the final bill. */
+  | { status: 'SUCCESS'; usageTrouble?: string | undefined }
+  /**
+   * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
+   * used again.
+   */
+  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
+
 /** Who pays for a task. `group` is the key's own, else the user's. */
 export type Caller = { user: UserRecord; key: ApiKeyRecord | null; group: string };
 

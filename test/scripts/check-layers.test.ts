@@ -78,6 +78,7 @@ describe('refused', () => {
     ],
     ['an import of the panel', 'src/http/a.ts', "import { x } from '../panel/main.tsx';", 'http may not import panel'],
     ['server code in the panel', 'src/panel/a.ts', "import { x } from '../http/index.ts';", 'only types of http'],
+    ['behaviour in a file of types', 'src/tasks/types.ts', "import { x } from './a.ts';", 'only types'],
     ['tests', 'src/http/a.ts', "import { x } from '../../test/support/gateway.ts';", 'leads out of the rooms'],
     ['an unknown room', 'src/extras/a.ts', '', 'lies in no room'],
     [

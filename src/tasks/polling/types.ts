@@ -1,12 +1,12 @@
 import type { PolledTask, TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
-import type { Ending } from '../state/finish-task.ts';
+import type { Ending } from '../types.ts';
 
 /*
  * The shapes between a vendor's answer and the ledger, in order:
  * - `VendorAnswer` (vendor/read-vendor-answer.ts): status, headers and body as they came;
  * - `ParsedTask` (plugins): what the plugin's hook read from the body;
  * - `Verdict`: what a poll means for one task, also when no valid answer came;
- * - `Ending` (state/finish-task.ts): how a task ends, which decides between settle and refund;
+ * - `Ending` (tasks): how a task ends, which decides between settle and refund;
  * - `FinalBill` (billing): the final amount, with the snapshot that explains it;
  * - `TaskChange` (store): the columns that one statement writes.
  */

@@ -1,17 +1,7 @@
 import type { Lease, TaskChange, TaskRecord } from '../../store/ports/index.ts';
-import type { TaskDeps } from '../types.ts';
+import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
-
-/** How a task ends, and what that means for its bill. */
-export type Ending =
-  /** `usageTrouble`: why the usage facts are missing. The reservation is then the final bill. */
-  | { status: 'SUCCESS'; usageTrouble?: string | undefined }
-  /**
-   * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
-   * used again.
-   */
-  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 export const leaseOf = (task: TaskRecord): Lease => ({
   taskId: task.taskId,
