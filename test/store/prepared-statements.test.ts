@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMemoryLeases } from '../../src/store/drivers/memory-leases.ts';
+import { connectPostgres } from '../../src/store/drivers/postgres.ts';
+import type { RunStatement } from '../../src/store/drivers/prepared-query.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addKey, leaseOf, newSession, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
@@ -165,12 +168,7 @@ describe('SQLite', () => {
       },
       { leases: createMemoryLeases(systemClock), onCommit: (act) => act() },
     );
-    const user = await addUser(store as Store, { balance: 1_000_000 });
-    const key = await addKey(store as Store, user.id, { keyHash: 'hash' });
-    const session = newSession(user.id);
-    await store.sessions.insert(session);
-    const task = await store.tasks.insert(newTask({ userId: user.id }));
-    ids = { userId: user.id, keyId: key.id, channelId: 1, task, sid: session.sid };
+    ids = await addRows(store);
   });
   afterAll(() => file.close());
 
@@ -202,3 +200,28 @@ describe('SQLite', () => {
     expect(builtAgain).toEqual([]);
   });
 });
+
+test('PostgreSQL prepares what requests run often once, and keeps one plan for all values', async () => {
+  const sql = connectPostgres(await migratedDatabaseUrl(), 1);
+  const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
+  const store = createRepositories({ dialect: 'postgres', tables: tablesOf('postgres'), clock: systemClock, run });
+  const ids = await addRows(store);
+  // PostgreSQL compares five plans for given values with one for all.
+  for (let round = 0; round < 6; round += 1) for (const [, work] of requests) await work(store, ids);
+  const prepared: { statement: string; generic: number; count: number }[] = await sql`
+    select statement, sum(generic_plans)::int as generic, count(*)::int as count from pg_prepared_statements
+    where statement like 'select%' or statement like 'update%' group by statement having sum(generic_plans + custom_plans) > 5`;
+  expect(prepared.length).toBeGreaterThan(15);
+  expect(prepared.filter(({ generic, count }) => generic === 0 || count > 1)).toEqual([]);
+  await sql.close();
+});
+
+/** A user with a key, a session and a task. */
+async function addRows(store: Repositories): Promise<Ids> {
+  const user = await addUser(store as Store, { balance: 1_000_000 });
+  const key = await addKey(store as Store, user.id, { keyHash: 'hash' });
+  const session = newSession(user.id);
+  await store.sessions.insert(session);
+  const task = await store.tasks.insert(newTask({ userId: user.id }));
+  return { userId: user.id, keyId: key.id, channelId: 1, task, sid: session.sid };
+}

@@ -156,10 +156,10 @@ test('works that wait together share one commit, at most 64 of them', async () =
   const begun: string[] = [];
   const counted = new Proxy(file, {
     get(target, name) {
-      if (name === 'run')
+      if (name === 'query')
         return (text: string) => {
           begun.push(text);
-          return target.run(text);
+          return target.query(text);
         };
       const value: unknown = Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;

@@ -46,13 +46,6 @@ export function bindDatabase(
 }
 
 /**
- * Replaces NUL in text. Clients can send it; PostgreSQL refuses it and SQLite's functions truncate
- * at it. U+FFFD matches nothing by accident.
- */
-export const storable = (param: unknown): unknown =>
-  typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\uFFFD') : param;
-
-/**
  * Creates repositories over `run`. Without `memory`, task claims are stored in the rows, for
  * several processes.
  */

@@ -39,18 +39,32 @@ export class PreparedQuery {
 /** Gives the parameters of a statement for the values of its placeholders. */
 export function createBinder(params: readonly unknown[]): (values: Values) => unknown[] {
   const slots = params.map((param) => {
-    if (is(param, Placeholder)) return { name: param.name };
-    if (is(param, Param) && is(param.value, Placeholder)) return { name: param.value.name, encoder: param.encoder };
-    return { constant: param };
+    if (is(param, Placeholder)) return { name: param.name, encoder: undefined, constant: undefined };
+    if (is(param, Param) && is(param.value, Placeholder))
+      return { name: param.value.name, encoder: param.encoder, constant: undefined };
+    return { name: undefined, encoder: undefined, constant: storable(param) };
   });
-  return (values) =>
-    slots.map(({ name, encoder, constant }) => {
-      if (name === undefined) return constant;
+  return (values) => {
+    const bound: unknown[] = [];
+    for (const { name, encoder, constant } of slots) {
+      if (name === undefined) {
+        bound.push(constant);
+        continue;
+      }
       const value = values[name];
       if (value === undefined && !(name in values)) throw new Error(`The placeholder "${name}" has no value.`);
-      return encoder ? encoder.mapToDriverValue(value) : value;
-    });
+      bound.push(storable(encoder ? encoder.mapToDriverValue(value) : value));
+    }
+    return bound;
+  };
 }
+
+/**
+ * Replaces NUL in text. Clients can send it; PostgreSQL refuses it and SQLite's functions truncate
+ * at it. U+FFFD matches nothing by accident.
+ */
+export const storable = (param: unknown): unknown =>
+  typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\uFFFD') : param;
 
 type Decoder = { mapFromDriverValue(value: unknown): unknown };
 type Reader = (row: Row) => Record<string, unknown>;

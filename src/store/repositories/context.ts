@@ -1,7 +1,7 @@
 import { getTableColumns, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
 import type { Clock } from '../../kernel/index.ts';
-import { bindDatabase, type Database, type RunStatement, storable } from '../drivers/connection.ts';
-import { createRowReader as createReader, PreparedQuery } from '../drivers/prepared-query.ts';
+import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
+import { createRowReader as createReader, PreparedQuery, storable } from '../drivers/prepared-query.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
@@ -53,8 +53,7 @@ export type Context = {
 /** What a context is created from. `run` gets text and parameters as the builder created them. */
 export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
 
-export function createContext({ dialect, tables, clock, run: runRaw }: ContextDeps): Context {
-  const run: RunStatement = (text, params) => runRaw(text, params.map(storable));
+export function createContext({ dialect, tables, clock, run }: ContextDeps): Context {
   const { db, writer } = bindDatabase(dialect, run);
   const prepare: Context['prepare'] = (query) => new PreparedQuery(run, writer.sqlToQuery(query), undefined).values;
   const statement: Context['statement'] = (query) => prepare(query)({});
@@ -92,7 +91,7 @@ export function createContext({ dialect, tables, clock, run: runRaw }: ContextDe
     statement,
     prepare,
     lockName: async (name) => {
-      await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+      await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [storable(name)]);
     },
   };
 }
