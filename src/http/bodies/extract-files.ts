@@ -1,4 +1,4 @@
-import { createByteBuffer, createJsonEscapeReader, randomAlnum } from '../../kernel/index.ts';
+import { createBase64Splitter, createByteBuffer, randomAlnum } from '../../kernel/index.ts';
 import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
@@ -6,17 +6,6 @@ import type { FileStorage, Upload } from './upload-folder.ts';
 
 /** A run of Base64 that is shorter stays in the JSON. */
 const MIN_RUN_BYTES = 64 * 1024;
-
-const BACKSLASH = 0x5c;
-const BASE64 = 1;
-const ESCAPE = 2;
-/** The kind of each byte: `BASE64`, `ESCAPE`, or 0 for neither. */
-const KINDS = new Uint8Array(256);
-for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
-  KINDS[char.charCodeAt(0)] = BASE64;
-KINDS[BACKSLASH] = ESCAPE;
-/** Escaped line ends may stand within Base64: `\n` and `\r`. */
-const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type FileExtractor = {
   /**
@@ -53,15 +42,6 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
   let stored = 0;
   /** The run that is being stored, if there is one. */
   let run: Run | undefined;
-  /** Clients may escape characters of Base64: PHP escapes slashes, .NET plus signs. */
-  const escapes = createJsonEscapeReader();
-  const single = new Uint8Array(1);
-
-  /** Counts an escaped line end of the run; call this before `addToRun` for its bytes. */
-  function countLineEnd(): void {
-    if (run) run.lineEnds += 1;
-    else heldLineEnds += 1;
-  }
 
   function addToRun(bytes: Uint8Array, from: number, to: number): void {
     if (run) {
@@ -83,41 +63,18 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
     heldLineEnds = 0;
   }
 
-  function endEscape(): void {
-    const { bytes, length, char } = escapes;
-    if (char >= 0 && KINDS[char] === BASE64) {
-      single[0] = char;
-      addToRun(single, 0, 1);
-    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) {
-      countLineEnd();
+  const splitter = createBase64Splitter({
+    addToRun,
+    addLineEnd(bytes) {
+      if (run) run.lineEnds += 1;
+      else heldLineEnds += 1;
       addToRun(bytes, 0, 2);
-    } else {
+    },
+    addOther(bytes, from, to) {
       endRun();
-      rest.append(bytes, 0, length);
-    }
-  }
-
-  /** Splits a chunk into runs of Base64 and the rest. */
-  function split(bytes: Uint8Array): void {
-    for (let i = 0; i < bytes.length; ) {
-      const byte = bytes[i] as number;
-      const kind = KINDS[byte];
-      if (escapes.isOpen || kind === ESCAPE) {
-        if (!escapes.isOpen) escapes.begin();
-        else if (escapes.push(byte)) endEscape();
-        i += 1;
-        continue;
-      }
-      let end = i + 1;
-      while (end < bytes.length && KINDS[bytes[end] as number] === kind) end += 1;
-      if (kind === BASE64) addToRun(bytes, i, end);
-      else {
-        endRun();
-        rest.append(bytes, i, end);
-      }
-      i = end;
-    }
-  }
+      rest.append(bytes, from, to);
+    },
+  });
 
   function checkSizes(): void {
     if (rest.size() > limit.maxBytes) throw beyondLimit('maxBytes', limit);
@@ -131,7 +88,7 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
 
   return {
     async write(bytes) {
-      split(bytes);
+      splitter.split(bytes);
       checkSizes();
       const piece = toStore.take();
       stored += piece.byteLength;
@@ -139,8 +96,8 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
     },
     async end() {
       // What is still open is a held run or an unfinished escape: no file.
+      splitter.end();
       endRun();
-      if (escapes.isOpen) rest.append(escapes.bytes, 0, escapes.length);
       checkSizes();
       const upload = await writer.end();
       return { rest: rest.take(), files: { prefix, files: files.map((file) => describeFile(upload, file)) } };

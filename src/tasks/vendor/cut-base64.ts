@@ -1,4 +1,4 @@
-import { createByteBuffer, createJsonEscapeReader } from '../../kernel/index.ts';
+import { createBase64Splitter, createByteBuffer } from '../../kernel/index.ts';
 
 /** From this length on, a run of Base64 is media, not data. */
 export const BASE64_FROM = 16 * 1024;
@@ -6,15 +6,6 @@ export const BASE64_FROM = 16 * 1024;
 export const BASE64_KEEP = 256;
 
 const BACKSLASH = 0x5c;
-const BASE64 = 1;
-const ESCAPE = 2;
-/** The kind of each byte; 0: neither of the two. */
-const KINDS = new Uint8Array(256);
-for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
-  KINDS[char.charCodeAt(0)] = BASE64;
-KINDS[BACKSLASH] = ESCAPE;
-/** Escapes that are part of a Base64 run: `\n` and `\r`. */
-const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type Base64Cutter = {
   /** Takes the next bytes of the text. Returns the size of the output so far. */
@@ -29,8 +20,6 @@ export function createBase64Cutter(): Base64Cutter {
   /** The current run after its first characters, until it is known to be long enough to cut. */
   const held = createByteBuffer();
   let run = 0;
-  const escapes = createJsonEscapeReader();
-  const single = new Uint8Array(1);
 
   function addToRun(bytes: Uint8Array, from: number, to: number): void {
     // An escape is kept whole or not at all.
@@ -47,43 +36,23 @@ export function createBase64Cutter(): Base64Cutter {
     run = 0;
   }
 
-  function endEscape(): void {
-    const { bytes, length, char } = escapes;
-    if (char >= 0 && KINDS[char] === BASE64) {
-      single[0] = char;
-      addToRun(single, 0, 1);
-    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) addToRun(bytes, 0, 2);
-    else {
+  const splitter = createBase64Splitter({
+    addToRun,
+    addLineEnd: (bytes) => addToRun(bytes, 0, 2),
+    addOther(bytes, from, to) {
       endRun();
-      text.append(bytes, 0, length);
-    }
-  }
+      text.append(bytes, from, to);
+    },
+  });
 
   return {
     take(bytes) {
-      for (let i = 0; i < bytes.length; ) {
-        const byte = bytes[i] as number;
-        const kind = KINDS[byte];
-        if (escapes.isOpen || kind === ESCAPE) {
-          if (!escapes.isOpen) escapes.begin();
-          else if (escapes.push(byte)) endEscape();
-          i += 1;
-          continue;
-        }
-        let end = i + 1;
-        while (end < bytes.length && KINDS[bytes[end] as number] === kind) end += 1;
-        if (kind === BASE64) addToRun(bytes, i, end);
-        else {
-          endRun();
-          text.append(bytes, i, end);
-        }
-        i = end;
-      }
+      splitter.split(bytes);
       return text.size() + held.size();
     },
     end() {
+      splitter.end();
       endRun();
-      if (escapes.isOpen) text.append(escapes.bytes, 0, escapes.length);
       return text.take();
     },
   };

@@ -1,0 +1,69 @@
+import { createJsonEscapeReader } from './read-json-escape.ts';
+
+const BACKSLASH = 0x5c;
+const BASE64 = 1;
+const ESCAPE = 2;
+/** The kind of each byte: `BASE64`, `ESCAPE`, or 0 for neither. */
+const KINDS = new Uint8Array(256);
+for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
+  KINDS[char.charCodeAt(0)] = BASE64;
+KINDS[BACKSLASH] = ESCAPE;
+/** Escaped line ends may stand within Base64: `\n` and `\r`. */
+const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
+
+/** Takes the parts of a text in their order. The bytes are valid until the call returns. */
+export type Base64Sink = {
+  /** The next bytes of a run of Base64; an escaped character of it comes without its escape. */
+  addToRun(bytes: Uint8Array, from: number, to: number): void;
+  /** An escaped line end within a run: both bytes of `bytes`. */
+  addLineEnd(bytes: Uint8Array): void;
+  /** Anything else, which ends a run. */
+  addOther(bytes: Uint8Array, from: number, to: number): void;
+};
+
+export type Base64Splitter = {
+  split(bytes: Uint8Array): void;
+  /** Hands on an escape that is incomplete at the end of the text. */
+  end(): void;
+};
+
+/**
+ * Splits a JSON text into runs of Base64 and the rest while it arrives. Clients may escape
+ * characters of Base64: PHP escapes slashes, .NET plus signs.
+ */
+export function createBase64Splitter(sink: Base64Sink): Base64Splitter {
+  const escapes = createJsonEscapeReader();
+  const single = new Uint8Array(1);
+
+  function endEscape(): void {
+    const { bytes, length, char } = escapes;
+    if (char >= 0 && KINDS[char] === BASE64) {
+      single[0] = char;
+      sink.addToRun(single, 0, 1);
+    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) sink.addLineEnd(bytes);
+    else sink.addOther(bytes, 0, length);
+  }
+
+  return {
+    split(bytes) {
+      for (let i = 0; i < bytes.length; ) {
+        const byte = bytes[i] as number;
+        const kind = KINDS[byte];
+        if (escapes.isOpen || kind === ESCAPE) {
+          if (!escapes.isOpen) escapes.begin();
+          else if (escapes.push(byte)) endEscape();
+          i += 1;
+          continue;
+        }
+        let end = i + 1;
+        while (end < bytes.length && KINDS[bytes[end] as number] === kind) end += 1;
+        if (kind === BASE64) sink.addToRun(bytes, i, end);
+        else sink.addOther(bytes, i, end);
+        i = end;
+      }
+    },
+    end() {
+      if (escapes.isOpen) sink.addOther(escapes.bytes, 0, escapes.length);
+    },
+  };
+}
