@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { Billing, OfferedModel } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
-import type { Clock, Logger } from '../kernel/index.ts';
+import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { OptionTrials, SettingsService } from '../settings/index.ts';
 import type { Tasks } from '../tasks/index.ts';
@@ -93,6 +93,7 @@ export type HttpDeps = {
   version: string;
   clock: Clock;
   logger: Logger;
+  watchCache: WatchCache;
 };
 
 /** How many files of the maximal size all users together may have on disk at once. */
@@ -146,6 +147,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       metrics: deps.metrics,
       clock,
       logger,
+      watchCache: deps.watchCache,
     },
     (kit) => allControllers(kit, { ...deps, audit, v1 }),
   );

@@ -122,6 +122,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     version: VERSION,
     clock,
     logger,
+    watchCache,
   });
   return { http, settingsService, demo };
 }

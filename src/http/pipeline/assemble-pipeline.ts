@@ -1,5 +1,5 @@
 import { type AnyElysia, ValidationError } from 'elysia';
-import { AppError, type Clock, type Logger } from '../../kernel/index.ts';
+import { AppError, type Clock, type Logger, type WatchCache } from '../../kernel/index.ts';
 import { describeValidation } from '../bodies/describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from '../errors.ts';
 import { createMetricsGuard, type Metrics } from '../operator/metrics.ts';
@@ -46,6 +46,7 @@ export type HttpFoundation = {
   metrics: Metrics;
   clock: Clock;
   logger: Logger;
+  watchCache?: WatchCache;
 };
 
 /**
@@ -57,8 +58,8 @@ export function assemblePipeline(
   foundation: HttpFoundation,
   build: (kit: Kit) => readonly AnyElysia[],
 ): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
-  const { config, logger, clock } = foundation;
-  const addresses = createClientAddresses({ ...config, clock });
+  const { config, logger, clock, watchCache } = foundation;
+  const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
   const scopes = createRequestScopes();
   const kit = createKit(scopes, foundation.files);
   // Beside the kit's own chain: the type of the controllers stays that of the panel's typed client.
@@ -71,7 +72,7 @@ export function assemblePipeline(
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
     addresses,
     guardMetrics: createMetricsGuard(config.metricsToken),
-    guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger) : () => {},
+    guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, watchCache) : () => {},
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
     servePanel: createPanelServer(foundation.panel, foundation.thirdParties),
@@ -79,6 +80,7 @@ export function assemblePipeline(
     observe: foundation.metrics.observe,
     clock,
     logger,
+    watchCache,
   });
   return { routes, handle, unlistedProxy: addresses.unlistedProxy };
 }

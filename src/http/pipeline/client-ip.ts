@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { DecidingIp, RequestOrigin } from '../../auth/index.ts';
-import { type Clock, memoizeTexts } from '../../kernel/index.ts';
+import { type Clock, memoizeTexts, type WatchCache } from '../../kernel/index.ts';
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -26,9 +26,11 @@ export function createClientAddresses(deps: {
   trustedProxies: readonly string[];
   decidingProxies: readonly string[];
   clock: Clock;
+  watchCache?: WatchCache;
 }): ClientAddresses {
-  const readShown = createIpReader(deps.trustedProxies);
-  const readDeciding = createIpReader(deps.decidingProxies);
+  const { watchCache } = deps;
+  const readShown = createIpReader(deps.trustedProxies, (size) => watchCache?.('client_addresses', size));
+  const readDeciding = createIpReader(deps.decidingProxies, (size) => watchCache?.('deciding_addresses', size));
   let unlisted: { peer: string; at: number } | undefined;
 
   return {
@@ -79,7 +81,7 @@ function clientIp(read: IpReader, peer: string, forwardedFor: string | null): st
 type ReadIp = { text: string; isTrusted: boolean };
 type IpReader = (text: string) => ReadIp | undefined;
 
-function createIpReader(proxies: readonly string[]): IpReader {
+function createIpReader(proxies: readonly string[], watch?: (size: () => number) => void): IpReader {
   const ranges: Range[] = proxies.map((entry) =>
     entry.includes('/') ? ipaddr.parseCIDR(entry) : [ipaddr.parse(entry), entry.includes(':') ? 128 : 32],
   );
@@ -91,7 +93,7 @@ function createIpReader(proxies: readonly string[]): IpReader {
         isTrusted: ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits)),
       }
     );
-  });
+  }, watch);
 }
 
 /** Parses an address without its port and brackets; IPv4 in IPv6 form becomes IPv4. */

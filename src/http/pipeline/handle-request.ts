@@ -7,7 +7,7 @@
  * 4. Answer: the controller's response, or the failure in the envelope of its path, with the
  *    headers of every response, a metric and a log line.
  */
-import { type AppError, type Clock, type Logger, newUuid } from '../../kernel/index.ts';
+import { type AppError, type Clock, type Logger, newUuid, type WatchCache } from '../../kernel/index.ts';
 import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from '../errors.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
@@ -39,6 +39,7 @@ export type RequestPipeline = AdmissionDeps & {
   observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   clock: Clock;
   logger: Logger;
+  watchCache?: WatchCache | undefined;
 };
 
 /** A caller's request id is kept only if it is harmless in a log line and a header. */
@@ -59,7 +60,7 @@ const NO_ROUTE: DeclaredRoute = {
  * a log line; a failure becomes a response. Never rejects.
  */
 export function createRequestHandler(pipeline: RequestPipeline): RequestHandler {
-  const readAddress = createAddressReader();
+  const readAddress = createAddressReader(pipeline.watchCache);
 
   return async (request, peer) => {
     const started = pipeline.clock.monotonicMs();

@@ -1,4 +1,4 @@
-import { memoizeTexts } from '../../kernel/index.ts';
+import { memoizeTexts, type WatchCache } from '../../kernel/index.ts';
 import type { ErrorEnvelope } from '../errors.ts';
 
 /** A path that the URL parser leaves as it is: no escapes, no `.` or `..` as a segment. */
@@ -11,11 +11,14 @@ export type RequestAddress = { path: string; host: string };
  * Reads the address of a request, undefined when it is broken. Clients send few different hosts and
  * mostly plain paths, so the URL parser runs once for a host and again only for an unusual path.
  */
-export function createAddressReader(): (url: string) => RequestAddress | undefined {
-  const readHost = memoizeTexts((origin) => {
-    const url = URL.canParse(`${origin}/`) ? new URL(`${origin}/`) : undefined;
-    return url && url.href === `${url.origin}/` ? url.host : undefined;
-  });
+export function createAddressReader(watchCache?: WatchCache): (url: string) => RequestAddress | undefined {
+  const readHost = memoizeTexts(
+    (origin) => {
+      const url = URL.canParse(`${origin}/`) ? new URL(`${origin}/`) : undefined;
+      return url && url.href === `${url.origin}/` ? url.host : undefined;
+    },
+    (size) => watchCache?.('request_hosts', size),
+  );
 
   return (url) => {
     const start = url.indexOf('/', 'https://'.length);
