@@ -8,11 +8,11 @@ import {
   type Result,
   sanitizeMessage,
 } from '../kernel/index.ts';
-import type { Reply } from './frames.ts';
 import { createKillCounter, type KillCounter } from './pool/count-kills.ts';
 import { createPool, type Pool } from './pool/create-pool.ts';
+import { callKeyOf } from './pool/estimate-calls.ts';
 import { CLOSED } from './pool/settle-jobs.ts';
-import type { Job, PoolFailure } from './pool/types.ts';
+import type { Job, JobAnswer, PoolFailure } from './pool/types.ts';
 import { readResult } from './read-result.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
@@ -37,7 +37,7 @@ type State = {
 type JobInput = Pick<Job, 'module' | 'request' | 'args' | 'argsBytes'> & {
   caller: Pick<HookCall, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal'>;
 };
-type JobOutcome = Result<{ reply: Reply; body: string }, SandboxFailure>;
+type JobOutcome = Result<JobAnswer, SandboxFailure>;
 
 /**
  * Limit of an inspection's answer, which holds names and `meta`. It is parsed on the gateway's
@@ -118,10 +118,10 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
   };
   const answered = await runJob(state, { module, request, ...args.value, caller: call });
   if (!answered.ok) return answered;
-  const { reply, body } = answered.value;
+  const { body, console, ms } = answered.value;
   const value = await readResult(body, call.path.join('.'));
-  if (!value.ok) return err(toFailure(value.error, reply.console));
-  return ok({ value: value.value, console: reply.console, ms: reply.ms ?? 0 });
+  if (!value.ok) return err(toFailure(value.error, console));
+  return ok({ value: value.value, console, ms });
 }
 
 /**
@@ -147,6 +147,7 @@ function runJob(state: State, input: JobInput): Promise<JobOutcome> {
   const job: Job = {
     plugin: module.key,
     owner,
+    callKey: callKeyOf(module.key, owner),
     alreadyAdmitted,
     module,
     request,
@@ -159,9 +160,9 @@ function runJob(state: State, input: JobInput): Promise<JobOutcome> {
       stopWaiting();
     },
     onWait: wait,
-    onReply(reply, body) {
+    onReply(answer) {
       state.calls++;
-      resolve(reply.failure ? err(toFailure(reply.failure, reply.console)) : ok({ reply, body }));
+      resolve(answer.failure ? err(toFailure(answer.failure, answer.console)) : ok(answer));
     },
     onFailure(failure) {
       stopWaiting();
@@ -215,11 +216,15 @@ function checkKills({ kills, limits }: State, plugin: string, owner: string): Po
 /** Why the module cannot run at all, as far as that is known without a process. */
 function checkModule({ closed, limits }: State, module: SandboxModule): PoolFailure | undefined {
   if (closed) return CLOSED;
-  if (Buffer.byteLength(module.source) > limits.sourceBytes) {
+  if (exceedsBytes(module.source, limits.sourceBytes)) {
     return { kind: 'too_large', message: `the source is over the limit of ${limits.sourceBytes} bytes` };
   }
   return undefined;
 }
+
+/** Whether a text is longer in UTF-8, which is counted only where the length does not tell. */
+const exceedsBytes = (text: string, limit: number): boolean =>
+  text.length > limit || (3 * text.length > limit && Buffer.byteLength(text) > limit);
 
 function encodeArgs(call: HookCall): Result<Pick<Job, 'args' | 'argsBytes'>, SandboxFailure> {
   let count = call.args.length;

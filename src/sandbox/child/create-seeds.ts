@@ -1,5 +1,5 @@
 /** The state of `Math.random`: words of 32 bits with a sign. */
-export type Seed = { join(): string };
+export type Seed = ArrayLike<number>;
 
 /** 32-bit words of a state of `Math.random`. */
 const SEED_WORDS = 4;

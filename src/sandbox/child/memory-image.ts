@@ -63,10 +63,9 @@ export interface MemoryImage {
  * What lies below the stack pointer stays as it is: no guest code can read it.
  */
 export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): MemoryImage {
-  const readBreak = () => new DataView(memory.buffer).getUint32(layout.breakAddress, true);
   const runs: { offset: number; data: Uint8Array }[] = [];
   const all = Buffer.from(memory.buffer);
-  const end = readBreak();
+  const end = all.readUInt32LE(layout.breakAddress);
   let runStart = -1;
   for (let page = 0; page <= end; page += PAGE) {
     const used = all.compare(EMPTY_PAGE, 0, PAGE, page, page + PAGE) !== 0;
@@ -80,11 +79,12 @@ export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): Me
     runs.push({ offset: runStart, data: new Uint8Array(all.subarray(runStart, Math.ceil((end + 1) / PAGE) * PAGE)) });
   }
 
+  let target = all;
   return {
     bytes: runs.reduce((sum, run) => sum + run.data.length, 0),
     restore() {
-      const used = readBreak();
-      const target = new Uint8Array(memory.buffer);
+      if (target.buffer !== memory.buffer) target = Buffer.from(memory.buffer);
+      const used = target.readUInt32LE(layout.breakAddress);
       let cleared = layout.heapStart;
       for (const { offset, data } of runs) {
         if (offset > cleared) target.fill(0, cleared, offset);

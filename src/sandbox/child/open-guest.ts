@@ -177,7 +177,7 @@ const newCall = (request: HookRequest): GuestCall => ({
 
 /** What `prepare` of the guest needs before a call: a JSON object without its end. */
 const encodeStart = (request: HookRequest, seed: Seed): string =>
-  `{"seed":[${seed.join()}],"consoleBytes":${request.consoleBytes},` +
+  `{"seed":[${seed[0]},${seed[1]},${seed[2]},${seed[3]}],"consoleBytes":${request.consoleBytes},` +
   (request.unixNow === undefined
     ? `"nowMs":${request.nowMs},"frozen":false`
     : `"nowMs":${request.unixNow * 1000},"frozen":true`);

@@ -3,7 +3,7 @@ import { encodeFrame, type Frame, type Hello, type Reply } from '../frames.ts';
 import { checkWorkers } from './check-workers.ts';
 import { canUseIdleWorker, processesHeldBy } from './choose-worker.ts';
 import { createCallEstimates } from './estimate-calls.ts';
-import { GROW_AFTER_MS, sendWaitingJobs } from './send-jobs.ts';
+import { GROW_AFTER_MS, sendNewJob, sendWaitingJobs } from './send-jobs.ts';
 import { requeue, settleEndedWorker, settleReply } from './settle-jobs.ts';
 import type { Job, PoolOptions, PoolState, Worker } from './types.ts';
 import { killWorker, startSpareWorker, startWorker, stopChecks } from './worker-processes.ts';
@@ -59,15 +59,15 @@ export function createPool(options: PoolOptions): Pool {
     checkTimer: undefined,
     checkMs: 0,
     lastCheckAt: 0,
+    sendsSoon: false,
     growTimer: undefined,
   };
   startWorker(pool);
   return {
     queue: pool.queue,
     submit(job) {
-      pool.queue.push(job);
       if (pool.isResting) startSpareWorker(pool);
-      sendWaitingJobs(pool);
+      sendNewJob(pool, job);
     },
     forget(sourceHash) {
       for (const worker of workers) {

@@ -8,8 +8,10 @@ const NEWEST_WEIGHT = 0.25;
 const UNKNOWN_MS = 1;
 const MAX_REMEMBERED = 100_000;
 
-/** Whose calls of which plugin. */
-type CallKey = { owner: string; plugin: string };
+/** Whose calls of which plugin: `callKeyOf`, made once a call. */
+type CallKey = { callKey: string };
+
+export const callKeyOf = (plugin: string, owner: string): string => `${plugin}\n${owner}`;
 
 /**
  * How long calls take, by plugin and owner: one owner's slow calls do not make those of others
@@ -30,23 +32,21 @@ export interface CallEstimates {
 export function createCallEstimates(): CallEstimates {
   // In the order of their last record.
   const known = new Map<string, { averageMs: number; lastMs: number }>();
-  const textOf = ({ owner, plugin }: CallKey): string => `${plugin}\n${owner}`;
   return {
-    record(key, ms) {
-      const text = textOf(key);
-      const average = known.get(text)?.averageMs ?? ms;
-      known.delete(text);
-      known.set(text, { averageMs: average + NEWEST_WEIGHT * (ms - average), lastMs: ms });
+    record({ callKey }, ms) {
+      const average = known.get(callKey)?.averageMs ?? ms;
+      known.delete(callKey);
+      known.set(callKey, { averageMs: average + NEWEST_WEIGHT * (ms - average), lastMs: ms });
       if (known.size <= MAX_REMEMBERED) return;
       const [longestUnused] = known.keys();
       if (longestUnused !== undefined) known.delete(longestUnused);
     },
-    expectedMs: (key) => Math.max(0.01, known.get(textOf(key))?.averageMs ?? UNKNOWN_MS),
-    isQuick(key) {
-      const found = known.get(textOf(key));
+    expectedMs: ({ callKey }) => Math.max(0.01, known.get(callKey)?.averageMs ?? UNKNOWN_MS),
+    isQuick({ callKey }) {
+      const found = known.get(callKey);
       return found !== undefined && found.lastMs < QUICK_MS && found.averageMs < SLOW_AVERAGE_MS;
     },
-    isSlow: (key) => (known.get(textOf(key))?.averageMs ?? 0) >= SLOW_AVERAGE_MS,
+    isSlow: ({ callKey }) => (known.get(callKey)?.averageMs ?? 0) >= SLOW_AVERAGE_MS,
     size: () => known.size,
   };
 }

@@ -9,8 +9,33 @@ export const GROW_AFTER_MS = 10;
  * Waiting calls of one hook are sent as a batch while they are quick: at most this many, with
  * arguments of at most this many bytes together.
  */
-const MAX_BATCH = 32;
+const MAX_BATCH = 16;
 const MAX_BATCH_BYTES = 64 * 1024;
+
+/**
+ * Sends a new job: at once if none of its plugin is running, else with the others that come in this
+ * turn of the event loop. Callers whose jobs were in one message get their results together and
+ * make their next calls together: one by one, these would be messages of their own, which cost more
+ * than a short call.
+ */
+export function sendNewJob(pool: PoolState, job: Job): void {
+  pool.queue.push(job);
+  for (const { running } of pool.workers) {
+    if (running[0]?.plugin !== job.plugin) continue;
+    sendSoon(pool);
+    return;
+  }
+  sendWaitingJobs(pool);
+}
+
+function sendSoon(pool: PoolState): void {
+  if (pool.sendsSoon) return;
+  pool.sendsSoon = true;
+  setImmediate(() => {
+    pool.sendsSoon = false;
+    sendWaitingJobs(pool);
+  });
+}
 
 /** Sends waiting jobs for as long as a process has a free slot for one. */
 export function sendWaitingJobs(pool: PoolState): void {

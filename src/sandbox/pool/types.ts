@@ -6,11 +6,16 @@ import type { ChildProcess } from './spawn-child.ts';
 
 export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message' | 'retryAfterMs'>;
 
+/** What a process answered. `body`: the result as JSON, or empty where there is none. */
+export type JobAnswer = Pick<Reply, 'console' | 'failure'> & { body: string; ms: number };
+
 /** A call or an inspection on its way through the pool. */
 export type Job = {
   owner: string;
   /** The plugin's key. */
   plugin: string;
+  /** Of both, for the estimates. */
+  callKey: string;
   module: SandboxModule;
   /** Without `path`: an inspection. */
   request: Pick<HookRequest, 'path' | 'maxResultBytes' | 'unixNow'>;
@@ -29,7 +34,7 @@ export type Job = {
   onStart(): void;
   /** The job was sent, and is back in the queue. */
   onWait(): void;
-  onReply(reply: Reply, body: string): void;
+  onReply(answer: JobAnswer): void;
   onFailure(failure: PoolFailure): void;
 };
 
@@ -80,6 +85,8 @@ export type PoolState = PoolOptions & {
   /** The interval of `checkTimer`. */
   checkMs: number;
   lastCheckAt: number;
+  /** Waiting jobs are sent at the end of this turn of the event loop. */
+  sendsSoon: boolean;
   /** Set while a waiting call may need one more process. */
   growTimer: ReturnType<typeof setTimeout> | undefined;
 };
