@@ -7,6 +7,7 @@ import { openStore } from '../../src/store/index.ts';
 import type { ApiKeyRecord, NewTask, SessionRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { type DatabaseReset, prepareReset } from '../support/reset-database.ts';
 
 export type OpenedStore = {
   store: Store;
@@ -18,8 +19,8 @@ export type OpenedStore = {
 
 /**
  * Runs `suite` over `databases`, both unless told otherwise; `opened()` is valid inside its tests.
- * `fresh` says how long a database serves: the suite, whose tests then look at rows of their own
- * only, or each test.
+ * `fresh` says how long the rows of a database live: for the suite, whose tests then look at rows
+ * of their own only, or for each test.
  */
 export function describeEachStore(
   name: string,
@@ -31,7 +32,8 @@ export function describeEachStore(
   for (const dialect of databases) {
     describe(`${name} on ${dialect}`, () => {
       let current: OpenedStore;
-      const stores: Store[] = [];
+      let stores: Store[] = [];
+      let reset: DatabaseReset | undefined;
       const start = async () => {
         const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
         const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-store-'));
@@ -47,19 +49,28 @@ export function describeEachStore(
           stores.push(store);
           return store;
         };
+        if (fresh === 'test' && dialect === 'postgres') reset = await prepareReset(databaseUrl);
         current = { store: await openAnother(), databaseUrl, dataDir, openAnother };
       };
       const stop = async () => {
         for (const store of stores.splice(0)) await store.close();
+        await reset?.close();
         await rm(current.dataDir, { recursive: true, force: true });
       };
-      if (fresh === 'suite') {
+      if (fresh === 'suite' || dialect === 'postgres') {
         beforeAll(start);
         afterAll(stop);
       } else {
         beforeEach(start);
         afterEach(stop);
       }
+      beforeEach(() => reset?.run());
+      afterEach(async () => {
+        if (!reset) return;
+        const [first, ...others] = stores;
+        for (const store of others) await store.close();
+        stores = first ? [first] : [];
+      });
       suite(() => current);
     });
   }
