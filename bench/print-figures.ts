@@ -8,27 +8,6 @@ export function formatValue(value: number): string {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/**
- * A Markdown table of the figures. Beside another build, it stands on the left: it is the earlier
- * one.
- */
-export function formatMarkdown(figures: readonly Compared[], compares: boolean): string {
-  const head = compares
-    ? ['| row | figure | before | after | better by | aim |', '|---|---|---|---|---|---|']
-    : ['| row | figure | measured | aim |', '|---|---|---|---|'];
-  let last = '';
-  const lines = figures.map((figure) => {
-    const { row, gain, withinNoise } = figure;
-    const what = row === last ? '' : row;
-    last = row;
-    const ratio = gain === undefined ? '' : `× ${gain.toFixed(2)}${withinNoise ? ' (noise)' : ''}`;
-    const own = showSide(figure, figure.this);
-    const cells = compares ? [showSide(figure, figure.other), own, ratio] : [own];
-    return `| ${[what, figure.name, ...cells, showAim(figure)].join(' | ')} |`;
-  });
-  return `${[...head, ...lines].join('\n')}\n`;
-}
-
 /** The lines of one part: each row's name, then its figures. */
 export function formatFigures(figures: readonly Compared[], compares: boolean): string[] {
   const lines: string[] = [];
@@ -60,7 +39,7 @@ export function showSide({ unit }: Pick<Compared, 'unit'>, side: Spread | undefi
   return `${formatValue(side.median)} ${unit}${range}`;
 }
 
-function showAim({ aim, better, unit, aimMet }: Compared): string {
+export function showAim({ aim, better, unit, aimMet }: Compared): string {
   if (aim === undefined) return '';
   const verdict = aimMet === undefined ? '' : aimMet ? 'met' : 'MISSED';
   return `${better === 'higher' ? '≥' : '≤'} ${aim.toLocaleString('en')} ${unit} ${verdict}`;

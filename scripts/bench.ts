@@ -18,9 +18,10 @@ import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
 import { benchSubmissions } from '../bench/parts/submissions.ts';
 import { benchTransfers } from '../bench/parts/transfers.ts';
-import { formatFigures, formatMarkdown } from '../bench/print-figures.ts';
+import { formatFigures } from '../bench/print-figures.ts';
 import { type BenchOptions, readOptions, usage } from '../bench/read-options.ts';
 import { runPart } from '../bench/run-parts.ts';
+import { formatMarkdown } from '../bench/write-markdown.ts';
 
 /**
  * npm run bench: one table of what the executable does, over real HTTP, with a vendor as a process

@@ -13,6 +13,9 @@ export function buildSubmitRequest(ctx) {
     body: { model: ctx.model, prompt: ctx.input.prompt.slice(0, 850), seconds: Number(ctx.input.seconds) || 5 },
   };
 }
+export function parseSubmitResponse(ctx, response) {
+  return { taskId: response.body.id, taskData: response.body };
+}
 export function parseTaskResult(ctx, body) {
   return { status: body.status === 'queued' ? 'QUEUED' : 'UNKNOWN', progress: body.progress + '%' };
 }`;
@@ -25,16 +28,15 @@ const frames = Array.from({ length: 217 }, (_, index) => ({
   labels: ['draft', 'preview'],
 }));
 
+const answer = { id: 'job-1', status: 'queued', progress: 10, frames };
+
 export const HOOK_CASES = {
   request: {
     path: ['buildSubmitRequest'],
     args: [{ ...context, input: { prompt: 'a lighthouse in the fog '.repeat(43), seconds: '8' } }],
   },
-  answer: {
-    path: ['parseTaskResult'],
-    args: [
-      { ...context, taskId: 'job-1' },
-      { id: 'job-1', status: 'queued', progress: 10, frames },
-    ],
-  },
+  /** 30 KB there, a status back. */
+  read: { path: ['parseTaskResult'], args: [{ ...context, taskId: 'job-1' }, answer] },
+  /** 30 KB there and back. */
+  store: { path: ['parseSubmitResponse'], args: [context, { status: 200, headers: {}, body: answer }] },
 } satisfies Record<string, HookCase>;

@@ -8,6 +8,7 @@ import type { Run } from '../part.ts';
 import { cpuSeconds, threadSeconds } from '../read-processes.ts';
 import { countByPlace, readProfile } from '../read-profile.ts';
 import { openStage } from '../stage.ts';
+import { BUDGET } from '../write-markdown.ts';
 import { CROWDED_INTERVAL_SECONDS, withSubmitted } from './polls.ts';
 import { NO_LIMITS, prepareRefreshes } from './requests.ts';
 
@@ -112,7 +113,7 @@ function describe({ what, requests, mainUs, allUs }: Window, counts: Map<string,
     .sort((a, b) => b.us - a.us);
   const shown = places.filter(({ us }) => us >= LEAST_US);
   const rest = places.reduce((sum, { us }) => sum + us, 0) - shown.reduce((sum, { us }) => sum + us, 0);
-  return row(`budget: ${what}`, [
+  return row(`${BUDGET}${what}`, [
     lower('all of the main thread', mainUs, 'µs'),
     ...shown.map(({ place, us }) => lower(place, us, 'µs')),
     lower('other places', rest, 'µs'),

@@ -29,7 +29,8 @@ export async function benchHooks({ build, seconds }: Run): Promise<Figure[]> {
   const figures = JSON.parse(out) as Record<keyof typeof HOOK_CASES, HookFigures>;
   return [
     ...describe('hook call through the sandbox process, 1.2 KB', figures.request, { p50: 110, p99: 300, rate: 25_000 }),
-    ...describe('hook call with an answer of 30 KB', figures.answer, { p50: 600, rate: 3_000 }),
+    ...describe('hook call, 30 KB there', figures.read, {}),
+    ...describe('hook call, 30 KB there and back', figures.store, { p50: 600, rate: 3_000 }),
   ];
 }
 

@@ -6,8 +6,9 @@ import { prepareOtherBuild } from '../../bench/builds.ts';
 import { compareFigures, orderOfRuns, spreadOf } from '../../bench/compare-figures.ts';
 import { type Figure, higher, lower, note, row } from '../../bench/figures.ts';
 import { parseAnswer } from '../../bench/load/http-client.ts';
-import { formatFigures, formatMarkdown, formatValue } from '../../bench/print-figures.ts';
+import { formatFigures, formatValue } from '../../bench/print-figures.ts';
 import { runPart } from '../../bench/run-parts.ts';
+import { formatMarkdown } from '../../bench/write-markdown.ts';
 
 const sizes = { seconds: 1, inFlight: 1, observers: 1, tasks: 1 };
 const [own, former] = ['this', 'other'].map((name) => ({ binary: name, source: undefined, name }));
@@ -108,6 +109,18 @@ test('the Markdown table has the earlier build before this one, and says what ma
     '| row | figure | before | after | better by | aim |',
     '|---|---|---|---|---|---|',
     '| reads | rate | 775 /s (500–1,050) | 1,050 /s (1,000–1,100) | × 1.35 (noise) |  |',
+    '',
+  ]);
+});
+
+test('the Markdown table of a budget has a column for each request', () => {
+  const budget = (us: number) =>
+    ['session read', 'poll'].flatMap((what) => row(`budget: ${what}`, [lower('SQLite', us, 'µs')]));
+  const compared = compareFigures({ this: [budget(10)], other: [budget(40)] });
+  expect(formatMarkdown(compared, true).split('\n')).toEqual([
+    '| µs | session read | poll |',
+    '|---|---|---|',
+    '| SQLite | 40.0 → 10.0 | 40.0 → 10.0 |',
     '',
   ]);
 });
