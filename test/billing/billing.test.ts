@@ -320,6 +320,13 @@ describeEachStore(
         expect(await left()).toEqual({ key: 200, used: 0, user: 9200 });
         await end(null);
         expect(await left()).toEqual({ key: 1000, used: 0, user: 10_000 });
+        const lines = await store.ledger.byTask(task.taskId);
+        expect(lines.map(({ kind, attempt, amount }) => `${kind} ${attempt}: ${amount}`)).toEqual([
+          'reserve 1: -300',
+          'refund 1: 300',
+          'reserve 2: -800',
+          'refund 0: 800',
+        ]);
       });
     });
   },

@@ -409,6 +409,8 @@ function suite(opened: () => OpenedStore): void {
 
   test('a node that stops gives back its polls, and its submissions only when told', async () => {
     const { store } = opened();
+    await addRunningTask(store);
+    const [kept] = (await claimDue({ owner: 'staying' })) as [TaskRecord];
     const poll = await addRunningTask(store);
     await claimDue({ owner: 'leaving' });
     const submit = await store.tasks.insert(newTask({ leaseOwner: 'leaving' }));
@@ -420,6 +422,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toEqual([submit.taskId]);
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([poll.taskId]);
     expect(await reload(other)).toMatchObject({ leaseOwner: 'staying' });
+    expect(await store.tasks.advance(leaseOf(kept), { polls: 1 }, 60_000)).toBe(true);
   });
 
   test('all leases end at once', async () => {

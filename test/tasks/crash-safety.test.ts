@@ -86,6 +86,50 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await sound();
   });
 
+  test('a task that another node claimed while it waited for a slot is not polled', async () => {
+    const pollLeaseMs = 300;
+    let claimed: TaskRecord[] = [];
+    const renewed = new Set<string>();
+    // One claim for both tasks. In the database its leases last a minute, on a slow machine too.
+    const claimingOnce: Store['tasks'] = {
+      ...store.tasks,
+      async claimDue(claim) {
+        if (claimed.length > 0) return [];
+        claimed = await store.tasks.claimDue({ ...claim, leaseForMs: 60_000 });
+        return claimed;
+      },
+      renew(lease, leaseForMs) {
+        if (leaseForMs === pollLeaseMs) renewed.add(lease.taskId);
+        return store.tasks.renew(lease, 60_000);
+      },
+    };
+    const engine = await start({ pollLeaseMs, pollChannelConcurrency: 1 }, { ...store, tasks: claimingOnce });
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const vendor = serveVendor(async (request) => {
+      if (request.method === 'POST') return accepted();
+      asked += 1;
+      await answered;
+      return doneJob();
+    });
+    await engine.addChannel({ baseUrl: vendor.url });
+    for (let i = 0; i < 2; i += 1) await (await submit(engine)).sent;
+    await until('both tasks are due', async () => (await store.tasks.queueDepth()).due === 2);
+    await engine.tasks.start();
+    await until('the vendor is asked', () => asked === 1);
+    const [polled, waiting] = claimed as [TaskRecord, TaskRecord];
+    await store.tasks.renew(leaseOf(waiting), -1);
+    const rival = { owner: 'rival', limit: 10, leaseForMs: 60_000, exceptChannels: [] };
+    expect((await store.tasks.claimDue(rival)).map(({ taskId }) => taskId)).toEqual([waiting.taskId]);
+    await until('the claim is old enough to be renewed', () => renewed.has(polled.taskId));
+    answer();
+    expect((await ended(store, polled.taskId)).status).toBe('SUCCESS');
+    await until('the queue is empty', () => engine.tasks.stats().polls === 2 && engine.tasks.stats().running === 0);
+    expect(asked).toBe(1);
+    expect(await store.tasks.byTaskId(waiting.taskId)).toMatchObject({ leaseOwner: 'rival', polls: 0 });
+    await sound();
+  });
+
   test('while answers cannot be stored no vendor is polled and no failure is counted; then polling goes on', async () => {
     let looks = 0;
     let isWritable = false;

@@ -109,7 +109,7 @@ export const identity: readonly Row[] = [
   ['a blank model', m({ models: ['\t', 'm'] }), '/models/0 models.item.format'],
   ['a number as model', m({ models: [1] }), '/models/0 models.item.type'],
   ['a model twice', m({ models: ['m', 'n', 'm'] }), '/models/2 models.unique'],
-  ['a model twice after trimming', m({ models: ['m', ' m'] }), '/models/1 models.unique'],
+  ['a model twice after trimming', m({ models: ['m ', ' m'] }), '/models/1 models.unique'],
   ['models that differ in case', m({ models: ['m', 'M'] })],
   ['a model with a slash', m({ models: ['acme/one:fast'] })],
 

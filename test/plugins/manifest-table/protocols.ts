@@ -55,7 +55,7 @@ export const protocols: readonly Row[] = [
   ['a protocol model twice', video({ models: ['acme-1', 'acme-1'] }), '/protocols/0/models/1 protocol.models.unique'],
   [
     'a protocol model twice after trimming',
-    video({ models: ['acme-1', 'acme-1 '] }),
+    video({ models: [' acme-1', 'acme-1 '] }),
     '/protocols/0/models/1 protocol.models.unique',
   ],
   [

@@ -114,7 +114,7 @@ export const routeRows: readonly Row[] = [
   ['a route model twice', on({ models: ['acme-1', 'acme-1'] }), '/routes/0/models/1 route.models.unique'],
   [
     'a route model twice after trimming',
-    on({ models: ['acme-1', ' acme-1'] }),
+    on({ models: ['acme-1 ', ' acme-1'] }),
     '/routes/0/models/1 route.models.unique',
   ],
   ['a foreign route model', on({ models: ['acme-1', 'x'] }), '/routes/0/models/1 route.models.subset'],
