@@ -222,14 +222,16 @@ describe('suspension', () => {
     expect(sandbox.stats().killCounts).toEqual([{ plugin: 'one', owner: 'system', kills: 3 }]);
   });
 
-  test('a waiting call of a user who is refused is refused at once', async () => {
+  test('a waiting call of a user who is refused is refused at once, unless it is of admitted work', async () => {
     const sandbox = start({ ...strict, processes: 1, killsToSuspend: 1 });
     await sandbox.ready();
     const killed = sandbox.call(one, hook('stuck'));
     const waiting = sandbox.call(one, hook('id', [1]));
+    const admitted = sandbox.call(one, hook('id', [3], { alreadyAdmitted: true }));
     const other = sandbox.call(one, hook('id', [2], { owner: 'user:2' }));
     expect((await failureOf(killed)).kind).toBe('killed');
     expect((await failureOf(waiting)).kind).toBe('owner_refused');
+    expect(await admitted).toMatchObject({ ok: true, value: { value: 3 } });
     expect(await other).toMatchObject({ ok: true, value: { value: 2 } });
   });
 

@@ -100,6 +100,20 @@ describe('when the gateway is killed', () => {
   }
 });
 
+test('a call that nobody stops ends its process by an alarm', async () => {
+  // As with a gateway that hangs: it would not kill for a minute.
+  const others = childrenOf(process.pid);
+  const sandbox = startSandbox({ processes: 1, callTimeoutMs: 500, killGraceMs: 60_000 });
+  await sandbox.ready();
+  const pid = childrenOf(process.pid).find((child) => !others.includes(child)) ?? 0;
+  expect(pid).toBeGreaterThan(0);
+  const call = sandbox.call(plugin('export function f() { return new Array(2 ** 32 - 1).includes(1) }'), hook('f'));
+  await until(() => gone(pid), 15_000);
+  expect(sandbox.stats().kills).toBe(0);
+  await sandbox.close();
+  expect((await call).ok).toBe(false);
+}, 30_000);
+
 test('a compiled program runs hooks in copies of itself, in an empty folder and environment', async () => {
   const program = join(folder, 'program');
   const built = Bun.spawnSync([

@@ -1,0 +1,185 @@
+/** Decisions of the pool about its processes, with a clock and processes made here. */
+import { describe, expect, test } from 'bun:test';
+import { createFairQueue, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
+import { chooseWorker } from '../../src/sandbox/pool/choose-worker.ts';
+import { callKeyOf, createCallEstimates } from '../../src/sandbox/pool/estimate-calls.ts';
+import type { Job, PoolState, Worker } from '../../src/sandbox/pool/types.ts';
+import type { SandboxLimits } from '../../src/sandbox/types.ts';
+import { defaultLimits, MEBIBYTE, plugin } from './start-sandbox.ts';
+
+const jobOf = (owner: string, key = 'one'): Job => ({
+  owner,
+  plugin: key,
+  callKey: callKeyOf(key, owner),
+  module: plugin('export function id(x) { return x }', key),
+  request: { path: ['id'], maxResultBytes: 100 },
+  args: '[]',
+  argsBytes: 2,
+  alreadyAdmitted: false,
+  attempts: 0,
+  queuedAt: 0,
+  onStart: () => {},
+  onWait: () => {},
+  onReply: () => {},
+  onFailure: () => {},
+});
+
+type Seen = { killed: boolean; released: boolean };
+
+/** A process that runs `jobs`, one message each, since 0 ms, and holds so much memory. */
+function processOf({ jobs = [], mebibytes = 100 }: { jobs?: Job[]; mebibytes?: number } = {}): Worker & { seen: Seen } {
+  const seen = { killed: false, released: false };
+  return {
+    seen,
+    child: {
+      pid: 0,
+      send: () => {},
+      kill: () => {
+        seen.killed = true;
+      },
+      release: () => {
+        seen.released = true;
+      },
+      residentBytes: () => mebibytes * MEBIBYTE,
+      exited: Promise.resolve(),
+    },
+    state: 'ready',
+    running: jobs.map((job, id) => ({ id, owner: job.owner, plugin: job.plugin, jobs: [job], expectedMs: 1 })),
+    knownSources: new Set(),
+    since: 0,
+    killedFor: undefined,
+  };
+}
+
+/** A closed pool of these processes, which starts no other and no timer. */
+function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
+  let nowMs = 0;
+  const estimates = createCallEstimates();
+  const pool: PoolState = {
+    limits: { ...defaultLimits, processes: workers.length, ...limits },
+    command: [],
+    clock: { ...systemClock, monotonicMs: () => nowMs },
+    logger: silentLogger,
+    onKill: () => {},
+    runsAlone: () => false,
+    queue: createFairQueue<Job>({
+      quantum: 5,
+      costOf: estimates.expectedMs,
+      queueOf: (job) => job.plugin,
+      holdsShare: () => false,
+    }),
+    workers: new Set(workers),
+    estimates,
+    events: { onFrame: () => {}, onExit: () => {}, onCheckTimer: () => {}, onGrowTimer: () => {} },
+    readyWaiters: [],
+    nextMessageId: 1,
+    kills: 0,
+    failedBoots: 0,
+    closed: true,
+    isResting: false,
+    sendsSoon: false,
+    checkTimer: undefined,
+    checkMs: 25,
+    lastCheckAt: 0,
+    growTimer: undefined,
+  };
+  /** A check at this time, `sinceMs` after the one before. */
+  const checkAt = (ms: number, sinceMs = 25): void => {
+    nowMs = ms;
+    pool.lastCheckAt = ms - sinceMs;
+    checkWorkers(pool);
+  };
+  return { pool, estimates, checkAt };
+}
+
+const busyProcess = (mebibytes?: number) =>
+  processOf({ jobs: [jobOf('user:1')], ...(mebibytes === undefined ? {} : { mebibytes }) });
+
+describe('a check', () => {
+  test('kills a call after its limit and the grace, not before', () => {
+    const busy = busyProcess();
+    const { pool, checkAt } = poolOf([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
+    checkAt(1250);
+    expect([pool.kills, busy.seen.killed]).toEqual([0, false]);
+    checkAt(1251);
+    expect([pool.kills, busy.seen.killed]).toEqual([1, true]);
+    expect(busy.killedFor).toEqual({ kind: 'killed', message: 'did not stop at the limit of 1000 ms' });
+  });
+
+  test('after a stall of the gateway kills nothing, since answers may lie unread', () => {
+    const busy = busyProcess();
+    const { checkAt } = poolOf([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
+    checkAt(5000, 101);
+    expect(busy.seen.killed).toBe(false);
+    checkAt(5025);
+    expect(busy.seen.killed).toBe(true);
+  });
+
+  test.each([
+    // With 128 MiB a guest, one process may hold 256 MiB, and two together 288 MiB.
+    ['one over its own limit', [257, 10], 'its process grew over the memory limit of 268435456 bytes'],
+    ['the larger of two over their limit', [150, 139], 'the processes grew over their memory limit of 301989888 bytes'],
+    ['none at its own limit', [256, 32], undefined],
+  ] as const)('kills for memory %s', (_, [first, second], message) => {
+    const [large, small] = [busyProcess(first), busyProcess(second)];
+    poolOf([small, large]).checkAt(10);
+    expect([large.killedFor?.message, small.seen.killed]).toEqual([message, false]);
+  });
+
+  test('kills no idle process for its memory', () => {
+    const [idle, busy] = [processOf({ mebibytes: 200 }), busyProcess(90)];
+    poolOf([idle, busy]).checkAt(10);
+    expect([idle.seen.killed, busy.seen.killed]).toEqual([false, true]);
+  });
+
+  test('ends a process that was idle for more than a minute, and the last one after its own limit', () => {
+    const [one, two] = [processOf(), processOf()];
+    const { pool, checkAt } = poolOf([one, two], { idleMs: 600_000 });
+    const released = () => [one.seen.released, two.seen.released];
+    checkAt(60_000);
+    expect(released()).toEqual([false, false]);
+    checkAt(60_001);
+    expect(released()).toEqual([true, false]);
+    pool.workers.delete(one);
+    checkAt(600_000);
+    expect([...released(), pool.isResting]).toEqual([true, false, false]);
+    // A call that came in just now needs it.
+    pool.queue.push(jobOf('user:1'));
+    checkAt(600_001);
+    expect(released()).toEqual([true, false]);
+    pool.queue.drain();
+    checkAt(600_001);
+    expect([...released(), pool.isResting]).toEqual([true, true, true]);
+  });
+});
+
+describe('the process for a call', () => {
+  test('is none while its plugin has as many calls under way as it may', () => {
+    const busy = processOf({ jobs: [jobOf('user:1'), jobOf('user:2')] });
+    const idle = processOf();
+    const workers = [busy, idle, processOf({ jobs: [jobOf('user:1', 'two')] })];
+    expect(chooseWorker(poolOf(workers, { callsPerPlugin: 3 }).pool, jobOf('user:3'))).toBe(idle);
+    const { pool } = poolOf(workers, { callsPerPlugin: 2 });
+    expect(chooseWorker(pool, jobOf('user:3'))).toBeUndefined();
+    expect(chooseWorker(pool, jobOf('user:3', 'two'))).toBe(idle);
+  });
+
+  test('is not the last one for slow calls of one owner, of any plugin', () => {
+    const idle = processOf();
+    const { pool, estimates } = poolOf([processOf({ jobs: [jobOf('user:1')] }), idle]);
+    for (const owner of ['user:1', 'user:2']) estimates.record(jobOf(owner, 'two'), 100);
+    expect(chooseWorker(pool, jobOf('user:1', 'two'))).toBeUndefined();
+    expect(chooseWorker(pool, jobOf('user:2', 'two'))).toBe(idle);
+    // Nothing is known of these calls, so they are not slow.
+    expect(chooseWorker(pool, jobOf('user:1', 'three'))).toBe(idle);
+  });
+
+  test('is not the last one for slow calls of one plugin, of any owner', () => {
+    const idle = processOf();
+    const { pool, estimates } = poolOf([processOf({ jobs: [jobOf('user:1')] }), idle]);
+    estimates.record(jobOf('user:2'), 100);
+    expect(chooseWorker(pool, jobOf('user:2'))).toBeUndefined();
+    expect(chooseWorker(pool, jobOf('user:3'))).toBe(idle);
+  });
+});
