@@ -26,8 +26,9 @@ const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 // RFC 6052: the well-known NAT64 prefix. The local-use prefix (RFC 8215) is refused, because its
 // translation is unknown.
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
-// RFC 4291 2.5.5.1: deprecated IPv4-compatible addresses, `::127.0.0.1`.
-const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
+// RFC 4291 2.5.5.1: deprecated IPv4-compatible addresses, `::127.0.0.1` as resolvers write it. The
+// library would read that as `::ffff:127.0.0.1`, another address.
+const IPV4_COMPATIBLE = /^::[^:]*\./;
 
 /**
  * Classifies a resolved address or a literal host. An IPv6 address that embeds an IPv4 address
@@ -38,6 +39,7 @@ export function checkAddress(text: string): AddressVerdict {
   // A zone id (`fe80::1%eth0`) selects an interface: only link-local addresses have one.
   if (text.includes('%')) return 'forbidden';
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return checkIPv4(ipaddr.IPv4.parse(text));
+  if (IPV4_COMPATIBLE.test(text)) return 'forbidden';
   if (ipaddr.IPv6.isValid(text)) return checkIPv6(ipaddr.IPv6.parse(text));
   return 'forbidden';
 }
@@ -66,7 +68,6 @@ function checkIPv6(address: ipaddr.IPv6): AddressVerdict {
   const bytes = address.toByteArray();
   if (range === 'ipv4Mapped' || range === 'rfc6145' || address.match(NAT64)) return checkEmbedded(bytes.slice(12));
   if (range === '6to4') return checkEmbedded(bytes.slice(2, 6));
-  if (range !== 'loopback' && address.match(IPV4_COMPATIBLE)) return 'forbidden';
   if (range === 'unicast' && !address.match(GLOBAL_IPV6)) return 'forbidden';
   return verdictOf(range);
 }

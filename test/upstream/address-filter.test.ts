@@ -124,6 +124,16 @@ describe('names', () => {
       },
     ));
 
+  test.each(['::8.8.8.8', '::127.0.0.1'])(
+    'DNS: the IPv4-compatible answer %s, with any IPv4 address in it',
+    (address) =>
+      expectRefused(
+        'http://compatible.test/',
+        {},
+        { allowPrivate: true, resolve: async () => [{ address, family: 6 }] },
+      ),
+  );
+
   test('DNS: a metadata address behind the permitted base host', () =>
     expectRefused('http://base.test/', {}, { resolve: async () => [{ address: '169.254.169.254', family: 4 }] }));
 
