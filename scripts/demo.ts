@@ -48,12 +48,12 @@ async function main(): Promise<number> {
     say(`   channel ${channel} → ${vendor.url}, price ${PRICE} USD, key ${key.slice(0, 8)}…`);
 
     step(4, 'Submit a task');
-    const submitted = await submit(
-      gateway.url,
-      key,
-      { model: 'my-video', prompt: 'a paper boat on a river [duration=2]', seconds: 5 },
-      'my-vendor',
-    );
+    const submitted = await submit(gateway.url, key, {
+      plugin: 'my-vendor',
+      model: 'my-video',
+      prompt: 'a paper boat on a river [duration=2]',
+      seconds: 5,
+    });
     if (submitted.status !== 200) throw new Error(JSON.stringify(submitted.body));
     const id = String(submitted.body.id);
     say(`   POST /v1/tasks/my-vendor → ${id}`);

@@ -122,7 +122,11 @@ for (const [database, count] of [
       codes.add(query.code ?? '').add(query.state ?? '');
       return query;
     }
-    const comeBack = (provider: string, query: Query, caller?: Person, headers?: Record<string, string>) =>
+    const comeBack = (
+      provider: string,
+      query: Query,
+      { caller, headers }: { caller?: Person; headers?: Record<string, string> } = {},
+    ) =>
       ask(`${url()}/api/oauth/${provider}?${new URLSearchParams(query)}`, {
         ...(caller ? { token: caller.token } : {}),
         ...(headers ? { headers } : {}),
@@ -157,7 +161,7 @@ for (const [database, count] of [
 
         const guest = await guestFor(provider);
         const subject = somebody();
-        const bound = await comeBack(provider, await goThere(provider, guest), guest);
+        const bound = await comeBack(provider, await goThere(provider, guest), { caller: guest });
         expect([...outcome(bound), bound.body.data, signsIn(bound)]).toEqual([
           200,
           undefined,
@@ -209,11 +213,11 @@ for (const [database, count] of [
         const subject = somebody();
         const theirs = await goThere(provider, attacker);
         // The attacker's answer in the victim's session, and in nobody's.
-        expect(outcome(await comeBack(provider, theirs, victim))).toEqual(INVALID);
+        expect(outcome(await comeBack(provider, theirs, { caller: victim }))).toEqual(INVALID);
         expect(outcome(await comeBack(provider, theirs))).toEqual(INVALID);
         expect(await ownersOf(provider, subject)).toEqual([]);
         const login = await goThere(provider);
-        const signedIn = await comeBack(provider, login, victim);
+        const signedIn = await comeBack(provider, login, { caller: victim });
         // A login that completes in a browser with a session signs in the person whom the provider
         // names; it binds nothing.
         expect(personOf(signedIn).id).not.toBe(victim.id);
@@ -222,7 +226,7 @@ for (const [database, count] of [
         const token = attacker.token;
         const ended = await ask(`${url()}/api/user/sessions/${attacker.sid}`, { method: 'DELETE', token });
         expect(ended.status).toBe(200);
-        expect((await comeBack(provider, theirs, attacker)).status).toBe(401);
+        expect((await comeBack(provider, theirs, { caller: attacker })).status).toBe(401);
         expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).not.toContain(attacker.id);
       });
 
@@ -256,10 +260,10 @@ for (const [database, count] of [
           { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' },
           { accept: 'text/html,application/xhtml+xml' },
         ] as Record<string, string>[]) {
-          const answer = await comeBack(provider, query, undefined, headers);
+          const answer = await comeBack(provider, query, { headers });
           expect([...outcome(answer), signsIn(answer)]).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN', false]);
         }
-        personOf(await comeBack(provider, query, undefined, { 'sec-fetch-site': 'same-origin' }));
+        personOf(await comeBack(provider, query, { headers: { 'sec-fetch-site': 'same-origin' } }));
       });
 
       test('a provider that answers 500, garbage or too much affects neither the others nor the page', async () => {
@@ -349,7 +353,7 @@ for (const [database, count] of [
         const subject = somebody();
         const binding = await goThere('oidc', bindingGuest);
         idp.state.token = change;
-        expect(outcome(await comeBack('oidc', binding, bindingGuest))).toEqual(FAILED);
+        expect(outcome(await comeBack('oidc', binding, { caller: bindingGuest }))).toEqual(FAILED);
         expect(await ownersOf('oidc', subject)).toEqual([]);
         idp.state.token = {};
       }
@@ -430,7 +434,7 @@ for (const [database, count] of [
       const subject = somebody();
       const queries: Query[] = [];
       for (const person of people) queries.push(await goThere('house', person));
-      const answers = await Promise.all(queries.map((query, i) => comeBack('house', query, people[i])));
+      const answers = await Promise.all(queries.map((query, i) => comeBack('house', query, { caller: people[i] })));
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_IDENTITY_TAKEN']));
       const winner = people[answers.findIndex(({ status }) => status === 200)];

@@ -57,7 +57,11 @@ for (const database of RULE_DATABASE_NAMES) {
     });
 
     /** A request of a client with an address of its own: the loopback peer is a trusted proxy. */
-    function post(path: string, body: unknown, token?: string, more: Record<string, string> = {}): Promise<Answer> {
+    function post(
+      path: string,
+      body: unknown,
+      { token, headers: more = {} }: { token?: string; headers?: Record<string, string> } = {},
+    ): Promise<Answer> {
       clients += 1;
       const headers = { ...more, 'x-forwarded-for': `198.51.${Math.floor(clients / 250) % 250}.${clients % 250}` };
       return ask(`${gateway.url}${path}`, { method: 'POST', body, headers, ...(token ? { token } : {}) });
@@ -149,12 +153,12 @@ for (const database of RULE_DATABASE_NAMES) {
       const person = await addPerson();
       const login = await post('/api/user/login', { username: person.username, password: ROOT.password });
       const { access_token: token } = login.body.data as { access_token: string };
-      const setup = (await post('/api/user/2fa/setup', {}, token)).body.data as {
+      const setup = (await post('/api/user/2fa/setup', {}, { token })).body.data as {
         secret: string;
         backup_codes: string[];
       };
       const code = new TOTP({ secret: setup.secret }).generate();
-      expect((await post('/api/user/2fa/enable', { code }, token)).status).toBe(200);
+      expect((await post('/api/user/2fa/enable', { code }, { token })).status).toBe(200);
 
       await sendLink(person);
       const { text } = await mailTo(person.email);
@@ -205,13 +209,15 @@ for (const database of RULE_DATABASE_NAMES) {
       const login = await post('/api/user/login', { username: person.username, password: ROOT.password });
       const { access_token: token } = login.body.data as { access_token: string };
       const { email } = newPerson();
-      expect((await post('/api/user/email/code', { email }, token)).status).toBe(200);
+      expect((await post('/api/user/email/code', { email }, { token })).status).toBe(200);
       const code = codeIn((await mailTo(email)).text);
       const proving = { method: 'password', password: ROOT.password, scope: 'account.email' };
-      const { proof_token: proof } = (await post('/api/verify', proving, token)).body.data as { proof_token: string };
+      const { proof_token: proof } = (await post('/api/verify', proving, { token })).body.data as {
+        proof_token: string;
+      };
       const headers = { 'x-security-proof': proof };
       const answers = await Promise.all(
-        Array.from({ length: RACERS }, () => post('/api/oauth/email/bind', { email, code }, token, headers)),
+        Array.from({ length: RACERS }, () => post('/api/oauth/email/bind', { email, code }, { token, headers })),
       );
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_CODE_INVALID']));

@@ -79,7 +79,11 @@ describeEachStore(
       (await rows('select token_hash from auth_flows order by token_hash')).map(({ token_hash }) => String(token_hash));
 
     /** Inserts `count` sessions with these columns in one statement, bypassing the store. */
-    async function addMany(userId: number, name: string, count: number, columns: Record<string, number | string>) {
+    async function addMany(
+      userId: number,
+      name: string,
+      { count, columns }: { count: number; columns: Record<string, number | string> },
+    ) {
       const given = Object.entries({
         user_id: userId,
         user_auth_version: 1,
@@ -100,7 +104,10 @@ describeEachStore(
          select '${name}-' || i, ${values.join(', ')} from n`,
       );
     }
-    async function addManyFlows(name: string, count: number, expiresAt: number, consumedAt: number | null) {
+    async function addManyFlows(
+      name: string,
+      { count, expiresAt, consumedAt }: { count: number; expiresAt: number; consumedAt: number | null },
+    ) {
       await rows(
         `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
          insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at)
@@ -111,13 +118,13 @@ describeEachStore(
     test('deletes thousands of rows in batches of at most 500, and nothing that still counts', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 1700, { expires_at: NOW - 10 * DAY });
-      await addMany(id, 'revoked', 1201, { status: 'revoked', revoked_at: NOW - 8 * DAY });
-      await addMany(id, 'live', 300, {});
-      await addMany(id, 'lately-revoked', 300, { status: 'revoked', revoked_at: NOW - DAY });
-      await addManyFlows('expired', 1100, NOW - 2 * DAY, null);
-      await addManyFlows('used', 600, NOW + 600, NOW - 2 * DAY);
-      await addManyFlows('open', 200, NOW + 600, null);
+      await addMany(id, 'expired', { count: 1700, columns: { expires_at: NOW - 10 * DAY } });
+      await addMany(id, 'revoked', { count: 1201, columns: { status: 'revoked', revoked_at: NOW - 8 * DAY } });
+      await addMany(id, 'live', { count: 300, columns: {} });
+      await addMany(id, 'lately-revoked', { count: 300, columns: { status: 'revoked', revoked_at: NOW - DAY } });
+      await addManyFlows('expired', { count: 1100, expiresAt: NOW - 2 * DAY, consumedAt: null });
+      await addManyFlows('used', { count: 600, expiresAt: NOW + 600, consumedAt: NOW - 2 * DAY });
+      await addManyFlows('open', { count: 200, expiresAt: NOW + 600, consumedAt: null });
 
       const batches: number[] = [];
       const counted = async (batch: Promise<number>) => {
@@ -199,9 +206,12 @@ describeEachStore(
     test('warns once when more sessions than the threshold were opened in the last hour, and only then', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'lately', 5, { created_at: NOW - HOUR + 1 });
-      await addMany((await addUser(store)).id, 'others', 5, { created_at: NOW, status: 'revoked', revoked_at: NOW });
-      await addMany(id, 'earlier', 5, { created_at: NOW - HOUR });
+      await addMany(id, 'lately', { count: 5, columns: { created_at: NOW - HOUR + 1 } });
+      await addMany((await addUser(store)).id, 'others', {
+        count: 5,
+        columns: { created_at: NOW, status: 'revoked', revoked_at: NOW },
+      });
+      await addMany(id, 'earlier', { count: 5, columns: { created_at: NOW - HOUR } });
       for (const [hourlyAlertThreshold, warnings] of [
         [10, []],
         [9, [{ sessions: 10, threshold: 9 }]],
@@ -221,9 +231,9 @@ describeEachStore(
     ])('the step "%s" fails alone, and the next run does its work', async (step, method) => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 3, { expires_at: NOW - 10 * DAY });
-      await addMany(id, 'revoked', 3, { status: 'revoked', revoked_at: NOW - 8 * DAY });
-      await addManyFlows('expired', 3, NOW - 2 * DAY, null);
+      await addMany(id, 'expired', { count: 3, columns: { expires_at: NOW - 10 * DAY } });
+      await addMany(id, 'revoked', { count: 3, columns: { status: 'revoked', revoked_at: NOW - 8 * DAY } });
+      await addManyFlows('expired', { count: 3, expiresAt: NOW - 2 * DAY, consumedAt: null });
       const away = () => Promise.reject(storeErrors.unavailable());
       const broken = overriding(store, {
         sessions: overriding(store.sessions, method === 'deleteDone' ? {} : { [method]: away }),
@@ -247,7 +257,7 @@ describeEachStore(
     test('two masters do not clean up at the same time, and the later one finds nothing to do', async () => {
       const { store, openAnother, databaseUrl } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 1200, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'expired', { count: 1200, columns: { expires_at: NOW - 10 * DAY } });
       // SQLite has one process only, so two nodes make no sense there.
       const second = databaseUrl ? await openAnother() : store;
 
@@ -285,7 +295,7 @@ describeEachStore(
     test('masters that start together delete each row once', async () => {
       const { store, openAnother, databaseUrl } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 2600, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'expired', { count: 2600, columns: { expires_at: NOW - 10 * DAY } });
       const nodes = databaseUrl ? [store, await openAnother(), await openAnother()] : [store, store];
       const logs = nodes.map(() => recordingLogger());
       await Promise.all(
@@ -302,7 +312,7 @@ describeEachStore(
     test('a stop ends it after the current batch', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 1600, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'expired', { count: 1600, columns: { expires_at: NOW - 10 * DAY } });
       const stopping = new AbortController();
       const stoppingSoon = overriding(store, {
         sessions: overriding(store.sessions, {
@@ -321,7 +331,7 @@ describeEachStore(
     test('requests are served between batches', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 20_000, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'expired', { count: 20_000, columns: { expires_at: NOW - 10 * DAY } });
       let cleaning = true;
       let turns = 0;
       const asking = (async () => {

@@ -30,8 +30,10 @@ for (const dialect of RULE_DATABASES) {
     });
     afterAll(() => stop());
 
-    const logIn = (auth: Auth, username: string, password: string, ip = ORIGIN.ip) =>
-      auth.passwords.logIn({ username, password, origin: originOf(ip) });
+    const logIn = (
+      auth: Auth,
+      { username, password, ip = ORIGIN.ip }: { username: string; password: string; ip?: string },
+    ) => auth.passwords.logIn({ username, password, origin: originOf(ip) });
 
     describe('login', () => {
       test('by name in any case, with space around it, or by e-mail address', async () => {
@@ -43,7 +45,7 @@ for (const dialect of RULE_DATABASES) {
           ` ${user.username} `,
           `${dialect}@example.org`,
         ]) {
-          const result = await logIn(auth, login, PASSWORD);
+          const result = await logIn(auth, { username: login, password: PASSWORD });
           expect(result.kind === 'session' && result.bundle.user.id).toBe(user.id);
         }
       });
@@ -52,7 +54,7 @@ for (const dialect of RULE_DATABASES) {
         const auth = openAuth(store, { settings: () => ({ ...testSettings(), passwordLogin: false }) });
         const user = await addUser(store);
         for (const password of [PASSWORD, 'wrong password']) {
-          await refusal(logIn(auth, user.username, password), 'auth.method_disabled');
+          await refusal(logIn(auth, { username: user.username, password }), 'auth.method_disabled');
         }
       });
 
@@ -62,11 +64,20 @@ for (const dialect of RULE_DATABASES) {
         const disabled = await addUser(store, { status: 2 });
         const passwordless = await addUser(store, { passwordHash: null });
         const errors = [
-          await refusal(logIn(auth, 'nobody-at-all', PASSWORD), 'auth.invalid_credentials'),
-          await refusal(logIn(auth, user.username, 'wrong password'), 'auth.invalid_credentials'),
-          await refusal(logIn(auth, disabled.username, PASSWORD), 'auth.invalid_credentials'),
-          await refusal(logIn(auth, disabled.username, 'wrong password'), 'auth.invalid_credentials'),
-          await refusal(logIn(auth, passwordless.username, PASSWORD), 'auth.invalid_credentials'),
+          await refusal(logIn(auth, { username: 'nobody-at-all', password: PASSWORD }), 'auth.invalid_credentials'),
+          await refusal(
+            logIn(auth, { username: user.username, password: 'wrong password' }),
+            'auth.invalid_credentials',
+          ),
+          await refusal(logIn(auth, { username: disabled.username, password: PASSWORD }), 'auth.invalid_credentials'),
+          await refusal(
+            logIn(auth, { username: disabled.username, password: 'wrong password' }),
+            'auth.invalid_credentials',
+          ),
+          await refusal(
+            logIn(auth, { username: passwordless.username, password: PASSWORD }),
+            'auth.invalid_credentials',
+          ),
         ];
         const shapes = errors.map(({ kind, message, details, param }) =>
           JSON.stringify({ kind, message, details, param }),
@@ -80,7 +91,7 @@ for (const dialect of RULE_DATABASES) {
         for (const passwordHash of ['not a hash', '$argon2id$v=19$m=19456,t=2,p=1$abc', '$2a$', '']) {
           const user = await addUser(store, { passwordHash });
           const started = performance.now();
-          await refusal(logIn(auth, user.username, PASSWORD), 'auth.invalid_credentials');
+          await refusal(logIn(auth, { username: user.username, password: PASSWORD }), 'auth.invalid_credentials');
           // Two passes over 19 MiB take longer than that anywhere.
           expect(performance.now() - started).toBeGreaterThan(4);
           if (passwordHash !== '') expect(lines.at(-1)).toContain(`"userId":${user.id}`);
@@ -92,21 +103,34 @@ for (const dialect of RULE_DATABASES) {
         const auth = openAuth(store);
         const user = await addUser(store);
         for (const login of [user.username, 'nobody-at-all']) {
-          for (let i = 0; i < 5; i += 1) await refusal(logIn(auth, login, `wrong ${i}`), 'auth.invalid_credentials');
-          const error = await refusal(logIn(auth, login, PASSWORD), 'auth.too_many_attempts');
+          for (let i = 0; i < 5; i += 1)
+            await refusal(logIn(auth, { username: login, password: `wrong ${i}` }), 'auth.invalid_credentials');
+          const error = await refusal(logIn(auth, { username: login, password: PASSWORD }), 'auth.too_many_attempts');
           expect(error.kind).toBe('rate_limited');
           expect(error.retryAfterSeconds).toBeWithin(800, 901);
         }
-        await refusal(logIn(auth, user.username.toUpperCase(), PASSWORD), 'auth.too_many_attempts');
-        expect((await logIn(auth, user.username, PASSWORD, '198.51.100.1')).kind).toBe('session');
+        await refusal(
+          logIn(auth, { username: user.username.toUpperCase(), password: PASSWORD }),
+          'auth.too_many_attempts',
+        );
+        expect((await logIn(auth, { username: user.username, password: PASSWORD, ip: '198.51.100.1' })).kind).toBe(
+          'session',
+        );
       });
 
       test('empty fields are named; an overlong password is simply wrong', async () => {
         const auth = openAuth(store);
-        expect((await refusal(logIn(auth, ' ', PASSWORD), 'auth.validation_failed')).param).toBe('username');
-        expect((await refusal(logIn(auth, 'x', ''), 'auth.validation_failed')).param).toBe('password');
-        await refusal(logIn(auth, (await addUser(store)).username, 'x'.repeat(100_000)), 'auth.invalid_credentials');
-        await refusal(logIn(auth, `x' or 1=1 --\0`, PASSWORD), 'auth.invalid_credentials');
+        expect(
+          (await refusal(logIn(auth, { username: ' ', password: PASSWORD }), 'auth.validation_failed')).param,
+        ).toBe('username');
+        expect((await refusal(logIn(auth, { username: 'x', password: '' }), 'auth.validation_failed')).param).toBe(
+          'password',
+        );
+        await refusal(
+          logIn(auth, { username: (await addUser(store)).username, password: 'x'.repeat(100_000) }),
+          'auth.invalid_credentials',
+        );
+        await refusal(logIn(auth, { username: `x' or 1=1 --\0`, password: PASSWORD }), 'auth.invalid_credentials');
       });
 
       test('a user whose password changes between check and issuance gets no session', async () => {
@@ -117,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
             return store.transaction(work);
           },
         });
-        await refusal(logIn(openAuth(racing), user.username, PASSWORD), 'auth.session_revoked');
+        await refusal(logIn(openAuth(racing), { username: user.username, password: PASSWORD }), 'auth.session_revoked');
         expect(await store.sessions.countIssued(user.id, 0)).toBe(0);
       });
 
@@ -126,7 +150,10 @@ for (const dialect of RULE_DATABASES) {
         const logger = recordingLogger(lines);
         const auth = openAuth(store, { logger });
         const user = await addUser(store);
-        await refusal(logIn(auth, user.username, 'a wrong password'), 'auth.invalid_credentials');
+        await refusal(
+          logIn(auth, { username: user.username, password: 'a wrong password' }),
+          'auth.invalid_credentials',
+        );
         const signedIn = await signIn(auth, user);
         const refreshed = await refreshWith(auth, signedIn.refreshToken);
         const principal = await auth.authenticatePanel(bearer(refreshed));
@@ -146,7 +173,14 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('change', () => {
-      const change = (auth: Auth, authorization: string, currentPassword = PASSWORD, newPassword = NEW_PASSWORD) =>
+      const change = (
+        auth: Auth,
+        authorization: string,
+        {
+          currentPassword = PASSWORD,
+          newPassword = NEW_PASSWORD,
+        }: { currentPassword?: string; newPassword?: string } = {},
+      ) =>
         auth
           .authenticatePanel(authorization)
           .then((principal) => auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN }));
@@ -165,8 +199,8 @@ for (const dialect of RULE_DATABASES) {
         expect(principal).toMatchObject({ kind: 'session', sessionVersion: 2 });
         expect(principal.user.authVersion).toBe(user.authVersion + 1);
         await refreshWith(auth, current.refreshToken);
-        await refusal(logIn(auth, user.username, PASSWORD), 'auth.invalid_credentials');
-        expect((await logIn(auth, user.username, NEW_PASSWORD)).kind).toBe('session');
+        await refusal(logIn(auth, { username: user.username, password: PASSWORD }), 'auth.invalid_credentials');
+        expect((await logIn(auth, { username: user.username, password: NEW_PASSWORD })).kind).toBe('session');
       });
 
       test('a wrong current password does not answer 401 and changes nothing; guessing is limited', async () => {
@@ -174,7 +208,10 @@ for (const dialect of RULE_DATABASES) {
         const user = await addUser(store);
         const authorization = bearer(await signIn(auth, user));
         for (let i = 0; i < 5; i += 1) {
-          const error = await refusal(change(auth, authorization, `wrong ${i}`), 'auth.password_invalid');
+          const error = await refusal(
+            change(auth, authorization, { currentPassword: `wrong ${i}` }),
+            'auth.password_invalid',
+          );
           expect(error.kind).toBe('invalid');
         }
         await refusal(change(auth, authorization), 'auth.too_many_attempts');
@@ -186,17 +223,22 @@ for (const dialect of RULE_DATABASES) {
         const user = await addUser(store);
         let authorization = bearer(await signIn(auth, user));
         for (const wrong of ['', 'seven77', 'x'.repeat(129)]) {
-          const error = await refusal(change(auth, authorization, PASSWORD, wrong), 'auth.validation_failed');
+          const error = await refusal(
+            change(auth, authorization, { currentPassword: PASSWORD, newPassword: wrong }),
+            'auth.validation_failed',
+          );
           expect(error.param).toBe('password');
           expect(error.message).not.toContain(wrong || 'never');
         }
         let password = PASSWORD;
         for (const right of ['eight ch', '🔑🗝'.repeat(64), 'pässwörter']) {
-          const bundle = await change(auth, authorization, password, right);
+          const bundle = await change(auth, authorization, { currentPassword: password, newPassword: right });
           authorization = `Bearer ${bundle.access_token}`;
           password = right;
         }
-        expect((await logIn(auth, user.username, 'pässwörter'.normalize('NFD'))).kind).toBe('session');
+        expect((await logIn(auth, { username: user.username, password: 'pässwörter'.normalize('NFD') })).kind).toBe(
+          'session',
+        );
       });
 
       test('ten concurrent changes: one succeeds, the others change nothing', async () => {
@@ -216,7 +258,9 @@ for (const dialect of RULE_DATABASES) {
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
         const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
         expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
-        expect((await logIn(auth, user.username, `new password ${winner}`)).kind).toBe('session');
+        expect((await logIn(auth, { username: user.username, password: `new password ${winner}` })).kind).toBe(
+          'session',
+        );
         await refreshWith(auth, signedIn.refreshToken);
       }, 120_000);
     });

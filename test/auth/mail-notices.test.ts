@@ -168,7 +168,7 @@ describe('mails to the owner of an account', () => {
       async (me) => {
         idp.state.person = { ...ALICE, id: String(user.id) };
         const caller = { principal: async () => me } as Caller;
-        const { query } = await goThere(auth, idp, 'github', { caller });
+        const { query } = await goThere(auth, idp, { provider: 'github', caller });
         const { state = '', code } = query;
         const none = { iss: undefined, error: undefined, errorDescription: undefined };
         await auth.oauth.finish({ principal: me, provider: 'github', origin: HOME, state, code, ...none });

@@ -41,8 +41,8 @@ for (const dialect of RULE_DATABASES) {
       '%s: binds, signs in, is listed, and unbinds',
       async (provider) => {
         const caller = await signedIn(auth, store);
-        expect(await bindAt(auth, idp, provider, caller)).toMatchObject({ action: 'bind', subject: person.id });
-        expect((await logInAt(auth, idp, provider)).bundle.user.id).toBe(caller.user.id);
+        expect(await bindAt(auth, idp, { provider, caller })).toMatchObject({ action: 'bind', subject: person.id });
+        expect((await logInAt(auth, idp, { provider })).bundle.user.id).toBe(caller.user.id);
         await expectSignInRow(store, caller.user, `oauth:${provider}`);
         const me = await caller.principal();
         expect(await auth.oauth.bindings.list(me)).toMatchObject([
@@ -75,35 +75,35 @@ for (const dialect of RULE_DATABASES) {
         const caller = await signedIn(auth, store);
         const otherSession = await signedIn(auth, store, caller.user);
         const stranger = await signedIn(auth, store);
-        const { query } = await goThere(auth, idp, 'github', { caller });
+        const { query } = await goThere(auth, idp, { provider: 'github', caller });
         for (const thief of [otherSession, stranger, undefined]) {
-          await refusal(present(auth, 'github', query, thief), 'auth.flow_invalid');
+          await refusal(present(auth, 'github', { query, caller: thief }), 'auth.flow_invalid');
         }
-        expect((await present(auth, 'github', query, caller)).action).toBe('bind');
+        expect((await present(auth, 'github', { query, caller })).action).toBe('bind');
       });
 
       test('not as a login, and a login’s state does not bind', async () => {
         const caller = await signedIn(auth, store);
-        const { query } = await goThere(auth, idp, 'github');
-        const done = await present(auth, 'github', query, caller);
+        const { query } = await goThere(auth, idp, { provider: 'github' });
+        const done = await present(auth, 'github', { query, caller });
         expect(done.action).toBe('login');
         expect(await store.identities.list(caller.user.id)).toEqual([]);
       });
 
       test('not at another provider, not twice, not late', async () => {
         const caller = await signedIn(auth, store);
-        const { query } = await goThere(auth, idp, 'github', { caller });
-        await refusal(present(auth, 'discord', query, caller), 'auth.flow_invalid');
-        await present(auth, 'github', query, caller);
-        await refusal(present(auth, 'github', query, caller), 'auth.flow_invalid');
-        const late = await goThere(auth, idp, 'discord', { caller });
+        const { query } = await goThere(auth, idp, { provider: 'github', caller });
+        await refusal(present(auth, 'discord', { query, caller }), 'auth.flow_invalid');
+        await present(auth, 'github', { query, caller });
+        await refusal(present(auth, 'github', { query, caller }), 'auth.flow_invalid');
+        const late = await goThere(auth, idp, { provider: 'discord', caller });
         clock.advance(601);
-        await refusal(present(auth, 'discord', late.query, caller), 'auth.flow_invalid');
+        await refusal(present(auth, 'discord', { query: late.query, caller }), 'auth.flow_invalid');
       });
 
       test('not when the session has ended meanwhile', async () => {
         const caller = await signedIn(auth, store);
-        const { query } = await goThere(auth, idp, 'github', { caller });
+        const { query } = await goThere(auth, idp, { provider: 'github', caller });
         const principal = await caller.principal();
         await auth.sessions.revoke(principal, caller.session.bundle.session.sid);
         const { state = '', code, iss } = query;
@@ -123,21 +123,21 @@ for (const dialect of RULE_DATABASES) {
 
     test('an error that the provider reports ends it', async () => {
       const caller = await signedIn(auth, store);
-      const { query } = await goThere(auth, idp, 'github', { caller });
+      const { query } = await goThere(auth, idp, { provider: 'github', caller });
       await refusal(
-        present(auth, 'github', { state: query.state, error: 'access_denied' }, caller),
+        present(auth, 'github', { query: { state: query.state, error: 'access_denied' }, caller }),
         'auth.provider_failed',
       );
-      await refusal(present(auth, 'github', query, caller), 'auth.flow_invalid');
+      await refusal(present(auth, 'github', { query, caller }), 'auth.flow_invalid');
     });
 
     test('an identity of another, and a second one of a provider', async () => {
       const owner = await signedIn(auth, store);
       const other = await signedIn(auth, store);
-      await bindAt(auth, idp, 'github', owner);
-      await refusal(bindAt(auth, idp, 'github', other), 'auth.identity_taken');
+      await bindAt(auth, idp, { provider: 'github', caller: owner });
+      await refusal(bindAt(auth, idp, { provider: 'github', caller: other }), 'auth.identity_taken');
       idp.state.person = { ...person, id: `${person.id}2` };
-      const error = await refusal(bindAt(auth, idp, 'github', owner), 'auth.identity_taken');
+      const error = await refusal(bindAt(auth, idp, { provider: 'github', caller: owner }), 'auth.identity_taken');
       expect(error.message).toContain('Unbind');
       expect(await store.identities.owner('github', `${person.id}2`)).toBeUndefined();
     });
@@ -147,9 +147,10 @@ for (const dialect of RULE_DATABASES) {
       const callers = [];
       for (const user of users) callers.push(await signedIn(auth, store, user));
       const ways = [];
-      for (const caller of callers) ways.push({ caller, way: await goThere(auth, idp, 'github', { caller }) });
+      for (const caller of callers)
+        ways.push({ caller, way: await goThere(auth, idp, { provider: 'github', caller }) });
       const outcomes = await Promise.allSettled(
-        ways.map(({ caller, way }) => present(auth, 'github', way.query, caller)),
+        ways.map(({ caller, way }) => present(auth, 'github', { query: way.query, caller })),
       );
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       const codes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
@@ -163,19 +164,19 @@ for (const dialect of RULE_DATABASES) {
       const ways = [];
       for (let index = 0; index < 50; index += 1) {
         idp.state.person = { ...person, id: `${person.id}${index + 100}` };
-        ways.push(await goThere(auth, idp, 'github', { caller }));
+        ways.push(await goThere(auth, idp, { provider: 'github', caller }));
       }
-      const outcomes = await Promise.allSettled(ways.map(({ query }) => present(auth, 'github', query, caller)));
+      const outcomes = await Promise.allSettled(ways.map(({ query }) => present(auth, 'github', { query, caller })));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       expect(await store.identities.list(caller.user.id)).toHaveLength(1);
     }, 60_000);
 
     test('the last way to sign in stays', async () => {
-      const login = await logInAt(auth, idp, 'github');
+      const login = await logInAt(auth, idp, { provider: 'github' });
       const me = () => auth.authenticatePanel(bearer(login));
       await refusal(auth.oauth.bindings.unbind(await me(), 'github'), 'auth.last_way_in');
       const caller = { user: (await me()).user, session: login, principal: me };
-      await bindAt(auth, idp, 'discord', caller);
+      await bindAt(auth, idp, { provider: 'discord', caller });
       // Of two concurrent unbindings one is refused, in either order.
       const principal = await me();
       const both = ['github', 'discord'].map((provider) => auth.oauth.bindings.unbind(principal, provider));
@@ -187,7 +188,7 @@ for (const dialect of RULE_DATABASES) {
       expect(left).toBeDefined();
       const other = await signedIn(auth, store);
       idp.state.person = { ...person, id: `${person.id}9` };
-      await bindAt(auth, idp, 'linuxdo', other);
+      await bindAt(auth, idp, { provider: 'linuxdo', caller: other });
       const noPasswords = openNode(store, idp, { clock, change: { passwordLogin: false } });
       await refusal(noPasswords.oauth.bindings.unbind(await other.principal(), 'linuxdo'), 'auth.last_way_in');
     });

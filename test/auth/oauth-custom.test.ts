@@ -53,10 +53,10 @@ describe('providers that root adds', () => {
     expect(JSON.stringify(await auth.oauth.providers.list())).not.toContain(CLIENT.secret);
     const record = await store.providers.bySlug(made.slug);
     expect(record?.clientSecretSealed).toMatch(/^v1\./);
-    await logInAt(auth, idp, made.slug);
+    await logInAt(auth, idp, { provider: made.slug });
     await auth.oauth.providers.update(made.id, { client_secret: 'another' });
-    const { query } = await goThere(auth, idp, made.slug);
-    await refusal(present(auth, made.slug, query), 'auth.provider_failed');
+    const { query } = await goThere(auth, idp, { provider: made.slug });
+    await refusal(present(auth, made.slug, { query }), 'auth.provider_failed');
     expect(idp.complaints).toEqual(['custom: client']);
   });
 
@@ -67,10 +67,10 @@ describe('providers that root adds', () => {
     });
     expect(await rotated.oauth.providers.get(id)).toMatchObject({ client_secret: '***', secret_unreadable: true });
     expect((await rotated.oauth.providers.listPublic()).map((provider) => provider.slug)).not.toContain(slug);
-    const { query } = await goThere(rotated, idp, slug);
-    await refusal(present(rotated, slug, query), 'auth.provider_failed');
+    const { query } = await goThere(rotated, idp, { provider: slug });
+    await refusal(present(rotated, slug, { query }), 'auth.provider_failed');
     await rotated.oauth.providers.update(id, { client_secret: CLIENT.secret });
-    expect((await logInAt(rotated, idp, slug)).kind).toBe('session');
+    expect((await logInAt(rotated, idp, { provider: slug })).kind).toBe('session');
   });
 
   test('invalid fields', async () => {
@@ -113,14 +113,14 @@ describe('providers that root adds', () => {
   test('cannot be deleted while identities are bound to it', async () => {
     const { id, slug } = await add();
     const caller = await signedIn(auth, store);
-    await bindAt(auth, idp, slug, caller);
+    await bindAt(auth, idp, { provider: slug, caller });
     expect(await auth.oauth.bindings.list(await caller.principal())).toMatchObject([
       { provider_id: id, provider_slug: slug, provider_name: 'Acme' },
     ]);
     await refusal(auth.oauth.providers.delete(id), 'auth.provider_in_use');
     await auth.oauth.bindings.unbind(await caller.principal(), slug);
     expect((await auth.oauth.providers.delete(id)).slug).toBe(slug);
-    await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
+    await refusal(goThere(auth, idp, { provider: slug }), 'auth.method_disabled');
   });
 
   test('account takeover: bound identities are not handed to another provider unless root forces it', async () => {
@@ -132,7 +132,7 @@ describe('providers that root adds', () => {
     await update(elsewhere);
     await update({ user_info_endpoint: fields().user_info_endpoint });
     const caller = await signedIn(auth, store);
-    await bindAt(auth, idp, slug, caller);
+    await bindAt(auth, idp, { provider: slug, caller });
     for (const change of [
       elsewhere,
       { token_endpoint: 'https://evil.example/token' },
@@ -198,7 +198,7 @@ describe('providers that root adds', () => {
       const user = { id: 5000 + id, login: `m-${id}` };
       const nested = profile.data as object | undefined;
       idp.state.profile = { email_verified: undefined, mail: undefined, ...profile, data: { user, ...nested } };
-      const { email } = (await logInAt(auth, idp, slug)).bundle.user;
+      const { email } = (await logInAt(auth, idp, { provider: slug })).bundle.user;
       count += 1;
       return email;
     };
@@ -225,7 +225,7 @@ describe('providers that root adds', () => {
     const { slug } = await add({ auth_style: 2 });
     idp.state.customProof = 'basic';
     idp.state.formAnswers = true;
-    await logInAt(auth, idp, slug);
+    await logInAt(auth, idp, { provider: slug });
     expect(idp.complaints).toEqual([]);
   });
 
@@ -239,9 +239,9 @@ describe('providers that root adds', () => {
       username_field: 'preferred_username',
     });
     idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_basic'] };
-    expect((await logInAt(auth, idp, slug)).bundle.user.email).toBe(idp.state.person.email);
-    const { query } = await goThere(auth, idp, slug);
-    await refusal(present(auth, slug, { ...query, iss: 'https://evil.example' }), 'auth.provider_failed');
+    expect((await logInAt(auth, idp, { provider: slug })).bundle.user.email).toBe(idp.state.person.email);
+    const { query } = await goThere(auth, idp, { provider: slug });
+    await refusal(present(auth, slug, { query: { ...query, iss: 'https://evil.example' } }), 'auth.provider_failed');
   });
 
   test('a provider that is off is not offered', async () => {
@@ -257,15 +257,15 @@ describe('providers that root adds', () => {
     });
     await auth.oauth.providers.update(id, { enabled: false });
     expect((await auth.oauth.providers.listPublic()).some((provider) => provider.slug === slug)).toBe(false);
-    await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
+    await refusal(goThere(auth, idp, { provider: slug }), 'auth.method_disabled');
   });
 
   test('a profile without an id of the person', async () => {
     const { slug } = await add();
     for (const user of [undefined, {}, { id: null }, { id: '' }, { id: {} }, { id: 1.5 }, { id: 'a\nb' }]) {
       idp.state.profile = { data: { user } };
-      const { query } = await goThere(auth, idp, slug);
-      await refusal(present(auth, slug, query), 'auth.provider_failed');
+      const { query } = await goThere(auth, idp, { provider: slug });
+      await refusal(present(auth, slug, { query }), 'auth.provider_failed');
     }
   });
 
@@ -274,8 +274,8 @@ describe('providers that root adds', () => {
       count += 1;
       const { slug } = await add({ access_policy: JSON.stringify(policy), access_denied_message: message });
       idp.state.profile = profile;
-      const { query } = await goThere(auth, idp, slug);
-      return present(auth, slug, query).then(
+      const { query } = await goThere(auth, idp, { provider: slug });
+      return present(auth, slug, { query }).then(
         () => 'admitted',
         (error: { code: string; message: string }) => {
           if (error.code !== 'auth.access_denied') throw error;

@@ -44,7 +44,11 @@ export async function signedIn(auth: Auth, store: Store, user?: UserRecord) {
 type Query = Record<string, string | undefined>;
 
 /** Presents what the provider sent to the redirect address. */
-export async function present(auth: Auth, provider: string, query: Query, caller?: Caller) {
+export async function present(
+  auth: Auth,
+  provider: string,
+  { query, caller }: { query: Query; caller?: Caller | undefined },
+) {
   return auth.oauth.finish({
     principal: await caller?.principal(),
     provider,
@@ -61,8 +65,7 @@ export async function present(auth: Auth, provider: string, query: Query, caller
 export async function goThere(
   auth: Auth,
   idp: IdentityProvider,
-  provider: string,
-  options: { caller?: Caller; affCode?: string } = {},
+  { provider, ...options }: { provider: string; caller?: Caller; affCode?: string },
 ) {
   const begun = await auth.oauth.begin({
     principal: await options.caller?.principal(),
@@ -74,15 +77,23 @@ export async function goThere(
 }
 
 /** A complete login; fails when a second factor is due. */
-export async function logInAt(auth: Auth, idp: IdentityProvider, provider: string, affCode = '') {
-  const { query } = await goThere(auth, idp, provider, { affCode });
-  const done = await present(auth, provider, query);
+export async function logInAt(
+  auth: Auth,
+  idp: IdentityProvider,
+  { provider, affCode = '' }: { provider: string; affCode?: string },
+) {
+  const { query } = await goThere(auth, idp, { provider, affCode });
+  const done = await present(auth, provider, { query });
   if (done.action !== 'login' || done.login.kind !== 'session') throw new Error('no session came of it');
   return done.login;
 }
 
 /** A complete binding. */
-export async function bindAt(auth: Auth, idp: IdentityProvider, provider: string, caller: Caller) {
-  const { query } = await goThere(auth, idp, provider, { caller });
-  return present(auth, provider, query, caller);
+export async function bindAt(
+  auth: Auth,
+  idp: IdentityProvider,
+  { provider, caller }: { provider: string; caller: Caller },
+) {
+  const { query } = await goThere(auth, idp, { provider, caller });
+  return present(auth, provider, { query, caller });
 }

@@ -55,11 +55,11 @@ for (const dialect of RULE_DATABASES) {
     });
 
     const flowsLeft = async (provider: string, query: Record<string, string>) =>
-      (await present(auth, provider, query)).action;
+      (await present(auth, provider, { query })).action;
 
     describe.each([...PROVIDERS])('%s', (provider) => {
       test('a first login creates an account, the next one finds it', async () => {
-        const first = await logInAt(auth, idp, provider);
+        const first = await logInAt(auth, idp, { provider });
         const { user, session } = first.bundle;
         expect(user).toMatchObject({
           username: person.login,
@@ -74,7 +74,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await refreshWith(auth, first.refreshToken)).bundle.user.id).toBe(user.id);
 
         idp.state.person = { ...person, login: 'renamed', email: 'moved@example.org' };
-        const second = await logInAt(auth, idp, provider);
+        const second = await logInAt(auth, idp, { provider });
         expect(second.bundle.user).toMatchObject({ id: user.id, username: person.login });
         expect(idp.complaints).toEqual([]);
       });
@@ -86,7 +86,7 @@ for (const dialect of RULE_DATABASES) {
           expires_at: expiresAt,
           flow_token: token,
           query,
-        } = await goThere(auth, idp, provider);
+        } = await goThere(auth, idp, { provider });
         expect(at).toBe(`http://localhost:3000/oauth/${provider}`);
         expect(expiresAt).toBe(clock.unix() + 600);
         expect(query.state).toBe(token);
@@ -102,9 +102,9 @@ for (const dialect of RULE_DATABASES) {
           acme: 'custom/token',
         };
         for (const fault of ['garbage', 'huge', 500, 302] as const) {
-          const { query } = await goThere(auth, idp, provider);
+          const { query } = await goThere(auth, idp, { provider });
           idp.faults.set(end[provider], fault);
-          const error = await refusal(present(auth, provider, query), 'auth.provider_failed');
+          const error = await refusal(present(auth, provider, { query }), 'auth.provider_failed');
           expect(error.message).not.toContain(idp.base);
           idp.faults.clear();
           // The code was not used up, nor was the flow.
@@ -114,8 +114,8 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test('ASVS 6.8.1: one subject at two providers is two identities and two accounts', async () => {
-      const one = await logInAt(auth, idp, 'github');
-      const other = await logInAt(auth, idp, 'oidc');
+      const one = await logInAt(auth, idp, { provider: 'github' });
+      const other = await logInAt(auth, idp, { provider: 'oidc' });
       expect(other.bundle.user.id).not.toBe(one.bundle.user.id);
       expect(other.bundle.user.bindings).toEqual([{ provider: 'oidc', subject: person.id }]);
       // The first account keeps the name and the address.
@@ -126,7 +126,7 @@ for (const dialect of RULE_DATABASES) {
     test('account takeover by a provider that anybody can use: an address links to no account', async () => {
       const owner = await addUser(store, { email: person.email });
       await store.identities.claim({ provider: 'email', subject: person.email, userId: owner.id, createdAt: 1 });
-      const login = await logInAt(auth, idp, 'oidc');
+      const login = await logInAt(auth, idp, { provider: 'oidc' });
       expect(login.bundle.user.id).not.toBe(owner.id);
       expect(login.bundle.user.email).toBeNull();
     });
@@ -134,13 +134,13 @@ for (const dialect of RULE_DATABASES) {
     test('an address that the provider has not verified is ignored', async () => {
       idp.state.person = { ...person, verified: false };
       for (const provider of ['github', 'oidc', 'acme']) {
-        expect((await logInAt(auth, idp, provider)).bundle.user.email).toBeNull();
+        expect((await logInAt(auth, idp, { provider })).bundle.user.email).toBeNull();
       }
     });
 
     test("hidden characters are removed from a provider's name for a person", async () => {
       idp.state.person = { ...person, name: 'Al\u202eice\u200b\nB' };
-      expect((await logInAt(auth, idp, 'github')).bundle.user.display_name).toBe('Alice B');
+      expect((await logInAt(auth, idp, { provider: 'github' })).bundle.user.display_name).toBe('Alice B');
     });
 
     test('an invalid or taken name is replaced', async () => {
@@ -151,13 +151,13 @@ for (const dialect of RULE_DATABASES) {
         ['x'.repeat(33), '4'],
       ] as const) {
         idp.state.person = { ...person, login, id: `${person.id}${id}`, name: '' };
-        const { user } = (await logInAt(auth, idp, 'github')).bundle;
+        const { user } = (await logInAt(auth, idp, { provider: 'github' })).bundle;
         expect(user.username).toMatch(/^github_\d{1,5}$/);
         expect(user.display_name).toBe(user.username);
       }
       const { username } = await addUser(store);
       idp.state.person = { ...person, login: username.toUpperCase() };
-      expect((await logInAt(auth, idp, 'github')).bundle.user.username).toMatch(/^github_\d{1,5}$/);
+      expect((await logInAt(auth, idp, { provider: 'github' })).bundle.user.username).toMatch(/^github_\d{1,5}$/);
     });
 
     test('a new account and the affiliate code stored in the flow get their grants', async () => {
@@ -167,51 +167,51 @@ for (const dialect of RULE_DATABASES) {
         clock,
         change: { registration: { quotaForNewUser: 500, quotaForInvitee: 70, quotaForInviter: 30 } },
       });
-      const { user } = (await logInAt(auth, idp, 'github', `aff-${people}`)).bundle;
+      const { user } = (await logInAt(auth, idp, { provider: 'github', affCode: `aff-${people}` })).bundle;
       expect(user.quota).toBe(570);
       expect((await store.users.byId(inviter.id))?.quota).toBe(30);
       expect((await store.users.adminById(user.id))?.inviterId).toBe(inviter.id);
-      await logInAt(auth, idp, 'github', `aff-${people}`);
+      await logInAt(auth, idp, { provider: 'github', affCode: `aff-${people}` });
       expect((await store.users.byId(inviter.id))?.quota).toBe(30);
     });
 
     test('closed registration creates no accounts and lets existing ones sign in', async () => {
-      const { user } = (await logInAt(auth, idp, 'github')).bundle;
+      const { user } = (await logInAt(auth, idp, { provider: 'github' })).bundle;
       auth = openNode(store, idp, { clock, change: { registration: { enabled: false } } });
-      expect((await logInAt(auth, idp, 'github')).bundle.user.id).toBe(user.id);
-      const { query } = await goThere(auth, idp, 'discord');
-      await refusal(present(auth, 'discord', query), 'auth.registration_disabled');
+      expect((await logInAt(auth, idp, { provider: 'github' })).bundle.user.id).toBe(user.id);
+      const { query } = await goThere(auth, idp, { provider: 'discord' });
+      await refusal(present(auth, 'discord', { query }), 'auth.registration_disabled');
       expect(await store.identities.owner('discord', person.id)).toBeUndefined();
     });
 
     test('a disabled owner is refused, and the state stays usable', async () => {
-      const { user } = (await logInAt(auth, idp, 'github')).bundle;
+      const { user } = (await logInAt(auth, idp, { provider: 'github' })).bundle;
       const record = await store.users.byId(user.id);
       await store.users.administer(user.id, { status: 2 }, record?.authVersion ?? 0);
-      const { query } = await goThere(auth, idp, 'github');
-      await refusal(present(auth, 'github', query), 'auth.user_disabled');
+      const { query } = await goThere(auth, idp, { provider: 'github' });
+      await refusal(present(auth, 'github', { query }), 'auth.user_disabled');
       expect(await store.sessions.countIssued(user.id, 0)).toBe(1);
     });
 
     test('asks for the second factor if it is on', async () => {
-      const login = await logInAt(auth, idp, 'github');
+      const login = await logInAt(auth, idp, { provider: 'github' });
       const me = () => auth.authenticatePanel(bearer(login));
       const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await me());
       await auth.twoFactor.enable(await me(), new TOTP({ secret }).generate({ timestamp: clock.nowMs() }));
-      const { query } = await goThere(auth, idp, 'github');
-      const done = await present(auth, 'github', query);
+      const { query } = await goThere(auth, idp, { provider: 'github' });
+      const done = await present(auth, 'github', { query });
       if (done.action !== 'login' || done.login.kind !== 'require_2fa')
         throw new Error('no second factor was asked for');
       expect(await store.sessions.countIssued(login.bundle.user.id, 0)).toBe(1);
-      await refusal(present(auth, 'github', query), 'auth.flow_invalid');
+      await refusal(present(auth, 'github', { query }), 'auth.flow_invalid');
       const flowToken = done.login.data.flow_token;
       const second = await auth.twoFactor.finishLogin({ flowToken, code: codes[0] ?? '', origin: ORIGIN });
       expect(second).toMatchObject({ kind: 'session', bundle: { user: { id: login.bundle.user.id } } });
     });
 
     test('50 concurrent first logins of one identity create one account', async () => {
-      const ways = await Promise.all(Array.from({ length: 50 }, () => goThere(auth, idp, 'github')));
-      const outcomes = await Promise.all(ways.map(({ query }) => present(auth, 'github', query)));
+      const ways = await Promise.all(Array.from({ length: 50 }, () => goThere(auth, idp, { provider: 'github' })));
+      const outcomes = await Promise.all(ways.map(({ query }) => present(auth, 'github', { query })));
       const ids = outcomes.map((done) =>
         done.action === 'login' && done.login.kind === 'session' ? done.login.bundle.user.id : 0,
       );
@@ -223,106 +223,109 @@ for (const dialect of RULE_DATABASES) {
 
     describe('a state', () => {
       test('ASVS 10.1.2, 10.2.1: works once, whatever the code: CSRF and replayed callbacks', async () => {
-        const { query } = await goThere(auth, idp, 'github');
-        await present(auth, 'github', query);
-        const again = await goThere(auth, idp, 'github');
-        await refusal(present(auth, 'github', query), 'auth.flow_invalid');
-        await refusal(present(auth, 'github', { ...again.query, state: query.state }), 'auth.flow_invalid');
-        await refusal(present(auth, 'github', { ...again.query, state: undefined }), 'auth.flow_invalid');
-        await refusal(present(auth, 'github', { ...again.query, state: 'A'.repeat(43) }), 'auth.flow_invalid');
+        const { query } = await goThere(auth, idp, { provider: 'github' });
+        await present(auth, 'github', { query });
+        const again = await goThere(auth, idp, { provider: 'github' });
+        await refusal(present(auth, 'github', { query }), 'auth.flow_invalid');
+        await refusal(present(auth, 'github', { query: { ...again.query, state: query.state } }), 'auth.flow_invalid');
+        await refusal(present(auth, 'github', { query: { ...again.query, state: undefined } }), 'auth.flow_invalid');
+        await refusal(
+          present(auth, 'github', { query: { ...again.query, state: 'A'.repeat(43) } }),
+          'auth.flow_invalid',
+        );
       });
 
       test('two concurrent logins with one state: one succeeds', async () => {
-        const { query } = await goThere(auth, idp, 'github');
-        const outcomes = await Promise.allSettled([1, 2, 3].map(() => present(auth, 'github', query)));
+        const { query } = await goThere(auth, idp, { provider: 'github' });
+        const outcomes = await Promise.allSettled([1, 2, 3].map(() => present(auth, 'github', { query })));
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       });
 
       test('expires after ten minutes', async () => {
-        const { query } = await goThere(auth, idp, 'github');
+        const { query } = await goThere(auth, idp, { provider: 'github' });
         clock.advance(601);
-        await refusal(present(auth, 'github', query), 'auth.flow_invalid');
+        await refusal(present(auth, 'github', { query }), 'auth.flow_invalid');
       });
 
       test('ASVS 10.2.2: mix-up: a code of one provider is refused at another', async () => {
-        const { query } = await goThere(auth, idp, 'github');
-        await refusal(present(auth, 'discord', query), 'auth.flow_invalid');
+        const { query } = await goThere(auth, idp, { provider: 'github' });
+        await refusal(present(auth, 'discord', { query }), 'auth.flow_invalid');
         expect(idp.requests.filter((line) => line.includes('discord'))).toEqual([]);
         expect(await flowsLeft('github', query)).toBe('login');
       });
 
       test('ASVS 10.2.2: mix-up: an answer with another issuer, or none if the provider announces one', async () => {
         for (const iss of ['https://evil.example', undefined, `${idp.issuer}/`]) {
-          const { query } = await goThere(auth, idp, 'oidc');
+          const { query } = await goThere(auth, idp, { provider: 'oidc' });
           idp.requests.length = 0;
-          await refusal(present(auth, 'oidc', { ...query, iss }), 'auth.provider_failed');
+          await refusal(present(auth, 'oidc', { query: { ...query, iss } }), 'auth.provider_failed');
           expect(idp.requests.filter((line) => line.endsWith('/token'))).toEqual([]);
         }
       });
 
       test('ASVS 10.2.1: a stolen code does not work with another browser’s state: PKCE', async () => {
-        const victim = await goThere(auth, idp, 'github');
-        const attacker = await goThere(auth, idp, 'github');
+        const victim = await goThere(auth, idp, { provider: 'github' });
+        const attacker = await goThere(auth, idp, { provider: 'github' });
         const stolen = { ...attacker.query, code: victim.query.code };
-        await refusal(present(auth, 'github', stolen), 'auth.provider_failed');
+        await refusal(present(auth, 'github', { query: stolen }), 'auth.provider_failed');
         expect(idp.complaints).toEqual(['github: code_verifier']);
       });
 
       test('an error that the provider reports ends it, with its text sanitized', async () => {
-        const { query } = await goThere(auth, idp, 'github');
+        const { query } = await goThere(auth, idp, { provider: 'github' });
         const { state } = query;
         const denied = { state, error: 'access_denied', error_description: `no\u0000\r\n${'x'.repeat(1000)}` };
-        const error = await refusal(present(auth, 'github', denied), 'auth.provider_failed');
+        const error = await refusal(present(auth, 'github', { query: denied }), 'auth.provider_failed');
         expect(error.message.length).toBeLessThan(300);
         expect(error.message).toMatch(/^[\x20-\x7e]+$/);
-        await refusal(present(auth, 'github', query), 'auth.flow_invalid');
+        await refusal(present(auth, 'github', { query }), 'auth.flow_invalid');
       });
 
       test('a login with somebody’s bearer token is still a login', async () => {
         const caller = await signedIn(auth, store);
-        const { query } = await goThere(auth, idp, 'github');
-        const done = await present(auth, 'github', query, caller);
+        const { query } = await goThere(auth, idp, { provider: 'github' });
+        const done = await present(auth, 'github', { query, caller });
         if (done.action !== 'login' || done.login.kind !== 'session') throw new Error('no session came of it');
         expect(done.login.bundle.user.id).not.toBe(caller.user.id);
       });
     });
 
     test('a session issuance limit keeps the state unused and creates no account', async () => {
-      const { query } = await goThere(auth, idp, 'github');
+      const { query } = await goThere(auth, idp, { provider: 'github' });
       const full = openNode(store, idp, { clock, config: { activeSessionLimit: 0 } });
-      await refusal(present(full, 'github', query), 'auth.session_limit');
+      await refusal(present(full, 'github', { query }), 'auth.session_limit');
       expect(await store.identities.owner('github', person.id)).toBeUndefined();
       // The provider's code is used up, the state is not.
-      const again = await goThere(auth, idp, 'github');
+      const again = await goThere(auth, idp, { provider: 'github' });
       expect(again.query.state).not.toBe(query.state);
-      await refusal(present(auth, 'github', query), 'auth.provider_failed');
+      await refusal(present(auth, 'github', { query }), 'auth.provider_failed');
     });
 
     test('a provider that is off, and an unknown one', async () => {
       const off = openNode(store, idp, { clock, change: { providers: { github: undefined } } });
       for (const provider of ['github', 'nobody', 'telegram', '__proto__', 'constructor']) {
-        await refusal(goThere(off, idp, provider), 'auth.method_disabled');
+        await refusal(goThere(off, idp, { provider }), 'auth.method_disabled');
       }
-      const { query } = await goThere(auth, idp, 'github');
-      await refusal(present(off, 'github', query), 'auth.method_disabled');
+      const { query } = await goThere(auth, idp, { provider: 'github' });
+      await refusal(present(off, 'github', { query }), 'auth.method_disabled');
     });
 
     test('LinuxDO: a trust level below the minimum', async () => {
       idp.state.person = { ...person, level: 0 };
-      const { query } = await goThere(auth, idp, 'linuxdo');
-      const error = await refusal(present(auth, 'linuxdo', query), 'auth.access_denied');
+      const { query } = await goThere(auth, idp, { provider: 'linuxdo' });
+      const error = await refusal(present(auth, 'linuxdo', { query }), 'auth.access_denied');
       expect(error.message).toContain('1');
     });
 
     test('a provider that hangs times out after ten seconds and delays nobody else', async () => {
-      const hanging = await goThere(auth, idp, 'github');
+      const hanging = await goThere(auth, idp, { provider: 'github' });
       idp.faults.set('access_token', 'hang');
       const lived = startLivedTime();
       let isOver = false;
-      const waiting = refusal(present(auth, 'github', hanging.query), 'auth.provider_failed').finally(() => {
+      const waiting = refusal(present(auth, 'github', { query: hanging.query }), 'auth.provider_failed').finally(() => {
         isOver = true;
       });
-      await logInAt(auth, idp, 'discord');
+      await logInAt(auth, idp, { provider: 'discord' });
       await auth.oauth.providers.listPublic();
       expect(isOver).toBe(false);
       expect((await waiting).message).toContain('in time');

@@ -61,9 +61,9 @@ describe('OpenID Connect', () => {
     ];
     test.each(wrong)('%s', async (_name, change) => {
       const before = (await store.users.search({}, { page: 1, pageSize: 1 })).total;
-      const { query } = await goThere(auth, idp, 'oidc');
+      const { query } = await goThere(auth, idp, { provider: 'oidc' });
       idp.state.token = change();
-      const error = await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
+      const error = await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
       expect(error.message).not.toContain(CLIENT.secret);
       expect((await store.users.search({}, { page: 1, pageSize: 1 })).total).toBe(before);
       // The flow is unused: with an honest provider it still leads to a session.
@@ -73,13 +73,13 @@ describe('OpenID Connect', () => {
 
   test('two audiences with us as the authorized party', async () => {
     idp.state.token = { claims: { aud: [CLIENT.id], azp: CLIENT.id } };
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
   });
 
   test('token substitution: a profile of another subject is refused', async () => {
-    const { query } = await goThere(auth, idp, 'oidc');
+    const { query } = await goThere(auth, idp, { provider: 'oidc' });
     idp.state.profileSubject = 'somebody else';
-    await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
+    await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
   });
 
   test('address squatting: an ID token’s verified address does not verify another one in the profile', async () => {
@@ -87,47 +87,47 @@ describe('OpenID Connect', () => {
     idp.state.person = person;
     idp.state.token = { claims: { email: person.email, email_verified: true } };
     idp.state.profile = { email: 'victim@example.org', email_verified: undefined };
-    const { user } = (await logInAt(auth, idp, 'oidc')).bundle;
+    const { user } = (await logInAt(auth, idp, { provider: 'oidc' })).bundle;
     expect(user.email).toBe(person.email);
     expect(await store.identities.owner('email', 'victim@example.org')).toBeUndefined();
   });
 
   test('the provider may change its keys and their type between two logins', async () => {
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
     for (const alg of ['ES256', 'RS256', 'RS256'] as const) {
       await idp.rotate(alg);
-      await logInAt(auth, idp, 'oidc');
+      await logInAt(auth, idp, { provider: 'oidc' });
     }
     expect(asked('openid-configuration')).toBe(1);
   });
 
   test('the provider may change its keys between redirect and return', async () => {
-    const { query } = await goThere(auth, idp, 'oidc');
+    const { query } = await goThere(auth, idp, { provider: 'oidc' });
     await idp.rotate('ES256');
-    expect((await present(auth, 'oidc', query)).action).toBe('login');
+    expect((await present(auth, 'oidc', { query })).action).toBe('login');
     await idp.rotate('RS256');
   });
 
   test('the discovery document is read once an hour, and again after a failure', async () => {
-    await logInAt(auth, idp, 'oidc');
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
+    await logInAt(auth, idp, { provider: 'oidc' });
     expect(asked('openid-configuration')).toBe(1);
     clock.advance(3601);
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
     expect(asked('openid-configuration')).toBe(2);
-    const { query } = await goThere(auth, idp, 'oidc');
+    const { query } = await goThere(auth, idp, { provider: 'oidc' });
     idp.faults.set('/jwks', 500);
-    await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
+    await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
     idp.faults.clear();
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
     expect(asked('openid-configuration')).toBe(3);
   });
 
   test('a broken document affects this provider only, and only while it is broken', async () => {
     for (const fault of ['garbage', 'huge', 404, 500, 302] as const) {
       idp.faults.set('openid-configuration', fault);
-      await refusal(goThere(auth, idp, 'oidc'), 'auth.provider_failed');
-      await logInAt(auth, idp, 'github');
+      await refusal(goThere(auth, idp, { provider: 'oidc' }), 'auth.provider_failed');
+      await logInAt(auth, idp, { provider: 'github' });
       idp.faults.clear();
     }
     for (const document of [
@@ -140,18 +140,18 @@ describe('OpenID Connect', () => {
       { authorization_endpoint: 'nowhere' },
     ]) {
       idp.state.document = document;
-      await refusal(goThere(auth, idp, 'oidc'), 'auth.provider_failed');
+      await refusal(goThere(auth, idp, { provider: 'oidc' }), 'auth.provider_failed');
     }
     idp.state.document = {};
-    await logInAt(auth, idp, 'oidc');
+    await logInAt(auth, idp, { provider: 'oidc' });
   });
 
   test('SSRF: a document leads to no private address that no administrator entered', async () => {
     const other = await startIdentityProvider();
     try {
       idp.state.document = { token_endpoint: `${other.issuer}/token` };
-      const { query } = await goThere(auth, idp, 'oidc');
-      await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
+      const { query } = await goThere(auth, idp, { provider: 'oidc' });
+      await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
       expect(other.requests).toEqual([]);
     } finally {
       await other.stop();
@@ -162,18 +162,18 @@ describe('OpenID Connect', () => {
     idp.state.document = { token_endpoint: `${idp.base}/nowhere`, userinfo_endpoint: `${idp.base}/nowhere` };
     const { oidc } = idp.settings();
     const own = { ...oidc, tokenEndpoint: `${idp.issuer}/token`, userInfoEndpoint: `${idp.issuer}/userinfo` };
-    await logInAt(openNode(store, idp, { change: { providers: { oidc: own } } }), idp, 'oidc');
+    await logInAt(openNode(store, idp, { change: { providers: { oidc: own } } }), idp, { provider: 'oidc' });
   });
 
   test('a provider without a user info endpoint, and one that accepts the secret only in the form', async () => {
     idp.state.document = { userinfo_endpoint: undefined };
     idp.state.person = { ...ALICE, id: 'no-profile' };
-    const { user } = (await logInAt(auth, idp, 'oidc')).bundle;
+    const { user } = (await logInAt(auth, idp, { provider: 'oidc' })).bundle;
     expect(user.username).toMatch(/^oidc_/);
     expect(user.email).toBeNull();
     idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_post'] };
-    const { query } = await goThere(openNode(store, idp), idp, 'oidc');
-    await refusal(present(openNode(store, idp), 'oidc', query), 'auth.provider_failed');
+    const { query } = await goThere(openNode(store, idp), idp, { provider: 'oidc' });
+    await refusal(present(openNode(store, idp), 'oidc', { query }), 'auth.provider_failed');
     expect(idp.complaints).toEqual(['oidc: client']);
   });
 });

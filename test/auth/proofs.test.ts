@@ -48,10 +48,18 @@ for (const dialect of RULE_DATABASES) {
         backedUp: false,
         createdAt: clock.unix(),
       });
-    const byPassword = (principal: PanelPrincipal, password = PASSWORD, scope: ProofScope = SCOPE, origin = ORIGIN) =>
-      auth.proofs.prove(principal, { method: 'password', password, scope, origin });
-    const byCode = (principal: PanelPrincipal, code: string, scope: ProofScope = SCOPE, node = auth) =>
-      node.proofs.prove(principal, { method: '2fa', code, scope, origin: ORIGIN });
+    const byPassword = (
+      principal: PanelPrincipal,
+      {
+        password = PASSWORD,
+        scope = SCOPE,
+        origin = ORIGIN,
+      }: { password?: string; scope?: ProofScope; origin?: import('../../src/auth/types.ts').RequestOrigin } = {},
+    ) => auth.proofs.prove(principal, { method: 'password', password, scope, origin });
+    const byCode = (
+      principal: PanelPrincipal,
+      { code, scope = SCOPE, node = auth }: { code: string; scope?: ProofScope; node?: Auth },
+    ) => node.proofs.prove(principal, { method: '2fa', code, scope, origin: ORIGIN });
     /** A proof like that of a passkey ceremony. */
     const byPasskey = async (principal: PanelPrincipal, method: ProofMethod = 'passkey') => {
       const proofs = createSecurityProofs(deriveSessionKeys(testConfig().sessionSecrets).proof, clock, async () => []);
@@ -61,7 +69,7 @@ for (const dialect of RULE_DATABASES) {
     describe('a right confirmation', () => {
       test.each([...PROOF_SCOPES])('by password issues a proof for %s, valid for five minutes', async (scope) => {
         const { principal } = await signedInUser();
-        const proof = await byPassword(principal, PASSWORD, scope);
+        const proof = await byPassword(principal, { password: PASSWORD, scope });
         expect(proof).toEqual({
           proof_token: expect.any(String),
           expires_at: clock.unix() + 300,
@@ -76,16 +84,16 @@ for (const dialect of RULE_DATABASES) {
       test('by an authenticator code or a backup code, each once', async () => {
         const { principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
         for (const code of [app.code(), backupCodes[0] ?? '']) {
-          const proof = await byCode(principal, code);
+          const proof = await byCode(principal, { code });
           expect([proof.method, proof.scope]).toEqual(['2fa', SCOPE]);
           await auth.proofs.require(principal, proof.proof_token, SCOPE);
-          await refusal(byCode(principal, code), 'auth.code_invalid');
+          await refusal(byCode(principal, { code }), 'auth.code_invalid');
         }
       });
 
       test('code replay: 50 concurrent confirmations with one code: one gets a proof', async () => {
         const { principal, app } = await addProtectedUser(auth, store, clock);
-        const all = await Promise.allSettled(Array.from({ length: 50 }, () => byCode(principal, app.code())));
+        const all = await Promise.allSettled(Array.from({ length: 50 }, () => byCode(principal, { code: app.code() })));
         expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       });
     });
@@ -93,20 +101,23 @@ for (const dialect of RULE_DATABASES) {
     describe('a wrong confirmation', () => {
       test('is a bad request and does not end the session', async () => {
         const { principal } = await signedInUser();
-        const error = await refusal(byPassword(principal, 'wrong password'), 'auth.password_invalid');
+        const error = await refusal(byPassword(principal, { password: 'wrong password' }), 'auth.password_invalid');
         expect([error.kind, error.param]).toEqual(['invalid', 'password']);
         const { principal: other, app } = await addProtectedUser(auth, store, clock);
-        expect((await refusal(byCode(other, wrongCode(app)), 'auth.code_invalid')).kind).toBe('invalid');
+        expect((await refusal(byCode(other, { code: wrongCode(app) }), 'auth.code_invalid')).kind).toBe('invalid');
       });
 
       test('password guessing in a session: five failures block the address, counted with the password change', async () => {
         const { principal } = await signedInUser();
-        for (let i = 0; i < 4; i += 1) await refusal(byPassword(principal, `wrong ${i}`), 'auth.password_invalid');
+        for (let i = 0; i < 4; i += 1)
+          await refusal(byPassword(principal, { password: `wrong ${i}` }), 'auth.password_invalid');
         const change = { currentPassword: 'wrong', newPassword: 'a long new password of mine', origin: ORIGIN };
         await refusal(auth.passwords.change(principal, change), 'auth.password_invalid');
         expect((await refusal(byPassword(principal), 'auth.too_many_attempts')).kind).toBe('rate_limited');
         const elsewhere = originOf('198.51.100.77');
-        expect((await byPassword(principal, PASSWORD, SCOPE, elsewhere)).method).toBe('password');
+        expect((await byPassword(principal, { password: PASSWORD, scope: SCOPE, origin: elsewhere })).method).toBe(
+          'password',
+        );
       });
 
       test('names the missing field of its method', async () => {
@@ -188,9 +199,9 @@ for (const dialect of RULE_DATABASES) {
         const { principal: other, user: owner } = await signedInUser();
         await addPasskey(owner.id);
         for (let i = 0; i < 7; i += 1) {
-          await refusal(byCode(other, backupCodes[0] ?? ''), 'security_proof.method_mismatch');
+          await refusal(byCode(other, { code: backupCodes[0] ?? '' }), 'security_proof.method_mismatch');
         }
-        expect((await byCode(principal, backupCodes[0] ?? '')).method).toBe('2fa');
+        expect((await byCode(principal, { code: backupCodes[0] ?? '' })).method).toBe('2fa');
       });
     });
 
@@ -266,7 +277,7 @@ for (const dialect of RULE_DATABASES) {
           await refusal(auth.proofs.require(each, proof_token, SCOPE), 'security_proof.invalid');
 
         const secured = await addProtectedUser(auth, store, clock);
-        const byApp = await byCode(secured.principal, secured.app.code());
+        const byApp = await byCode(secured.principal, { code: secured.app.code() });
         const disabled = await auth.twoFactor.disable(secured.principal, {
           code: secured.backupCodes[0] ?? '',
           origin: ORIGIN,
@@ -278,7 +289,7 @@ for (const dialect of RULE_DATABASES) {
       test('one for another scope', async () => {
         const { principal } = await signedInUser();
         for (const made of PROOF_SCOPES) {
-          const { proof_token } = await byPassword(principal, PASSWORD, made);
+          const { proof_token } = await byPassword(principal, { password: PASSWORD, scope: made });
           for (const wanted of PROOF_SCOPES.filter((scope) => scope !== made)) {
             await refusal(auth.proofs.require(principal, proof_token, wanted), 'security_proof.scope_mismatch');
           }
@@ -297,7 +308,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('any proof sent with a personal access token', async () => {
         const { principal, app, user } = await addProtectedUser(auth, store, clock);
-        const { proof_token } = await byCode(principal, app.code());
+        const { proof_token } = await byCode(principal, { code: app.code() });
         const pat: PanelPrincipal = { kind: 'pat', user };
         for (const proof of [proof_token, undefined, 'x']) {
           await refusal(auth.proofs.require(pat, proof, SCOPE), 'auth.session_required');
@@ -307,10 +318,10 @@ for (const dialect of RULE_DATABASES) {
       test('a personal access token cannot get one; no code is checked', async () => {
         const { principal, user, backupCodes } = await addProtectedUser(auth, store, clock);
         const pat: PanelPrincipal = { kind: 'pat', user };
-        await refusal(byCode(pat, backupCodes[0] ?? ''), 'auth.session_required');
-        await refusal(byCode(pat, '000000'), 'auth.session_required');
+        await refusal(byCode(pat, { code: backupCodes[0] ?? '' }), 'auth.session_required');
+        await refusal(byCode(pat, { code: '000000' }), 'auth.session_required');
         expect((await store.twoFactor.byUser(user.id))?.failures).toBe(0);
-        expect((await byCode(principal, backupCodes[0] ?? '')).method).toBe('2fa');
+        expect((await byCode(principal, { code: backupCodes[0] ?? '' })).method).toBe('2fa');
       });
 
       test('one signed with an unknown SESSION_SECRET; with the former secret set it is valid', async () => {

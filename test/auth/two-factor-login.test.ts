@@ -42,8 +42,11 @@ for (const dialect of RULE_DATABASES) {
     });
     afterAll(() => stop());
 
-    const finish = (flowToken: string, code: string, origin = ORIGIN, node = auth) =>
-      node.twoFactor.finishLogin({ flowToken, code, origin });
+    const finish = (
+      flowToken: string,
+      code: string,
+      { origin = ORIGIN, node = auth }: { origin?: import('../../src/auth/types.ts').RequestOrigin; node?: Auth } = {},
+    ) => node.twoFactor.finishLogin({ flowToken, code, origin });
     const signInWith = async (user: UserRecord, code: string) => finish(await firstStep(auth, user), code);
     const failuresOf = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;
     /** This many first steps, without hashing the password for each. */
@@ -160,7 +163,7 @@ for (const dialect of RULE_DATABASES) {
         for (const found of changed) {
           const users = overriding(store.users, { byId: async () => found });
           const node = openAuth(overriding(store, { users }), { clock });
-          await refusal(finish(flow, app.code(), ORIGIN, node), 'auth.session_revoked');
+          await refusal(finish(flow, app.code(), { origin: ORIGIN, node }), 'auth.session_revoked');
         }
         expect(await failuresOf(user)).toBe(0);
         expect((await finish(flow, app.code())).kind).toBe('session');
@@ -176,7 +179,10 @@ for (const dialect of RULE_DATABASES) {
           },
         });
         const issued = await store.sessions.countIssued(user.id, 0);
-        await refusal(finish(flow, app.code(), ORIGIN, openAuth(racing, { clock })), 'auth.session_revoked');
+        await refusal(
+          finish(flow, app.code(), { origin: ORIGIN, node: openAuth(racing, { clock }) }),
+          'auth.session_revoked',
+        );
         expect(await store.sessions.countIssued(user.id, 0)).toBe(issued);
         expect((await signInWith(user, app.code())).kind).toBe('session');
       });
@@ -192,7 +198,7 @@ for (const dialect of RULE_DATABASES) {
         const flow = await firstStep(node, user);
         const from = origins();
         for (const code of [app.code(), app.code(), backupCodes[0] ?? '', app.code(), app.code(), app.code()]) {
-          await refusal(finish(flow, code, from(), node), refused);
+          await refusal(finish(flow, code, { origin: from(), node }), refused);
         }
         expect([await failuresOf(user), await store.twoFactor.countBackupCodes(user.id)]).toEqual([0, 10]);
         expect((await finish(flow, app.code())).kind).toBe('session');
@@ -236,7 +242,9 @@ for (const dialect of RULE_DATABASES) {
         const nodes = [openAuth(store, { clock }), openAuth(store, { clock })];
         const from = origins();
         const code = app.code();
-        const counts = await outcomes(flows.map((flow, i) => finish(flow, code, from(), nodes[i % 2])));
+        const counts = await outcomes(
+          flows.map((flow, i) => finish(flow, code, { origin: from(), node: nodes[i % 2] })),
+        );
         expect(counts.session).toBe(1);
         expect(Object.keys(counts).sort()).toEqual(['auth.code_invalid', 'auth.code_locked', 'session']);
       }, 60_000);
@@ -247,7 +255,9 @@ for (const dialect of RULE_DATABASES) {
         const nodes = [openAuth(store, { clock }), openAuth(store, { clock })];
         const from = origins();
         const code = backupCodes[7] ?? '';
-        const counts = await outcomes(flows.map((flow, i) => finish(flow, code, from(), nodes[i % 2])));
+        const counts = await outcomes(
+          flows.map((flow, i) => finish(flow, code, { origin: from(), node: nodes[i % 2] })),
+        );
         expect(counts.session).toBe(1);
         expect(await store.twoFactor.countBackupCodes(user.id)).toBe(9);
       }, 60_000);
@@ -257,7 +267,9 @@ for (const dialect of RULE_DATABASES) {
         const flow = await firstStep(auth, user);
         const from = origins();
         const issued = await store.sessions.countIssued(user.id, 0);
-        const attempts = Array.from({ length: 50 }, (_, i) => finish(flow, backupCodes[i % 10] ?? '', from()));
+        const attempts = Array.from({ length: 50 }, (_, i) =>
+          finish(flow, backupCodes[i % 10] ?? '', { origin: from() }),
+        );
         const counts = await outcomes(attempts);
         expect(counts).toEqual({ session: 1, 'auth.flow_invalid': 49 });
         expect(await store.sessions.countIssued(user.id, 0)).toBe(issued + 1);
@@ -270,17 +282,20 @@ for (const dialect of RULE_DATABASES) {
         const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const flow = await firstStep(auth, user);
         const from = origins();
-        for (let i = 0; i < 4; i += 1) await refusal(finish(flow, wrongCode(app, i), from()), 'auth.code_invalid');
-        await refusal(finish(flow, 'AAAA-AAAA', from()), 'auth.code_invalid');
+        for (let i = 0; i < 4; i += 1)
+          await refusal(finish(flow, wrongCode(app, i), { origin: from() }), 'auth.code_invalid');
+        await refusal(finish(flow, 'AAAA-AAAA', { origin: from() }), 'auth.code_invalid');
         for (const code of [wrongCode(app), app.code(), backupCodes[0] ?? '']) {
-          const error = await refusal(finish(flow, code, from()), 'auth.code_locked');
+          const error = await refusal(finish(flow, code, { origin: from() }), 'auth.code_locked');
           expect([error.kind, error.retryAfterSeconds]).toEqual(['rate_limited', 300]);
         }
         clock.advance(299);
-        expect((await refusal(finish(flow, app.code(), from()), 'auth.code_locked')).retryAfterSeconds).toBe(1);
+        expect(
+          (await refusal(finish(flow, app.code(), { origin: from() }), 'auth.code_locked')).retryAfterSeconds,
+        ).toBe(1);
         clock.advance(1);
         const later = await firstStep(auth, user);
-        expect((await finish(later, app.code(), from())).kind).toBe('session');
+        expect((await finish(later, app.code(), { origin: from() })).kind).toBe('session');
         expect(await store.twoFactor.byUser(user.id)).toMatchObject({ failures: 0, lockedUntil: 0 });
       });
 
@@ -288,18 +303,20 @@ for (const dialect of RULE_DATABASES) {
         const { user, app, backupCodes } = await addProtectedUser(auth, store, clock);
         const from = origins();
         const flow = await firstStep(auth, user);
-        for (let i = 0; i < 5; i += 1) await refusal(finish(flow, wrongCode(app, i), from()), 'auth.code_invalid');
+        for (let i = 0; i < 5; i += 1)
+          await refusal(finish(flow, wrongCode(app, i), { origin: from() }), 'auth.code_invalid');
         for (let round = 0; round < 3; round += 1) {
           clock.advance(300);
           const again = await firstStep(auth, user);
-          await refusal(finish(again, wrongCode(app, round), from()), 'auth.code_invalid');
-          await refusal(finish(again, app.code(), from()), 'auth.code_locked');
+          await refusal(finish(again, wrongCode(app, round), { origin: from() }), 'auth.code_invalid');
+          await refusal(finish(again, app.code(), { origin: from() }), 'auth.code_locked');
         }
         clock.advance(300);
-        await finish(await firstStep(auth, user), backupCodes[0] ?? '', from());
+        await finish(await firstStep(auth, user), backupCodes[0] ?? '', { origin: from() });
         const free = await firstStep(auth, user);
-        for (let i = 0; i < 4; i += 1) await refusal(finish(free, wrongCode(app, i), from()), 'auth.code_invalid');
-        expect((await finish(free, app.code(), from())).kind).toBe('session');
+        for (let i = 0; i < 4; i += 1)
+          await refusal(finish(free, wrongCode(app, i), { origin: from() }), 'auth.code_invalid');
+        expect((await finish(free, app.code(), { origin: from() })).kind).toBe('session');
       });
 
       test('login, confirmation, disabling and new backup codes share one count', async () => {
@@ -308,12 +325,12 @@ for (const dialect of RULE_DATABASES) {
         const wrong = (nth: number) => ({ code: wrongCode(app, nth), origin: from() });
         const proof = (nth: number) =>
           auth.proofs.prove(principal, { method: '2fa', scope: 'passkey.delete', ...wrong(nth) });
-        await refusal(finish(await firstStep(auth, user), wrong(0).code, from()), 'auth.code_invalid');
+        await refusal(finish(await firstStep(auth, user), wrong(0).code, { origin: from() }), 'auth.code_invalid');
         await refusal(proof(1), 'auth.code_invalid');
         await refusal(auth.twoFactor.disable(principal, wrong(2)), 'auth.code_invalid');
         await refusal(auth.twoFactor.replaceBackupCodes(principal, wrong(3)), 'auth.code_invalid');
         await refusal(proof(4), 'auth.code_invalid');
-        await refusal(finish(await firstStep(auth, user), app.code(), from()), 'auth.code_locked');
+        await refusal(finish(await firstStep(auth, user), app.code(), { origin: from() }), 'auth.code_locked');
         await refusal(proof(1), 'auth.code_locked');
         await refusal(auth.twoFactor.disable(principal, wrong(2)), 'auth.code_locked');
         await refusal(auth.twoFactor.replaceBackupCodes(principal, wrong(3)), 'auth.code_locked');
@@ -327,7 +344,7 @@ for (const dialect of RULE_DATABASES) {
         const later = await firstStep(auth, user, '198.51.100.9');
         const error = await refusal(finish(later, app.code()), 'auth.too_many_attempts');
         expect(error.retryAfterSeconds).toBeWithin(800, 901);
-        expect((await finish(later, app.code(), originOf('198.51.100.9'))).kind).toBe('session');
+        expect((await finish(later, app.code(), { origin: originOf('198.51.100.9') })).kind).toBe('session');
       });
 
       test('50 concurrent wrong codes from 50 addresses on two nodes: five are checked', async () => {
@@ -336,10 +353,10 @@ for (const dialect of RULE_DATABASES) {
         const flow = await firstStep(auth, user);
         const from = origins();
         const attempts = Array.from({ length: 50 }, (_, i) =>
-          finish(flow, i % 2 === 0 ? wrongCode(app, i) : 'AAAA-AAAA', from(), nodes[i % 2]),
+          finish(flow, i % 2 === 0 ? wrongCode(app, i) : 'AAAA-AAAA', { origin: from(), node: nodes[i % 2] }),
         );
         expect(await outcomes(attempts)).toEqual({ 'auth.code_invalid': 5, 'auth.code_locked': 45 });
-        await refusal(finish(flow, app.code(), from()), 'auth.code_locked');
+        await refusal(finish(flow, app.code(), { origin: from() }), 'auth.code_locked');
       });
 
       test('with two-factor off there is nothing to guess', async () => {
@@ -362,8 +379,8 @@ for (const dialect of RULE_DATABASES) {
       const node = openAuth(store, { clock, logger });
       const { user, app, backupCodes } = await addProtectedUser(node, store, clock);
       const flow = await firstStep(node, user);
-      await refusal(finish(flow, wrongCode(app), ORIGIN, node), 'auth.code_invalid');
-      await finish(flow, app.code(), ORIGIN, node);
+      await refusal(finish(flow, wrongCode(app), { origin: ORIGIN, node }), 'auth.code_invalid');
+      await finish(flow, app.code(), { origin: ORIGIN, node });
       const log = lines.join('\n');
       expect(lines.length).toBeGreaterThan(2);
       for (const secret of [app.secret, app.code(), flow, ...backupCodes]) expect(log).not.toContain(secret);

@@ -129,35 +129,42 @@ describe('two nodes on PostgreSQL', () => {
   });
 
   test('every submit surface takes the key, and tells its clients’ mistakes apart', async () => {
-    const post = (path: string, body: unknown, idempotencyKey: string, node = 0) =>
-      ask(`${nodes[node]?.url}${path}`, { token: key, body, headers: { 'idempotency-key': idempotencyKey } });
-    const video = await post('/v1/videos', ORDER, 'a video');
-    const again = await post('/v1/videos', ORDER, 'a video', 1);
+    const post = (
+      path: string,
+      body: unknown,
+      { idempotencyKey, node = 0 }: { idempotencyKey: string; node?: number },
+    ) => ask(`${nodes[node]?.url}${path}`, { token: key, body, headers: { 'idempotency-key': idempotencyKey } });
+    const video = await post('/v1/videos', ORDER, { idempotencyKey: 'a video' });
+    const again = await post('/v1/videos', ORDER, { idempotencyKey: 'a video', node: 1 });
     expect([again.status, again.body.id]).toEqual([200, video.body.id]);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     const response = { model: 'demo-video', input: 'a boat [duration=0.3]', background: true };
     const [made, repeated] = [
-      await post('/v1/responses', response, 'a response'),
-      await post('/v1/responses', response, 'a response', 1),
+      await post('/v1/responses', response, { idempotencyKey: 'a response' }),
+      await post('/v1/responses', response, { idempotencyKey: 'a response', node: 1 }),
     ];
     expect([made.status, repeated.status, repeated.body.id]).toEqual([200, 200, made.body.id]);
     expect(repeated.headers.get('idempotent-replayed')).toBe('true');
-    const native = await post('/demo/v1/videos', ORDER, "the vendor's own");
-    const nativeAgain = await post('/demo/v1/videos', ORDER, "the vendor's own", 1);
+    const native = await post('/demo/v1/videos', ORDER, { idempotencyKey: "the vendor's own" });
+    const nativeAgain = await post('/demo/v1/videos', ORDER, { idempotencyKey: "the vendor's own", node: 1 });
     expect([native.status, nativeAgain.status]).toEqual([200, 200]);
     expect(nativeAgain.headers.get('idempotent-replayed')).toBe('true');
-    const elsewhere = await post('/v1/tasks/demo', ORDER, 'a video', 1);
+    const elsewhere = await post('/v1/tasks/demo', ORDER, { idempotencyKey: 'a video', node: 1 });
     expect([elsewhere.status, elsewhere.body.error]).toMatchObject([409, { code: 'idempotency_key_reused' }]);
-    const refused = await post('/v1/tasks/demo', { ...ORDER, prompt: 'a [submit=400]' }, 'refused');
-    const refusedAgain = await post('/v1/tasks/demo', { ...ORDER, prompt: 'a [submit=400]' }, 'refused', 1);
+    const refused = await post('/v1/tasks/demo', { ...ORDER, prompt: 'a [submit=400]' }, { idempotencyKey: 'refused' });
+    const refusedAgain = await post(
+      '/v1/tasks/demo',
+      { ...ORDER, prompt: 'a [submit=400]' },
+      { idempotencyKey: 'refused', node: 1 },
+    );
     expect([refusedAgain.status, refusedAgain.body]).toEqual([refused.status, refused.body]);
     expect(refused.status).toBe(400);
     expect(refusedAgain.headers.get('idempotent-replayed')).toBe('true');
-    const long = await post('/v1/tasks/demo', ORDER, 'k'.repeat(256));
+    const long = await post('/v1/tasks/demo', ORDER, { idempotencyKey: 'k'.repeat(256) });
     expect([long.status, long.body.error]).toMatchObject([400, { code: 'invalid_idempotency_key' }]);
     const unknown = { ...ORDER, model: 'nobody-has-it' };
-    expect((await post('/v1/videos', unknown, 'a mistake')).status).toBe(404);
-    expect((await post('/v1/videos', ORDER, 'a mistake')).status).toBe(200);
+    expect((await post('/v1/videos', unknown, { idempotencyKey: 'a mistake' })).status).toBe(404);
+    expect((await post('/v1/videos', ORDER, { idempotencyKey: 'a mistake' })).status).toBe(200);
   });
 
   test('a stream on one node follows a task that the other works on, to its end', async () => {

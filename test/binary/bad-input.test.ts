@@ -192,9 +192,12 @@ for (const dialect of RULE_DATABASE_NAMES) {
       ];
       for (const [name, body, headers, wanted] of table) {
         test(name, async () => {
-          const answer = await send('POST', '/api/channel', body, {
-            ...headers,
-            authorization: `Bearer ${admin.token}`,
+          const answer = await send('POST', '/api/channel', {
+            body,
+            headers: {
+              ...headers,
+              authorization: `Bearer ${admin.token}`,
+            },
           });
           expectPanelRefusal(answer, wanted);
         });
@@ -203,7 +206,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
       for (const kind of ['declared', 'chunked'] as const) {
         test(`20 MB, ${kind}`, async () => {
           const headers = { ...json, authorization: `Bearer ${admin.token}` };
-          const answer = await send('POST', '/api/channel', large(kind), headers);
+          const answer = await send('POST', '/api/channel', { body: large(kind), headers });
           expectPanelRefusal(answer, { status: 413, code: 'TOO_LARGE', says: /256 KiB/ });
         });
 
@@ -211,8 +214,8 @@ for (const dialect of RULE_DATABASE_NAMES) {
           // A length that is declared is refused before anybody asks who it is.
           const refused =
             kind === 'declared' ? { status: 413, code: 'TOO_LARGE' } : { status: 401, code: 'AUTH_UNAUTHORIZED' };
-          expectPanelRefusal(await send('POST', '/api/channel', large(kind), json), refused);
-          expectPanelRefusal(await send('POST', '/api/user/login', large(kind), json), {
+          expectPanelRefusal(await send('POST', '/api/channel', { body: large(kind), headers: json }), refused);
+          expectPanelRefusal(await send('POST', '/api/user/login', { body: large(kind), headers: json }), {
             status: 413,
             code: 'TOO_LARGE',
             says: /64 KiB/,
@@ -349,7 +352,10 @@ for (const dialect of RULE_DATABASE_NAMES) {
       for (const [name, path, body, headers, wanted] of table) {
         test(`${path}: ${name}`, async () => {
           const [tasks, orders] = [await countTasks(), await countOrders()];
-          expectOpenAiRefusal(await send('POST', path, body, { ...headers, authorization: `Bearer ${key}` }), wanted);
+          expectOpenAiRefusal(
+            await send('POST', path, { body, headers: { ...headers, authorization: `Bearer ${key}` } }),
+            wanted,
+          );
           expect([await countTasks(), await countOrders()]).toEqual([tasks, orders]);
         });
       }
@@ -357,7 +363,10 @@ for (const dialect of RULE_DATABASE_NAMES) {
       for (const kind of ['declared', 'chunked'] as const) {
         for (const path of [demoTask, '/v1/videos']) {
           test(`${path}: 20 MB, ${kind}`, async () => {
-            const answer = await send('POST', path, large(kind), { ...json, authorization: `Bearer ${key}` });
+            const answer = await send('POST', path, {
+              body: large(kind),
+              headers: { ...json, authorization: `Bearer ${key}` },
+            });
             expectOpenAiRefusal(answer, { status: 413, code: 'too_large', says: /16 MiB/ });
           });
         }
@@ -776,8 +785,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
     async function send(
       method: string,
       path: string,
-      body: BodyInit | Record<string, unknown>,
-      headers: Record<string, string>,
+      { body, headers }: { body: BodyInit | Record<string, unknown>; headers: Record<string, string> },
     ): Promise<Answer> {
       const isPlain = Object.getPrototypeOf(body) === Object.prototype;
       const response = await fetch(`${gateway.url}${path}`, {

@@ -443,7 +443,7 @@ describe('secrets', () => {
       task_plugin_key: 'chatty',
     });
 
-    const thrown = await submit(url, key, { model: 'chatty-video', prompt: 'throw' }, 'chatty');
+    const thrown = await submit(url, key, { plugin: 'chatty', model: 'chatty-video', prompt: 'throw' });
     expect([thrown.status, JSON.stringify(thrown.body)]).toEqual([400, expect.not.stringContaining(VENDOR_KEY)]);
     const ids: string[] = [];
     for (const [plugin, model, prompt] of [
@@ -452,7 +452,7 @@ describe('secrets', () => {
       ['demo', 'demo-video', 'a cat [500=1] [duration=0]'],
       ['chatty', 'chatty-video', 'a cat [duration=0]'],
     ] as const) {
-      ids.push(String((await submit(url, key, { model, prompt }, plugin)).body.id));
+      ids.push(String((await submit(url, key, { plugin, model, prompt })).body.id));
     }
     for (const model of ['demo-video-pro', 'closed']) expect((await submit(url, key, { model })).status).toBe(502);
     for (const directive of ['submit=500', 'submit=400', 'submit=garbage'])

@@ -65,7 +65,10 @@ afterAll(async () => {
 
 type Stream = { name: string; text: () => string; over: Promise<void>; isOver: () => boolean };
 
-async function open(name: string, token: string, path: string, body?: object): Promise<Stream> {
+async function open(
+  name: string,
+  { token, path, body }: { token: string; path: string; body?: object },
+): Promise<Stream> {
   const response = await fetch(`${near.url}${path}`, {
     method: body ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -93,9 +96,12 @@ async function addUser(username: string): Promise<{ id: number; user: Administra
 
 test('streams end with an error when their key, user or session has ended at another node; others go on', async () => {
   const order = { model: 'demo-video', prompt: 'a cat [duration=600]' };
-  const follow = async (name: string, key: string, token = key, prefix = '/v1/tasks') => {
+  const follow = async (
+    name: string,
+    { key, token = key, prefix = '/v1/tasks' }: { key: string; token?: string; prefix?: string },
+  ) => {
     const { body } = await ask(`${near.url}/v1/tasks/demo`, { token: key, body: order });
-    return open(name, token, `${prefix}/${body.id}/events`);
+    return open(name, { token, path: `${prefix}/${body.id}/events` });
   };
   const addKey = (fields: object = {}) =>
     admin.call<{ id: number; key: string }>('POST', '/api/token', { name: 'k', unlimited_quota: true, ...fields });
@@ -108,19 +114,27 @@ test('streams end with an error when their key, user or session has ended at ano
   const awayKey = await away.user.createKey();
 
   const streams = [
-    await follow('of a deleted key', String(deleted)),
-    await follow('of a disabled key', String(disabled)),
-    await follow('of an expired key', String(expiring)),
-    await follow('of a disabled user', goneKey),
-    await follow('of a revoked session', awayKey, away.user.token, '/api/task'),
-    await open('a response', String(streaming), '/v1/responses', {
-      model: 'demo-video',
-      input: order.prompt,
-      stream: true,
+    await follow('of a deleted key', { key: String(deleted) }),
+    await follow('of a disabled key', { key: String(disabled) }),
+    await follow('of an expired key', { key: String(expiring) }),
+    await follow('of a disabled user', { key: goneKey }),
+    await follow('of a revoked session', { key: awayKey, token: away.user.token, prefix: '/api/task' }),
+    await open('a response', {
+      token: String(streaming),
+      path: '/v1/responses',
+      body: {
+        model: 'demo-video',
+        input: order.prompt,
+        stream: true,
+      },
     }),
-    await open('a relayed response', String(relaying), '/v1/responses', { model: 'gpt-x', input: 'x', stream: true }),
+    await open('a relayed response', {
+      token: String(relaying),
+      path: '/v1/responses',
+      body: { model: 'gpt-x', input: 'x', stream: true },
+    }),
   ];
-  const control = await follow('of a key that lasts', String(lasting));
+  const control = await follow('of a key that lasts', { key: String(lasting) });
 
   const began = performance.now();
   const idOf = (index: number) => keys[index]?.id;

@@ -132,7 +132,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         .replaceAll('/demo/', '/copy/');
       await admin.call('POST', '/api/plugin/task', { source, remark: 'a copy of the demo plugin' });
       await admin.createChannel(vendor.url, { name: 'copy', models: ['copy-video'], task_plugin_key: 'demo-copy' });
-      const submitted = await submit(gateway.url, key, { model: 'copy-video' }, 'demo-copy');
+      const submitted = await submit(gateway.url, key, { plugin: 'demo-copy', model: 'copy-video' });
       expect(submitted.status).toBe(200);
       expect((await waitForEnd(gateway.url, key, String(submitted.body.id))).status).toBe('SUCCESS');
     }, 120_000);

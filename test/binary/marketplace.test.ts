@@ -39,7 +39,7 @@ function upload(paths: readonly string[]): void {
 }
 const list = (refresh = true): Promise<Data> => admin.call('GET', `${ROOM}${refresh ? '?refresh=true' : ''}`);
 const offered = async (): Promise<Data> => (await list())[0].plugins[0];
-const call = (method: string, path: string, body?: unknown, token = admin.token) =>
+const call = (method: string, path: string, { body, token = admin.token }: { body?: unknown; token?: string } = {}) =>
   ask(`${gateway.url}${path}`, { method, token, ...(body === undefined ? {} : { body }) });
 const audit = async (action: string): Promise<Data[]> => {
   const rows = await admin.call<{ items: Data[] }>('GET', '/api/audit?page_size=100');
@@ -152,7 +152,7 @@ describe('the sources', () => {
     }
     const key = await admin.createKey();
     const body = { source: 'Papers', key: 'paper', version: '1.0.0' };
-    expect((await call('POST', `${ROOM}/install`, body, key)).status).toBe(401);
+    expect((await call('POST', `${ROOM}/install`, { body, token: key })).status).toBe(401);
   });
 });
 
@@ -195,7 +195,7 @@ describe('from the marketplace to a serving plugin', () => {
     });
 
     const install = (version: string, more: object = {}) =>
-      call('POST', `${ROOM}/install`, { source: 'Papers', key: 'paper', version, ...more });
+      call('POST', `${ROOM}/install`, { body: { source: 'Papers', key: 'paper', version, ...more } });
     const seen = await install('1.0.0', { sha256: sha256(two) });
     expect([seen.status, seen.body.code]).toEqual([409, 'PLUGIN_MARKET_CHANGED']);
     const done = await Promise.all([install('1.0.0', { sha256: sha256(one) }), install('1.0.0')]);
@@ -242,7 +242,7 @@ describe('from the marketplace to a serving plugin', () => {
   test('a file that is not the announced one is not installed, and a market that changed its word is diverged', async () => {
     market.files.set('/paper/1.1.0.js', `${two}\n// changed`);
     const body = { source: 'Papers', key: 'paper', version: '1.1.0' };
-    const refused = await call('POST', `${ROOM}/install`, body);
+    const refused = await call('POST', `${ROOM}/install`, { body });
     expect([refused.status, refused.body.code]).toEqual([422, 'PLUGIN_MARKET_MISMATCH']);
     const read = await call('GET', `${ROOM}/source?source=Papers&key=paper&version=1.1.0`);
     expect(read.status).toBe(422);
@@ -252,7 +252,7 @@ describe('from the marketplace to a serving plugin', () => {
     );
     expect((await offered()).state).toBe('diverged');
     market.files.clear();
-    const gone = await call('POST', `${ROOM}/install`, { ...body, version: '1.0.0' });
+    const gone = await call('POST', `${ROOM}/install`, { body: { ...body, version: '1.0.0' } });
     expect([gone.status, gone.body.code]).toEqual([502, 'PLUGIN_MARKET_FAILED']);
     expect((await call('GET', `${ROOM}/icon?source=Nobody&key=paper`)).status).toBe(404);
   });

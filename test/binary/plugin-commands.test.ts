@@ -267,7 +267,11 @@ test('plugin bench measures every hook', async () => {
 });
 
 describe('plugin dev', () => {
-  const submit = (address: unknown, key: unknown, model: string, prompt = 'a boat [instant]') =>
+  const submit = (
+    address: unknown,
+    key: unknown,
+    { model, prompt = 'a boat [instant]' }: { model: string; prompt?: string },
+  ) =>
     fetch(`${address}/v1/videos`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -298,7 +302,7 @@ describe('plugin dev', () => {
   test('a task runs against the demo vendor, and every hook call is told without credentials', async () => {
     expect(ready).toMatchObject({ ok: true, key: 'ecran', vendor: { demo: true } });
     expect(String(ready.submit)).toContain(`curl -s ${ready.address}/v1/videos`);
-    const answer = await submit(ready.address, ready.api_key, 'ecran-video');
+    const answer = await submit(ready.address, ready.api_key, { model: 'ecran-video' });
     expect(answer.status).toBe(200);
     const { id } = (await answer.json()) as { id: string };
     const headers = { authorization: `Bearer ${ready.api_key}` };
@@ -317,12 +321,12 @@ describe('plugin dev', () => {
     writeFileSync(at('dev.js'), `${source()}\nawait 1;\n`);
     const broken = await dev.wait('the broken save', ({ event, ok }) => event === 'reloaded' && ok === false);
     expect(broken.faults).toMatchObject([{ rule: 'source.await', line: expect.any(Number) }]);
-    expect((await submit(ready.address, ready.api_key, 'ecran-video')).status).toBe(200);
+    expect((await submit(ready.address, ready.api_key, { model: 'ecran-video' })).status).toBe(200);
     // Key and models change too: the channel follows.
     writeFileSync(at('dev.js'), source().replace('\nawait 1;\n', '').replaceAll('ecran', 'screen'));
     await dev.wait('the new key', ({ event, key }) => event === 'reloaded' && key === 'screen');
-    expect((await submit(ready.address, ready.api_key, 'screen-video')).status).toBe(200);
-    expect((await submit(ready.address, ready.api_key, 'ecran-video')).status).toBe(404);
+    expect((await submit(ready.address, ready.api_key, { model: 'screen-video' })).status).toBe(200);
+    expect((await submit(ready.address, ready.api_key, { model: 'ecran-video' })).status).toBe(404);
   });
 
   test('what was recorded passes, holds no credential, and the temporary data is gone', async () => {
@@ -370,7 +374,7 @@ describe('plugin dev', () => {
     );
     try {
       const { address, api_key } = await own.wait('it is ready', ({ event }) => event === 'ready');
-      expect((await submit(address, api_key, 'ecran-video')).status).toBe(200);
+      expect((await submit(address, api_key, { model: 'ecran-video' })).status).toBe(200);
       await own.wait('the poll is read', ({ hook }) => hook === 'parseTaskResult');
       expect(await own.interrupt()).toMatchObject({ code: 0 });
     } finally {

@@ -46,8 +46,11 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
     return value;
   };
   const data = (answer: Answer) => answer.body.data as Record<string, unknown>;
-  const post = (path: string, body?: unknown, headers: Record<string, string> = {}, token?: string) =>
-    ask(`${url}${path}`, { method: 'POST', headers, ...(token ? { token } : {}), ...(body ? { body } : {}) });
+  const post = (
+    path: string,
+    body?: unknown,
+    { headers = {}, token }: { headers?: Record<string, string>; token?: string } = {},
+  ) => ask(`${url}${path}`, { method: 'POST', headers, ...(token ? { token } : {}), ...(body ? { body } : {}) });
 
   note('set-up token', new URL(node.setupUrl ?? '').hash.replace('#token=', ''));
   let admin = await setUp(node);
@@ -70,14 +73,15 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
     'refresh token',
     refreshTokenOf(await post('/api/user/login', { ...ROOT, password: NEW_PASSWORD })),
   );
-  const refresh = (token: string) => post('/api/user/auth/refresh', undefined, { cookie: `svc_refresh=${token}` });
+  const refresh = (token: string) =>
+    post('/api/user/auth/refresh', undefined, { headers: { cookie: `svc_refresh=${token}` } });
   const second = note('refresh token', refreshTokenOf(await refresh(first)));
   const third = await refresh(second);
   note('access token', data(third).access_token);
   await refresh(first);
   await refresh(`${first.slice(0, -8)}aaaaaaaa`);
   const last = note('refresh token', refreshTokenOf(third));
-  await post('/api/user/auth/logout', undefined, { cookie: `svc_refresh=${last}` });
+  await post('/api/user/auth/logout', undefined, { headers: { cookie: `svc_refresh=${last}` } });
 
   // Second factor.
   const setup = await admin.call<{ secret: string; qr_code_data: string; backup_codes: string[] }>(
@@ -111,22 +115,26 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
     );
   const keyProof = await prove('channel.key.read', setup.backup_codes[2]);
   const keyPath = `/api/channel/${channel}/key`;
-  expect((await post(keyPath, undefined, { 'x-security-proof': keyProof }, admin.token)).status).toBe(200);
-  await post(keyPath, undefined, { 'x-security-proof': `${keyProof}x` }, admin.token);
-  await post(keyPath, undefined, { 'x-security-proof': admin.token }, admin.token);
+  expect(
+    (await post(keyPath, undefined, { headers: { 'x-security-proof': keyProof }, token: admin.token })).status,
+  ).toBe(200);
+  await post(keyPath, undefined, { headers: { 'x-security-proof': `${keyProof}x` }, token: admin.token });
+  await post(keyPath, undefined, { headers: { 'x-security-proof': admin.token }, token: admin.token });
 
   // Passkeys.
   const registerProof = await prove('passkey.register', setup.backup_codes[3]);
   const registration = data(
-    await post('/api/user/passkey/register/begin', undefined, { 'x-security-proof': registerProof }, admin.token),
+    await post('/api/user/passkey/register/begin', undefined, {
+      headers: { 'x-security-proof': registerProof },
+      token: admin.token,
+    }),
   );
   const response = { clientDataJSON: 'e30', attestationObject: 'AAAA', authenticatorData: 'AAAA', signature: 'AAAA' };
   const credential = { id: 'AAAA', rawId: 'AAAA', type: 'public-key', response };
   await post(
     '/api/user/passkey/register/finish',
     { flow_token: note('flow token', registration.flow_token), credential },
-    { 'x-security-proof': registerProof },
-    admin.token,
+    { headers: { 'x-security-proof': registerProof }, token: admin.token },
   );
   const passkeyLogin = data(await post('/api/user/passkey/login/begin'));
   await post('/api/user/passkey/login/finish', { flow_token: note('flow token', passkeyLogin.flow_token), credential });
@@ -153,7 +161,7 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
     `{"password":"${NEW_PASSWORD}","more":1}`,
     `"${NEW_PASSWORD}"`,
   ]) {
-    await post('/api/user/login', body, { 'content-type': 'application/json' });
+    await post('/api/user/login', body, { headers: { 'content-type': 'application/json' } });
   }
   for (const [name, value] of Object.entries({ ...SECRETS, password: ROOT.password, NEW_PASSWORD, WRONG_PASSWORD })) {
     note(name, value);

@@ -196,12 +196,12 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
   test('a count that fails rejects the login: 503, nothing is issued, no cookie is touched', async () => {
     const { secure, db } = open();
     const user = await addUser(db);
-    const held = await holdAt(open(), 'count(', () => logIn(secure, user, {}, true));
+    const held = await holdAt(open(), 'count(', () => logIn(secure, user, { secure: true }));
     const refused = await held.cut();
     expectRefusal(refused, 503, 'AUTH_UNAVAILABLE');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expectUntouched(refused);
     expect(await countOf(open(), user)).toBe(0);
-    await until('the login works again', async () => (await logIn(secure, user, {}, true)).status === 200);
+    await until('the login works again', async () => (await logIn(secure, user, { secure: true })).status === 200);
   });
 }

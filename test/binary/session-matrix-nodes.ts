@@ -133,6 +133,8 @@ export type Reply = {
 };
 
 export type Ask = {
+  /** The node is a secure one. */
+  secure?: boolean;
   method?: string;
   /** The refresh cookie's value. */
   refresh?: string | undefined;
@@ -158,7 +160,7 @@ const refreshCookie = (secure: boolean) => (secure ? '__Secure-svc_refresh' : 's
  * One request as a browser sends it; to a secure node from the trusted page, unless the headers say
  * otherwise.
  */
-export async function ask(node: Gateway, path: string, options: Ask = {}, secure = false): Promise<Reply> {
+export async function ask(node: Gateway, path: string, { secure = false, ...options }: Ask = {}): Promise<Reply> {
   const sent = unixNow();
   const response = await fetch(`${node.url}${path}`, {
     method: options.method ?? 'POST',
@@ -299,16 +301,15 @@ export async function addUser(db: Backdoor): Promise<TestUser> {
   return { id: await insertUser(db, name), name, ip: freshAddress() };
 }
 
-export const logIn = (node: Gateway, user: TestUser, options: Ask = {}, secure = false): Promise<Reply> =>
-  ask(
-    node,
-    '/api/user/login',
-    { ip: user.ip, body: { username: user.name, password: ROOT.password }, ...options },
-    secure,
-  );
+export const logIn = (node: Gateway, user: TestUser, options: Ask = {}): Promise<Reply> =>
+  ask(node, '/api/user/login', {
+    ip: user.ip,
+    body: { username: user.name, password: ROOT.password },
+    ...options,
+  });
 
 export async function signIn(node: Gateway, user: TestUser, secure = false): Promise<SignedIn> {
-  const reply = await logIn(node, user, {}, secure);
+  const reply = await logIn(node, user, { secure });
   const bundle = dataOf<Bundle>(reply);
   const refresh = expectWritten(reply, secure);
   return { user, sid: bundle.session.sid, access: bundle.access_token, refresh, bundle };

@@ -39,9 +39,9 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     ...(body === undefined ? {} : { body }),
   });
   const list = async (session: SignedIn, node = a()): Promise<SessionView[]> =>
-    dataOf<SessionView[]>(await ask(node, SESSIONS, as(session, 'GET')));
+    dataOf<SessionView[]>(await ask(node, SESSIONS, { ...as(session, 'GET') }));
   const remove = (session: SignedIn, sid: string, node = a()): Promise<Reply> =>
-    ask(node, `${SESSIONS}/${sid}`, as(session, 'DELETE'));
+    ask(node, `${SESSIONS}/${sid}`, { ...as(session, 'DELETE') });
   const refresh = (session: SignedIn, node = b()): Promise<Reply> =>
     ask(node, REFRESH, { refresh: session.refresh, ip: session.user.ip });
   const expectDead = async (session: SignedIn) => {
@@ -93,7 +93,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
   test('the list: what a refresh on the other node saw', async () => {
     const session = await start();
     const moved = { refresh: session.refresh, ip: '2001:db8::99', headers: { 'user-agent': 'moved' } };
-    dataOf(await ask(b(), REFRESH, moved));
+    dataOf(await ask(b(), REFRESH, { ...moved }));
     expect(await list(session)).toMatchObject([{ sid: session.sid, ip: '2001:db8::99', user_agent: 'moved' }]);
   });
 
@@ -176,7 +176,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await expectAlive(mine, second, third);
     await copies(mine.sid, 2, { user_auth_version: '0' });
     await copies(mine.sid, 1, { status: "'revoked'" });
-    const reply = await ask(b(), `${SESSIONS}/revoke-others`, as(mine, 'POST'));
+    const reply = await ask(b(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') });
     expect(dataOf<unknown>(reply)).toEqual({ revoked_count: 4 });
     expectUntouched(reply);
     await expectDead(second);
@@ -187,13 +187,13 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
       `select status from user_sessions where user_id = ${mine.user.id} and user_auth_version = 0`,
     );
     expect(stale.map(({ status }) => status)).toEqual(['revoked', 'revoked']);
-    const again = await ask(a(), `${SESSIONS}/revoke-others`, as(mine, 'POST'));
+    const again = await ask(a(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') });
     expect(dataOf<unknown>(again)).toEqual({ revoked_count: 0 });
   });
 
   test('revoke-others does not reach another user', async () => {
     const [mine, foreign] = [await start(), await start()];
-    dataOf(await ask(a(), `${SESSIONS}/revoke-others`, as(mine, 'POST')));
+    dataOf(await ask(a(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') }));
     await expectAlive(foreign);
   });
 
@@ -203,7 +203,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await expectAlive(mine, other);
     const before = await row(mine.sid);
     const change = { original_password: ROOT.password, password: 'another good password' };
-    const reply = await ask(a(), '/api/user/self', as(mine, 'PUT', change));
+    const reply = await ask(a(), '/api/user/self', { ...as(mine, 'PUT', change) });
     const rotation = dataOf<Omit<Bundle, 'user'>>(reply);
     expect(Object.keys(rotation).sort()).toEqual(['access_expires_at', 'access_token', 'session', 'token_type']);
     expect(rotation.session).toMatchObject({
@@ -233,7 +233,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
   test('a wrong current password is 400 and changes nothing: the session is fine', async () => {
     const mine = await start();
     const change = { original_password: 'a wrong password', password: 'another good password' };
-    const reply = await ask(b(), '/api/user/self', as(mine, 'PUT', change));
+    const reply = await ask(b(), '/api/user/self', { ...as(mine, 'PUT', change) });
     expect([reply.status, reply.body.code]).toEqual([400, 'AUTH_PASSWORD_INVALID']);
     expectUntouched(reply);
     await expectAlive(mine);
@@ -307,7 +307,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
         expectRefusal(reply, 403, 'AUTH_SESSION_REQUIRED');
         expectUntouched(reply);
       }
-      const refreshed = await ask(b(), REFRESH, asked);
+      const refreshed = await ask(b(), REFRESH, { ...asked });
       expectRefusal(refreshed, 401, 'AUTH_UNAUTHORIZED');
     }
     await expectAlive(session);

@@ -40,13 +40,13 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     const { secure } = open();
     const session = await startSecure();
     const options = { refresh: session.refresh, ip: session.user.ip, sid: session.sid };
-    const refreshed = await ask(secure, REFRESH, options, true);
+    const refreshed = await ask(secure, REFRESH, { ...options, secure: true });
     const next = expectWritten(refreshed, true);
     expect(next).not.toBe(session.refresh);
-    const missing = await ask(secure, REFRESH, {}, true);
+    const missing = await ask(secure, REFRESH, { secure: true });
     expectRefusal(missing, 401, 'AUTH_UNAUTHORIZED');
     expectCleared(missing, true);
-    const out = await ask(secure, LOGOUT, { ...options, refresh: next }, true);
+    const out = await ask(secure, LOGOUT, { ...options, refresh: next, secure: true });
     expect(dataOf<unknown>(out)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(out, true);
     expect(await opens(secure, session)).toBe(false);
@@ -56,7 +56,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     const { secure } = open();
     const session = await startSecure();
     const headers = { cookie: `svc_refresh=${session.refresh}` };
-    const reply = await ask(secure, REFRESH, { headers, ip: session.user.ip }, true);
+    const reply = await ask(secure, REFRESH, { headers, ip: session.user.ip, secure: true });
     expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
     expect((await secureRow(session.sid)).status).toBe('active');
   });
@@ -208,12 +208,12 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     const session = await startSecure();
     const { refresh, access: bearer, user, sid } = session;
     const before = await secureRow(sid);
-    const refreshed = () => ask(secure, REFRESH, { refresh, ip: user.ip, sid }, true);
-    const loggedOut = (asked: object = {}) => ask(secure, LOGOUT, { refresh, ip: user.ip, ...asked }, true);
-    const loggedIn = () => logIn(secure, user, { refresh }, true);
+    const refreshed = () => ask(secure, REFRESH, { refresh, ip: user.ip, sid, secure: true });
+    const loggedOut = (asked: object = {}) => ask(secure, LOGOUT, { refresh, ip: user.ip, ...asked, secure: true });
+    const loggedIn = () => logIn(secure, user, { refresh, secure: true });
     if (database) {
       await database.away.cut();
-      const panel = (method: string, path: string) => ask(secure, path, { method, bearer, ip: user.ip }, true);
+      const panel = (method: string, path: string) => ask(secure, path, { method, bearer, ip: user.ip, secure: true });
       const replies = await Promise.all([
         refreshed(),
         loggedOut(),

@@ -522,7 +522,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
       ip: session.user.ip,
       headers: { ...old, 'new-api-user': '1' },
     };
-    expect(dataOf<{ id: number }>(await ask(open().nodes[1], '/api/user/self', asked)).id).toBe(session.user.id);
+    expect(dataOf<{ id: number }>(await ask(open().nodes[1], '/api/user/self', { ...asked })).id).toBe(session.user.id);
   });
 
   if (name === 'SQLite') return;
@@ -530,7 +530,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     const { secure } = open();
     const session = await signIn(secure, await addUser(open().db), true);
     const held = await holdAt(open(), 'update "user_sessions"', () =>
-      ask(secure, REFRESH, { refresh: session.refresh, ip: session.user.ip }, true),
+      ask(secure, REFRESH, { refresh: session.refresh, ip: session.user.ip, secure: true }),
     );
     await change(session.sid, `status = 'revoked', revoked_at = ${unixNow()}, revoked_reason = 'by hand'`);
     const reply = await held.release();

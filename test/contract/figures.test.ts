@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { EndedTasks, NewChannel, Store } from '../../src/store/ports/index.ts';
+import type { EndedTasks, NewChannel, Store, UsageLogRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, newTask } from './each-store.ts';
 
@@ -11,7 +11,7 @@ const order = (rows: EndedTasks[]) =>
 describeEachStore(
   'figures by day',
   (opened) => {
-    const add = (store: Store, userId: number, createdAt: number, change: object = {}) =>
+    const add = (store: Store, userId: number, change: { createdAt: number } & Partial<UsageLogRecord>) =>
       store.logs.addUsage({
         userId,
         apiKeyId: null,
@@ -22,7 +22,6 @@ describeEachStore(
         kind: 'settle',
         quota: 10,
         detail: {},
-        createdAt,
         ...change,
       });
     const addUp = async (store: Store, before: number, limit = 2) => {
@@ -37,10 +36,10 @@ describeEachStore(
       const { store } = opened();
       const { id } = await addUser(store);
       const other = (await addUser(store)).id;
-      for (const seconds of [0, 1, 2, 45, 46, 90_000, -1]) await add(store, id, 5 * DAY, { seconds });
-      await add(store, id, 5 * DAY + 50, { kind: 'refund', quota: 7, seconds: 4 });
-      await add(store, other, 6 * DAY - 1, { model: 'n' });
-      await add(store, other, 6 * DAY, { model: 'n' });
+      for (const seconds of [0, 1, 2, 45, 46, 90_000, -1]) await add(store, id, { createdAt: 5 * DAY, seconds });
+      await add(store, id, { createdAt: 5 * DAY + 50, kind: 'refund', quota: 7, seconds: 4 });
+      await add(store, other, { createdAt: 6 * DAY - 1, model: 'n' });
+      await add(store, other, { createdAt: 6 * DAY, model: 'n' });
       const all = () => store.figures.usageByDay({ sinceDay: 0 }).then(order);
       const before = await all();
       expect(
@@ -71,8 +70,8 @@ describeEachStore(
       ]);
       expect(await store.figures.usageByDay({ sinceDay: 6 })).toHaveLength(1);
       // What comes afterwards counts at once, and joins what is there when it is added up.
-      await add(store, other, 8 * DAY, { model: 'n' });
-      await add(store, other, 8 * DAY, { model: 'n' });
+      await add(store, other, { createdAt: 8 * DAY, model: 'n' });
+      await add(store, other, { createdAt: 8 * DAY, model: 'n' });
       const later = await all();
       expect(later).toContainEqual(expect.objectContaining({ day: 8, tasks: 2, quota: 20 }));
       await addUp(store, 9 * DAY, 1);
@@ -83,7 +82,7 @@ describeEachStore(
       const { store, openAnother } = opened();
       const stores = store.dialect === 'postgres' ? [store, await openAnother()] : [store, store];
       const { id } = await addUser(store);
-      await Promise.all(Array.from({ length: 40 }, (_, i) => add(store, id, 5 * DAY + i)));
+      await Promise.all(Array.from({ length: 40 }, (_, i) => add(store, id, { createdAt: 5 * DAY + i })));
       await Promise.all([...stores, ...stores].map((each) => addUp(each, 6 * DAY, 3)));
       const sum = (await store.figures.usageByDay({ sinceDay: 0 })).reduce((total, { tasks }) => total + tasks, 0);
       expect(sum).toBe(40);
@@ -93,7 +92,7 @@ describeEachStore(
       const { store, openAnother } = opened();
       const another = store.dialect === 'postgres' ? await openAnother() : store;
       const { id } = await addUser(store);
-      await Promise.all(Array.from({ length: 20 }, (_, i) => add(store, id, 5 * DAY + i)));
+      await Promise.all(Array.from({ length: 20 }, (_, i) => add(store, id, { createdAt: 5 * DAY + i })));
       const count = async () =>
         Promise.all(
           [{}, { userId: id }].map(async (whose) =>
@@ -106,7 +105,7 @@ describeEachStore(
       });
       await expect(dies).rejects.toThrow('the node died');
       expect(await count()).toEqual([20, 20]);
-      const writing = Array.from({ length: 30 }, (_, i) => add(another, id, 6 * DAY + i));
+      const writing = Array.from({ length: 30 }, (_, i) => add(another, id, { createdAt: 6 * DAY + i }));
       const adding = [store, another].map((each) => addUp(each, 6 * DAY, 3));
       const [everybody = 0, own = 0] = await count();
       expect([everybody, own].every((seen) => seen >= 20 && seen <= 50)).toBeTrue();
@@ -136,9 +135,9 @@ describeEachStore(
       const { id: channelId } = await store.channels.insert(fields);
       const idle = await store.channels.insert({ ...fields, name: 'idle' });
       const task = await addRunningTask(store, { channelId, userId });
-      for (const at of [100, 200, 300]) await add(store, userId, at, { channelId });
-      await add(store, userId, 250, { channelId, kind: 'refund', taskId: 'earlier' });
-      await add(store, userId, 400, { channelId, kind: 'refund', taskId: task.taskId });
+      for (const at of [100, 200, 300]) await add(store, userId, { createdAt: at, channelId });
+      await add(store, userId, { createdAt: 250, channelId, kind: 'refund', taskId: 'earlier' });
+      await add(store, userId, { createdAt: 400, channelId, kind: 'refund', taskId: task.taskId });
       const [health, other] = await store.figures.channelHealth(200);
       expect(health).toEqual({
         ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },

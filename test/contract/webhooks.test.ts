@@ -264,14 +264,23 @@ describeEachStore('webhook secrets of API keys', (opened) => {
     const user = await addUser(store);
     const key = await addKey(store, user.id);
     expect(key).toMatchObject({ webhookUrl: null, webhookSecretSealed: null, webhookFormers: [] });
-    const rotate = (present: string | null, sealed: string, formers: FormerSecret[], userId = user.id) =>
-      store.apiKeys.rotateWebhookSecret(key.id, userId, { present, sealed, formers });
+    const rotate = (
+      present: string | null,
+      { sealed, formers, userId = user.id }: { sealed: string; formers: FormerSecret[]; userId?: number },
+    ) => store.apiKeys.rotateWebhookSecret(key.id, userId, { present, sealed, formers });
     const one = { sealed: 'one', until: 20 };
-    expect(await rotate(null, 'x', [], user.id + 1)).toBeUndefined();
-    expect(await rotate(null, 'one', [])).toMatchObject({ webhookSecretSealed: 'one', webhookFormers: [] });
+    expect(await rotate(null, { sealed: 'x', formers: [], userId: user.id + 1 })).toBeUndefined();
+    expect(await rotate(null, { sealed: 'one', formers: [] })).toMatchObject({
+      webhookSecretSealed: 'one',
+      webhookFormers: [],
+    });
     // Of two who rotate at the same time the second looks again.
-    for (const present of [null, 'zero']) expect(await rotate(present, 'two', [one])).toBeUndefined();
-    expect(await rotate('one', 'two', [one])).toMatchObject({ webhookSecretSealed: 'two', webhookFormers: [one] });
+    for (const present of [null, 'zero'])
+      expect(await rotate(present, { sealed: 'two', formers: [one] })).toBeUndefined();
+    expect(await rotate('one', { sealed: 'two', formers: [one] })).toMatchObject({
+      webhookSecretSealed: 'two',
+      webhookFormers: [one],
+    });
     const change = { webhookUrl: 'https://receiver.example/' };
     expect(await store.apiKeys.update(key.id, user.id, change)).toMatchObject({
       ...change,

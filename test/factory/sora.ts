@@ -29,7 +29,10 @@ const expectSubmit = (name: string): Expected => ({
 const expectPoll = (name: string): Expected => ({ method: 'GET', path: `/v1/videos/video_${mark(name)}` });
 
 /** A text request whose answers are what matters. */
-const plain = (name: string, polls: Answer[], outcome: Scenario['outcome'], submits?: Answer[]): Scenario => ({
+const plain = (
+  name: string,
+  { polls, outcome, submits }: { polls: Answer[]; outcome: Scenario['outcome']; submits?: Answer[] },
+): Scenario => ({
   name,
   client: { via: 'generic', json: { model: 'sora-2', prompt: mark(name) } },
   submit: { expect: expectSubmit(name), answers: submits ?? [{ json: job(name) }] },
@@ -59,7 +62,7 @@ const succeeded = (name: string, more: Scenario['outcome'] = {}): Scenario['outc
   ...more,
 });
 const odd = (name: string, answer: Answer, message: string): Scenario =>
-  plain(name, [], { refused: { status: 400, message } }, [answer]);
+  plain(name, { polls: [], outcome: { refused: { status: 400, message } }, submits: [answer] });
 
 export const vendor: Vendor = {
   key: 'sora',
@@ -71,9 +74,15 @@ export const vendor: Vendor = {
   authorize: ({ headers }) =>
     headers.authorization === 'Bearer sora-key' ? undefined : `authorization is ${headers.authorization}`,
   scenarios: [
-    plain('success', [{ json: job('success') }, running('success'), done('success')], succeeded('success')),
+    plain('success', {
+      polls: [{ json: job('success') }, running('success'), done('success')],
+      outcome: succeeded('success'),
+    }),
     {
-      ...plain('video-api', [done('video-api', { seconds: '8', size: '1920x1080', expires_at: 1_790_003_600 })], {}),
+      ...plain('video-api', {
+        polls: [done('video-api', { seconds: '8', size: '1920x1080', expires_at: 1_790_003_600 })],
+        outcome: {},
+      }),
       client: {
         via: 'video',
         json: { model: 'sora-2-pro', prompt: mark('video-api'), seconds: 12, size: '1920x1080' },
@@ -93,7 +102,7 @@ export const vendor: Vendor = {
       }),
     },
     {
-      ...plain('uploaded-image', [done('uploaded-image')], succeeded('uploaded-image')),
+      ...plain('uploaded-image', { polls: [done('uploaded-image')], outcome: succeeded('uploaded-image') }),
       client: { via: 'video', form: { model: 'sora-2', prompt: mark('uploaded-image'), input_reference: IMAGE } },
       submit: {
         expect: {
@@ -111,7 +120,7 @@ export const vendor: Vendor = {
       },
     },
     {
-      ...plain('image-address', [done('image-address')], succeeded('image-address')),
+      ...plain('image-address', { polls: [done('image-address')], outcome: succeeded('image-address') }),
       client: {
         via: 'video',
         form: {
@@ -135,9 +144,8 @@ export const vendor: Vendor = {
         answers: [{ json: job('image-address') }],
       },
     },
-    plain(
-      'failure',
-      [
+    plain('failure', {
+      polls: [
         running('failure'),
         {
           json: job('failure', {
@@ -146,39 +154,45 @@ export const vendor: Vendor = {
           }),
         },
       ],
-      { status: 'FAILURE', reason: 'Blocked by our moderation system.' },
-    ),
-    plain('failed-at-once', [], { status: 'FAILURE', reason: 'too_busy' }, [
-      { json: job('failed-at-once', { status: 'failed', error: { code: 'too_busy', message: '' } }) },
-    ]),
-    plain('busy-at-submission', [done('busy-at-submission')], succeeded('busy-at-submission', { attempts: 2 }), [
-      { status: 429, headers: { 'retry-after': '1' }, json: { error: { message: 'Rate limit reached.' } } },
-      { json: job('busy-at-submission') },
-    ]),
-    plain(
-      'busy-at-poll',
-      [{ status: 429, headers: { 'retry-after': '1' }, text: 'slow down' }, done('busy-at-poll')],
-      succeeded('busy-at-poll'),
-    ),
-    plain(
-      'unknown-status',
-      [{ json: job('unknown-status', { status: 'paused' }) }, done('unknown-status')],
-      succeeded('unknown-status'),
-    ),
-    plain(
-      'odd-polls',
-      [
+      outcome: { status: 'FAILURE', reason: 'Blocked by our moderation system.' },
+    }),
+    plain('failed-at-once', {
+      polls: [],
+      outcome: { status: 'FAILURE', reason: 'too_busy' },
+      submits: [{ json: job('failed-at-once', { status: 'failed', error: { code: 'too_busy', message: '' } }) }],
+    }),
+    plain('busy-at-submission', {
+      polls: [done('busy-at-submission')],
+      outcome: succeeded('busy-at-submission', { attempts: 2 }),
+      submits: [
+        { status: 429, headers: { 'retry-after': '1' }, json: { error: { message: 'Rate limit reached.' } } },
+        { json: job('busy-at-submission') },
+      ],
+    }),
+    plain('busy-at-poll', {
+      polls: [{ status: 429, headers: { 'retry-after': '1' }, text: 'slow down' }, done('busy-at-poll')],
+      outcome: succeeded('busy-at-poll'),
+    }),
+    plain('unknown-status', {
+      polls: [{ json: job('unknown-status', { status: 'paused' }) }, done('unknown-status')],
+      outcome: succeeded('unknown-status'),
+    }),
+    plain('odd-polls', {
+      polls: [
         { json: { error: { message: 'internal' } } },
         { text: '<html>' },
         { status: 204 },
         { json: [] },
         done('odd-polls'),
       ],
-      succeeded('odd-polls'),
-    ),
-    plain('lost', [{ status: 404, json: { error: { message: 'not found' } } }], {
-      status: 'FAILURE',
-      reason: 'upstream task not found (HTTP 404)',
+      outcome: succeeded('odd-polls'),
+    }),
+    plain('lost', {
+      polls: [{ status: 404, json: { error: { message: 'not found' } } }],
+      outcome: {
+        status: 'FAILURE',
+        reason: 'upstream task not found (HTTP 404)',
+      },
     }),
     odd(
       'error-envelope',
@@ -188,15 +202,16 @@ export const vendor: Vendor = {
     odd('html', { text: '<html>hello</html>' }, 'The answer holds no video.'),
     odd('empty', { status: 200 }, 'The answer holds no video.'),
     odd('no-id', { json: job('no-id', { id: null }) }, 'The answer holds no video.'),
-    plain(
-      'bad-key',
-      [],
-      { refused: { status: 502, message: 'The vendor refused the credential of the channel.' }, jobs: 0 },
-      [{ status: 401, json: { error: { message: 'Incorrect API key provided: sora-key' } } }],
-    ),
-    plain('rejected', [], { refused: { status: 400, message: 'The vendor answered 400: Invalid prompt.' }, jobs: 0 }, [
-      { status: 400, json: { error: { message: 'Invalid prompt.', code: 'invalid_value' } } },
-    ]),
+    plain('bad-key', {
+      polls: [],
+      outcome: { refused: { status: 502, message: 'The vendor refused the credential of the channel.' }, jobs: 0 },
+      submits: [{ status: 401, json: { error: { message: 'Incorrect API key provided: sora-key' } } }],
+    }),
+    plain('rejected', {
+      polls: [],
+      outcome: { refused: { status: 400, message: 'The vendor answered 400: Invalid prompt.' }, jobs: 0 },
+      submits: [{ status: 400, json: { error: { message: 'Invalid prompt.', code: 'invalid_value' } } }],
+    }),
     {
       name: 'bad-input',
       client: { via: 'generic', json: { model: 'sora-2', prompt: mark('bad-input'), seconds: 5 } },

@@ -63,7 +63,10 @@ const succeeded = (name: string, more: Outcome = {}): Outcome => ({
 const expectJob = (kind: string, json: unknown): Expected => ({ method: 'POST', path: `/suno/submit/${kind}`, json });
 
 /** A song of an idea, whose answers are what matters. */
-const make = (name: string, submits: Answer[], polls: Answer[], outcome: Outcome): Scenario => ({
+const make = (
+  name: string,
+  { submits, polls, outcome }: { submits: Answer[]; polls: Answer[]; outcome: Outcome },
+): Scenario => ({
   name,
   client: { via: 'generic', json: { model: 'suno_music', gpt_description_prompt: mark(name) } },
   submit: {
@@ -75,9 +78,11 @@ const make = (name: string, submits: Answer[], polls: Answer[], outcome: Outcome
   outcome,
 });
 const succeedsAfter = (name: string, polls: Answer[]): Scenario =>
-  make(name, [accepted(name)], [...polls, done(name)], succeeded(name));
-const refused = (name: string, answer: Answer, status: number, message: string, jobs = 1): Scenario =>
-  make(name, [answer], [], { refused: { status, message }, jobs });
+  make(name, { submits: [accepted(name)], polls: [...polls, done(name)], outcome: succeeded(name) });
+const refused = (
+  name: string,
+  { answer, status, message, jobs = 1 }: { answer: Answer; status: number; message: string; jobs?: number },
+): Scenario => make(name, { submits: [answer], polls: [], outcome: { refused: { status, message }, jobs } });
 
 const idsOf = (json: unknown): unknown => (json as { ids?: unknown } | undefined)?.ids;
 const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { message: 'too many requests' } };
@@ -108,35 +113,41 @@ export const vendor: Vendor = {
       task('success', { status: 'QUEUED' }),
       task('success', { status: 'IN_PROGRESS', progress: '40%', data: [song('success', 1)] }),
     ]),
-    make(
-      'failure',
-      [accepted('failure')],
-      [task('failure', { status: 'FAILURE', fail_reason: 'The words are refused.' })],
-      { status: 'FAILURE', reason: 'The words are refused.' },
-    ),
-    make(
-      'busy-at-submission',
-      [BUSY, accepted('busy-at-submission')],
-      [done('busy-at-submission')],
-      succeeded('busy-at-submission', { attempts: 2 }),
-    ),
+    make('failure', {
+      submits: [accepted('failure')],
+      polls: [task('failure', { status: 'FAILURE', fail_reason: 'The words are refused.' })],
+      outcome: { status: 'FAILURE', reason: 'The words are refused.' },
+    }),
+    make('busy-at-submission', {
+      submits: [BUSY, accepted('busy-at-submission')],
+      polls: [done('busy-at-submission')],
+      outcome: succeeded('busy-at-submission', { attempts: 2 }),
+    }),
     succeedsAfter('busy-at-poll', [BUSY]),
     succeedsAfter('unknown-status', [task('unknown-status', { status: 'RESTING' })]),
     succeedsAfter('odd-item', [{ json: null }, { json: { task_id: 'another', status: 'SUCCESS' } }, { json: [] }]),
     succeedsAfter('nothing-in-it', [task('nothing-in-it', { status: 'SUCCESS' })]),
     succeedsAfter('odd-batch', [{ text: '<html>' }, { status: 204 }, { status: 404, text: 'gone' }]),
-    refused('complaint', { json: { code: 'fail', message: 'no credits left' } }, 400, 'no credits left'),
-    refused('no-job', { json: { code: 'success', data: '' } }, 400, NO_JOB),
-    refused('html', { text: '<html>' }, 400, NO_JOB),
-    refused('empty', {}, 400, NO_JOB),
-    refused(
-      'bad-key',
-      { status: 401, json: { message: 'bad key' } },
-      502,
-      'The vendor refused the credential of the channel.',
-      0,
-    ),
-    refused('rejected', { status: 400, json: { message: 'too long' } }, 400, 'The vendor answered 400: too long', 0),
+    refused('complaint', {
+      answer: { json: { code: 'fail', message: 'no credits left' } },
+      status: 400,
+      message: 'no credits left',
+    }),
+    refused('no-job', { answer: { json: { code: 'success', data: '' } }, status: 400, message: NO_JOB }),
+    refused('html', { answer: { text: '<html>' }, status: 400, message: NO_JOB }),
+    refused('empty', { answer: {}, status: 400, message: NO_JOB }),
+    refused('bad-key', {
+      answer: { status: 401, json: { message: 'bad key' } },
+      status: 502,
+      message: 'The vendor refused the credential of the channel.',
+      jobs: 0,
+    }),
+    refused('rejected', {
+      answer: { status: 400, json: { message: 'too long' } },
+      status: 400,
+      message: 'The vendor answered 400: too long',
+      jobs: 0,
+    }),
     {
       name: 'lyrics',
       client: { via: 'generic', json: { model: 'suno_lyrics', prompt: mark('lyrics'), title: 'left out' } },

@@ -33,7 +33,10 @@ const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { mes
 export function usualCases(recipe: Recipe): Scenario[] {
   const { client, submit, poll, content } = recipe;
   const json = (value: unknown): Answer => ({ json: value });
-  const play = (name: string, submits: Answer[], polls: Answer[], outcome: Outcome): Scenario => ({
+  const play = (
+    name: string,
+    { submits, polls, outcome }: { submits: Answer[]; polls: Answer[]; outcome: Outcome },
+  ): Scenario => ({
     name,
     client: { via: 'generic', json: client(name) },
     submit: { expect: submit(name), answers: submits },
@@ -47,36 +50,55 @@ export function usualCases(recipe: Recipe): Scenario[] {
     ...more,
   });
   const succeedsAfter = (name: string, polls: Answer[]): Scenario =>
-    play(name, [json(recipe.accepted(name))], [...polls, json(recipe.done(name))], succeeded(name));
+    play(name, {
+      submits: [json(recipe.accepted(name))],
+      polls: [...polls, json(recipe.done(name))],
+      outcome: succeeded(name),
+    });
   const refused = (name: string, answer: Answer, message: string): Scenario =>
-    play(name, [answer], [], { refused: { status: 400, message } });
+    play(name, { submits: [answer], polls: [], outcome: { refused: { status: 400, message } } });
   return [
     succeedsAfter('success', [json(recipe.running('success'))]),
-    play('failure', [json(recipe.accepted('failure'))], [json(recipe.failed.json('failure'))], {
-      status: 'FAILURE',
-      reason: recipe.failed.reason,
+    play('failure', {
+      submits: [json(recipe.accepted('failure'))],
+      polls: [json(recipe.failed.json('failure'))],
+      outcome: {
+        status: 'FAILURE',
+        reason: recipe.failed.reason,
+      },
     }),
-    play(
-      'busy-at-submission',
-      [BUSY, json(recipe.accepted('busy-at-submission'))],
-      [json(recipe.done('busy-at-submission'))],
-      succeeded('busy-at-submission', { attempts: 2 }),
-    ),
+    play('busy-at-submission', {
+      submits: [BUSY, json(recipe.accepted('busy-at-submission'))],
+      polls: [json(recipe.done('busy-at-submission'))],
+      outcome: succeeded('busy-at-submission', { attempts: 2 }),
+    }),
     succeedsAfter('busy-at-poll', [BUSY]),
     succeedsAfter('unknown-status', [json(recipe.unknown('unknown-status'))]),
     succeedsAfter('odd-polls', [json(recipe.complaint.json), { text: '<html>' }, { status: 204 }, json([])]),
-    play('lost', [json(recipe.accepted('lost'))], [{ status: 404, text: 'gone' }], {
-      status: 'FAILURE',
-      reason: 'upstream task not found (HTTP 404)',
+    play('lost', {
+      submits: [json(recipe.accepted('lost'))],
+      polls: [{ status: 404, text: 'gone' }],
+      outcome: {
+        status: 'FAILURE',
+        reason: 'upstream task not found (HTTP 404)',
+      },
     }),
     refused('complaint', json(recipe.complaint.json), recipe.complaint.message),
     refused('no-job', json(recipe.noJob.json), recipe.noJob.message),
     refused('html', { text: '<html>' }, recipe.noJob.message),
     refused('empty', {}, recipe.noJob.message),
-    play('bad-key', [recipe.unauthorized], [], { refused: { status: 502, message: REFUSED_KEY }, jobs: 0 }),
-    play('rejected', [{ status: 400, json: { message: `no ${mark('rejected')} here` } }], [], {
-      refused: { status: 400, message: `The vendor answered 400: no ${mark('rejected')} here` },
-      jobs: 0,
+    play('bad-key', {
+      submits: [recipe.unauthorized],
+      polls: [],
+      outcome: { refused: { status: 502, message: REFUSED_KEY }, jobs: 0 },
+    }),
+    play('rejected', {
+      submits: [{ status: 400, json: { message: `no ${mark('rejected')} here` } }],
+      polls: [],
+      outcome: {
+        refused: { status: 400, message: `The vendor answered 400: no ${mark('rejected')} here` },
+        jobs: 0,
+      },
     }),
   ];
 }

@@ -201,16 +201,17 @@ export function startVendor(vendor: Vendor): RunningVendor {
         const own = played(scenario.name);
         const { submit, poll, content = [] } = scenario;
         const file = content.find(({ expect }) => isAsked(expect, received));
-        if (file) return checkRequest(own, file.expect, received, file.answer, false);
+        if (file)
+          return checkRequest(own, { expected: file.expect, got: received, answer: file.answer, authorized: false });
         if (poll?.expect && isAsked(poll.expect, received)) {
           const answer = nth(poll.answers, own.polls);
           own.polls += 1;
-          return checkRequest(own, poll.expect, received, answer, true);
+          return checkRequest(own, { expected: poll.expect, got: received, answer, authorized: true });
         }
         const expected = submit?.expect ?? { method: '(no submission)', path: '' };
         const answer = nth(submit?.answers ?? [], own.submits);
         own.submits += 1;
-        const given = checkRequest(own, expected, received, answer, true);
+        const given = checkRequest(own, { expected, got: received, answer, authorized: true });
         if ((given.status ?? 200) < 300) own.jobs += 1;
         return given;
       }
@@ -220,7 +221,12 @@ export function startVendor(vendor: Vendor): RunningVendor {
         const answers = asked.map((scenario) => {
           const own = played(scenario.name);
           own.polls += 1;
-          return checkRequest(own, batch.expect, received, nth(scenario.poll?.answers ?? [], own.polls - 1), true);
+          return checkRequest(own, {
+            expected: batch.expect,
+            got: received,
+            answer: nth(scenario.poll?.answers ?? [], own.polls - 1),
+            authorized: true,
+          });
         });
         const whole = answers.find(({ status = 200, json }) => status !== 200 || json === undefined);
         return whole ?? { json: batch.compose(answers.map(({ json }) => json)) };
@@ -229,10 +235,12 @@ export function startVendor(vendor: Vendor): RunningVendor {
       /** The scripted answer when the request is as it must be; else 400, and the fault is kept. */
       function checkRequest(
         own: Played,
-        expected: Expected,
-        got: Received,
-        answer: Answer,
-        authorized: boolean,
+        {
+          expected,
+          got,
+          answer,
+          authorized,
+        }: { expected: Expected; got: Received; answer: Answer; authorized: boolean },
       ): Answer {
         const faults = compare(fill(expected, origin), got);
         const refusal = authorized ? vendor.authorize(got) : undefined;

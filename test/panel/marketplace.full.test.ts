@@ -19,8 +19,8 @@ const entry = (name: string) => ({ name, index_url: `${market.url}/${name}/index
 const panel = usePanel(
   async (root) => {
     market = startMarket();
-    publish(market, '/good', [offer('scissors'), offer('rival', source('rival', claim))]);
-    publish(market, '/other', [offer('glue')]);
+    publish(market, '/good', { plugins: [offer('scissors'), offer('rival', source('rival', claim))] });
+    publish(market, '/other', { plugins: [offer('glue')] });
     await root.call('POST', '/api/plugin/task', { source: source('paper', claim) });
     await root.call('PUT', path, [entry('good')]);
   },

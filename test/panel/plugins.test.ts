@@ -264,13 +264,15 @@ describe('prices', () => {
 
 describe('marketplace', () => {
   test('a source is added; a broken one shows its error', async () => {
-    publish(market, '/good', [
-      {
-        key: 'scissors',
-        version: '1.0.0',
-        source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
-      },
-    ]);
+    publish(market, '/good', {
+      plugins: [
+        {
+          key: 'scissors',
+          version: '1.0.0',
+          source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
+        },
+      ],
+    });
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Sources' }).click();
     const dialog = page.getByRole('dialog');
@@ -331,18 +333,20 @@ describe('marketplace', () => {
   });
 
   test('an update is compared with the active version and leads to its review', async () => {
-    publish(market, '/good', [
-      {
-        key: 'scissors',
-        version: '1.0.0',
-        source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
-      },
-      {
-        key: 'scissors',
-        version: '2.0.0',
-        source: pluginSource({ key: 'scissors', name: 'scissors', version: '2.0.0', models: ['cut-2'] }),
-      },
-    ]);
+    publish(market, '/good', {
+      plugins: [
+        {
+          key: 'scissors',
+          version: '1.0.0',
+          source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
+        },
+        {
+          key: 'scissors',
+          version: '2.0.0',
+          source: pluginSource({ key: 'scissors', name: 'scissors', version: '2.0.0', models: ['cut-2'] }),
+        },
+      ],
+    });
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Refresh' }).click();
     await waitForText(page, 'Update available');

@@ -247,8 +247,7 @@ describe('recording', () => {
   const record = async (
     hook: string,
     args: unknown[],
-    outcome: object,
-    fixture: object = { unixNow: 5, cases: [] },
+    { outcome, fixture = { unixNow: 5, cases: [] } }: { outcome: object; fixture?: object },
   ) => {
     const [plugin, read] = [await openPlugin(source, sandbox), readFixture(fixture)];
     if (!plugin.ok || !read.ok) throw new Error('the plugin or the fixture is not valid');
@@ -258,7 +257,7 @@ describe('recording', () => {
   const ok = { ok: true, value: null };
 
   test('a key of two parts becomes a placeholder of two parts, and the result is for it', async () => {
-    const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], ok);
+    const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], { outcome: ok });
     expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({
       ok: true,
       passed: 1,
@@ -273,27 +272,27 @@ describe('recording', () => {
   });
 
   test('a result that depends on the clock is expected only if the fixture freezes it', async () => {
-    expect((await record('helpers.now', [], ok)).case).toMatchObject({ expected: 5 });
-    const open = await record('helpers.now', [], ok, { cases: [] });
+    expect((await record('helpers.now', [], { outcome: ok })).case).toMatchObject({ expected: 5 });
+    const open = await record('helpers.now', [], { outcome: ok, fixture: { cases: [] } });
     expect(open.case).not.toHaveProperty('expected');
     expect(open.note).toContain('recorded without "expected"');
   });
 
   test('a refusal becomes a case, a call that fails without credentials does not', async () => {
     const refused = { ok: false, kind: 'thrown', message: 'Please give a prompt.' };
-    expect((await record('helpers.refuse', [], refused)).case).toMatchObject({
+    expect((await record('helpers.refuse', [], { outcome: refused })).case).toMatchObject({
       expectedError: 'Please give a prompt.',
     });
-    const needed = await record('helpers.need', [{ token: 'a-token-of-the-vendor-0123456789' }], ok);
+    const needed = await record('helpers.need', [{ token: 'a-token-of-the-vendor-0123456789' }], { outcome: ok });
     expect(needed).toEqual({ note: 'helpers.need not recorded: it fails without credentials' });
   });
 
   test('repeated calls, too many and too long ones are not recorded', async () => {
     const known = { hook: 'helpers', path: ['now'], args: [] };
-    expect(await record('helpers.now', [], ok, { cases: [known] })).toEqual({});
+    expect(await record('helpers.now', [], { outcome: ok, fixture: { cases: [known] } })).toEqual({});
     const many = Array.from({ length: 20 }, (_, i) => ({ ...known, args: [i] }));
-    expect(await record('helpers.now', [], ok, { cases: many })).toEqual({});
-    expect((await record('helpers.now', ['x'.repeat(70_000)], ok)).note).toContain('longer than 64 KiB');
+    expect(await record('helpers.now', [], { outcome: ok, fixture: { cases: many } })).toEqual({});
+    expect((await record('helpers.now', ['x'.repeat(70_000)], { outcome: ok })).note).toContain('longer than 64 KiB');
   });
 
   test('a recorded exchange gives away no key, token, cookie, password or signed address', () => {

@@ -29,7 +29,7 @@ const serving = (key = 'acme') => {
 beforeEach(async () => {
   opened = await openTestStore('sqlite');
   calls = [];
-  service = makeService(opened.store, sandbox, demo, { onHookCall: (call) => calls.push(call) });
+  service = makeService(opened.store, sandbox, { factory: demo, onHookCall: (call) => calls.push(call) });
   await service.start();
 });
 afterEach(async () => {

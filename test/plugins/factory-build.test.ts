@@ -89,7 +89,7 @@ test('starting calls no sandbox, however many factory plugins there are', async 
     },
   };
   const opened = await openTestStore('sqlite');
-  const service = makeService(opened.store, counting, factory);
+  const service = makeService(opened.store, counting, { factory });
   try {
     await service.start();
     expect([service.current().plugins.size, asked]).toEqual([12, 0]);

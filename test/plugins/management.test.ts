@@ -38,7 +38,7 @@ function useDatabase(dialect: 'sqlite' | 'postgres'): void {
   beforeEach(async () => {
     opened = await openTestStore(dialect);
     store = opened.store;
-    service = makeService(store, sandbox, demo);
+    service = makeService(store, sandbox, { factory: demo });
     await service.start();
   });
   afterEach(async () => {
@@ -60,7 +60,7 @@ async function breakVersion(key: string, version: string): Promise<void> {
 
 /** Another node on the same database. */
 async function withOtherNode(work: (other: PluginService) => Promise<void>): Promise<void> {
-  const other = makeService(store, sandbox, demo, { syncFrequencyMs: 20 });
+  const other = makeService(store, sandbox, { factory: demo, syncFrequencyMs: 20 });
   await other.start();
   try {
     await work(other);
@@ -121,7 +121,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
       await store.plugins.activate('acme', '2.0.0');
       await until(() => other.current().plugins.get('acme')?.version === '2.0.0');
     });
-    const restarted = makeService(store, sandbox, demo);
+    const restarted = makeService(store, sandbox, { factory: demo });
     await restarted.start();
     expect(restarted.current().plugins.get('acme')?.version).toBe('2.0.0');
     await restarted.stop();
@@ -252,7 +252,7 @@ describe('management of plugins', () => {
     const mute = async () => {
       throw new Error('no connection');
     };
-    const node = makeService({ ...store, publish: mute }, sandbox, demo);
+    const node = makeService({ ...store, publish: mute }, sandbox, { factory: demo });
     await node.start();
     expect((await node.upload(at('1.0.0'))).plugin?.active).toBe(true);
     await store.channels.insert(channel());

@@ -110,7 +110,9 @@ describe('a source that cannot be read shows its error beside the others', () =>
         'The address is not allowed: it is in a private or reserved network.',
       ],
     ];
-    const good = publish(market, '/good', [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }]);
+    const good = publish(market, '/good', {
+      plugins: [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }],
+    });
     const marketplace = open([...broken.map(([name, url]) => source(url, name)), source(good, 'good')]);
     const offers = await marketplace.list({ refresh: false });
     expect(offers.map(({ source, error }) => [source.name, error])).toEqual([
@@ -169,7 +171,9 @@ describe('a source that cannot be read shows its error beside the others', () =>
 
 describe('the cache', () => {
   test('concurrent calls share a fetch, refresh fetches again, removed sources are not fetched', async () => {
-    const url = publish(market, '/cached', [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }]);
+    const url = publish(market, '/cached', {
+      plugins: [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }],
+    });
     const sources = [source(url)];
     const marketplace = open(sources);
     await Promise.all(Array.from({ length: 10 }, () => marketplace.list({ refresh: true })));
@@ -191,8 +195,11 @@ describe('installing', () => {
   test('the first version serves, the second has to be activated; the states follow', async () => {
     const [one, two] = [code('steps', '1.0.0'), code('steps', '1.1.0')];
     const first = { key: 'steps', version: '1.0.0', source: one };
-    const url = publish(market, '/steps', [first], {
-      iconFile: { path: 'steps/steps.png', sha256: sha256(PNG).toUpperCase() },
+    const url = publish(market, '/steps', {
+      plugins: [first],
+      shown: {
+        iconFile: { path: 'steps/steps.png', sha256: sha256(PNG).toUpperCase() },
+      },
     });
     market.files.set('/steps/steps/steps.png', PNG);
     const marketplace = open([source(url)]);
@@ -219,7 +226,7 @@ describe('installing', () => {
     expect(Buffer.from((await marketplace.icon(name))?.bytes ?? [])).toEqual(PNG);
     expect(await state()).toBe('up_to_date');
 
-    publish(market, '/steps', [first, { key: 'steps', version: '1.1.0', source: two }]);
+    publish(market, '/steps', { plugins: [first, { key: 'steps', version: '1.1.0', source: two }] });
     expect(await state()).toBe('upgradable');
     expect(await marketplace.read(name)).toMatchObject({
       version: '1.1.0',
@@ -239,7 +246,7 @@ describe('installing', () => {
     expect(await state()).toBe('up_to_date');
 
     // The market now tells another story about the version that is installed.
-    publish(market, '/steps', [{ key: 'steps', version: '1.1.0', source: `${two}\n// changed` }]);
+    publish(market, '/steps', { plugins: [{ key: 'steps', version: '1.1.0', source: `${two}\n// changed` }] });
     expect(await state()).toBe('diverged');
     expect(await refusal(marketplace.install({ ...name, version: '1.1.0' }))).toMatchObject({
       code: 'plugins.version_exists',
@@ -249,7 +256,9 @@ describe('installing', () => {
 
   test('two concurrent installations store one row', async () => {
     const text = code('twice', '1.0.0');
-    const marketplace = open([source(publish(market, '/twice', [{ key: 'twice', version: '1.0.0', source: text }]))]);
+    const marketplace = open([
+      source(publish(market, '/twice', { plugins: [{ key: 'twice', version: '1.0.0', source: text }] })),
+    ]);
     const install = () => marketplace.install({ source: 'Ours', key: 'twice', version: '1.0.0' });
     await Promise.all([install(), install(), marketplace.list({ refresh: true }), install()]);
     expect((await plugins.versions('twice')).map(({ version }) => version)).toEqual(['1.0.0']);
@@ -257,7 +266,7 @@ describe('installing', () => {
 
   test('two nodes install concurrently: one row is stored, and both succeed', async () => {
     const text = code('shared', '1.0.0');
-    const indexUrl = publish(market, '/shared', [{ key: 'shared', version: '1.0.0', source: text }]);
+    const indexUrl = publish(market, '/shared', { plugins: [{ key: 'shared', version: '1.0.0', source: text }] });
     const other = makeService(opened.store, sandbox);
     await other.start();
     const nodes = [plugins, other].map((service) => open([source(indexUrl)], { service }));
@@ -273,42 +282,42 @@ describe('installing', () => {
   const REFUSED: [name: string, prepare: () => string, request: object, code: string, message: string][] = [
     [
       'a file that is not the announced one',
-      () => publish(market, '/m', [{ ...entry, sha256: sha256('other') }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, sha256: sha256('other') }] }),
       {},
       'market_mismatch',
       'does not have the SHA-256 that the index announces',
     ],
     [
       'an index that changed since it was seen',
-      () => publish(market, '/m', [entry]),
+      () => publish(market, '/m', { plugins: [entry] }),
       { sha256: sha256('what was seen') },
       'market_changed',
       'a different SHA-256 than the one you have seen',
     ],
     [
       'another plugin under this name',
-      () => publish(market, '/m', [{ ...entry, source: code('other', '1.0.0') }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, source: code('other', '1.0.0') }] }),
       {},
       'market_mismatch',
       'announces as held@1.0.0 is other@1.0.0',
     ],
     [
       'another version under this name',
-      () => publish(market, '/m', [{ ...entry, source: code('held', '2.0.0') }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, source: code('held', '2.0.0') }] }),
       {},
       'market_mismatch',
       'announces as held@1.0.0 is held@2.0.0',
     ],
     [
       'a plugin that is none',
-      () => publish(market, '/m', [{ ...entry, source: 'export const meta = 1;' }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, source: 'export const meta = 1;' }] }),
       {},
       'invalid',
       'not valid',
     ],
     [
       'a source that is gone',
-      () => publish(market, '/m', [{ ...entry, path: 'gone.js' }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, path: 'gone.js' }] }),
       {},
       'market_failed',
       'HTTP 404',
@@ -317,7 +326,7 @@ describe('installing', () => {
       'a source that is no text',
       () => {
         const bytes = new Uint8Array([0xc3, 0x28]);
-        const url = publish(market, '/m', [{ ...entry, sha256: sha256(bytes) }]);
+        const url = publish(market, '/m', { plugins: [{ ...entry, sha256: sha256(bytes) }] });
         market.files.set('/m/held/1.0.0.js', bytes);
         return url;
       },
@@ -327,7 +336,7 @@ describe('installing', () => {
     ],
     [
       'a source that is too large',
-      () => publish(market, '/m', [{ ...entry, source: `${text}//${'x'.repeat(1024 * 1024)}` }]),
+      () => publish(market, '/m', { plugins: [{ ...entry, source: `${text}//${'x'.repeat(1024 * 1024)}` }] }),
       {},
       'market_failed',
       'sends more than 1048576 bytes',
@@ -335,7 +344,7 @@ describe('installing', () => {
     [
       'a source that redirects elsewhere',
       () => {
-        const url = publish(market, '/m', [entry]);
+        const url = publish(market, '/m', { plugins: [entry] });
         elsewhere.files.set('/held.js', text);
         market.files.set('/m/held/1.0.0.js', () => Response.redirect(`${elsewhere.url}/held.js`));
         return url;
@@ -348,7 +357,7 @@ describe('installing', () => {
       'a source on another origin',
       () => {
         elsewhere.files.set('/held.js', text);
-        return publish(market, '/m', [{ ...entry, path: `${elsewhere.url}/held.js` }]);
+        return publish(market, '/m', { plugins: [{ ...entry, path: `${elsewhere.url}/held.js` }] });
       },
       {},
       'not_found',
@@ -356,7 +365,7 @@ describe('installing', () => {
     ],
     [
       'an icon that is gone',
-      () => publish(market, '/m', [entry], { iconFile: { path: 'a.png' } }),
+      () => publish(market, '/m', { plugins: [entry], shown: { iconFile: { path: 'a.png' } } }),
       {},
       'market_failed',
       'The icon of "held"',
@@ -365,7 +374,10 @@ describe('installing', () => {
       'an icon that is not the announced one',
       () => {
         market.files.set('/m/a.png', PNG);
-        return publish(market, '/m', [entry], { iconFile: { path: 'a.png', sha256: sha256('other') } });
+        return publish(market, '/m', {
+          plugins: [entry],
+          shown: { iconFile: { path: 'a.png', sha256: sha256('other') } },
+        });
       },
       {},
       'market_mismatch',
@@ -375,7 +387,7 @@ describe('installing', () => {
       'an icon with a script',
       () => {
         market.files.set('/m/a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
-        return publish(market, '/m', [entry], { iconFile: { path: 'a.svg' } });
+        return publish(market, '/m', { plugins: [entry], shown: { iconFile: { path: 'a.svg' } } });
       },
       {},
       'icon_invalid',
@@ -383,14 +395,14 @@ describe('installing', () => {
     ],
     [
       'an unknown source',
-      () => publish(market, '/m', [entry]),
+      () => publish(market, '/m', { plugins: [entry] }),
       { source: 'Theirs' },
       'not_found',
       'no marketplace source',
     ],
     [
       'an unknown version',
-      () => publish(market, '/m', [entry]),
+      () => publish(market, '/m', { plugins: [entry] }),
       { version: '9.0.0' },
       'not_found',
       'offers no held@9.0.0',
@@ -406,15 +418,13 @@ describe('installing', () => {
 
   test('a source that an upload would refuse can be read, with its faults and differences to the index', async () => {
     const odd = pluginSource({ key: 'odd', models: ['odd-1'], allowedHosts: ['cdn.example.com'] });
-    const url = publish(
-      market,
-      '/odd',
-      [
+    const url = publish(market, '/odd', {
+      plugins: [
         { key: 'odd', version: '1.0.0', source: odd },
         { key: 'bad', version: '1.0.0', source: 'export const meta = {};' },
       ],
-      { models: ['odd-1'] },
-    );
+      shown: { models: ['odd-1'] },
+    });
     const marketplace = open([source(url)]);
     expect(await marketplace.read({ source: 'Ours', key: 'odd' })).toMatchObject({
       errors: [],

@@ -39,7 +39,7 @@ async function startNode({ hears = true, syncFrequencyMs = NEVER_MS } = {}): Pro
   const store = await openStore({ databaseUrl, dataDir, synchronous: 'NORMAL', ...common });
   ends.push(() => store.close());
   const deaf: Store = { ...store, subscribe: () => () => {} };
-  const node = makeService(hears ? store : deaf, sandbox, [], { syncFrequencyMs });
+  const node = makeService(hears ? store : deaf, sandbox, { factory: [], syncFrequencyMs });
   await node.start();
   ends.push(() => node.stop());
   return node;

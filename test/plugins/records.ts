@@ -51,8 +51,7 @@ export async function insertTask(store: Store, platform: string): Promise<string
 export async function insertEndedTask(
   store: Store,
   platform: string,
-  data: Json,
-  change: TaskChange = { status: 'SUCCESS' },
+  { data, change = { status: 'SUCCESS' } }: { data: Json; change?: TaskChange },
 ): Promise<string> {
   const taskId = await insertTask(store, platform);
   const lease = { taskId, leaseOwner: 'n', leaseSeq: 1 };

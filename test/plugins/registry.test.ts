@@ -32,7 +32,7 @@ afterEach(async () => {
 
 /** A cold start on the database as it is. */
 async function startNode(...factory: FactoryPlugin[]): Promise<PluginService> {
-  const node = makeService(opened.store, sandbox, factory);
+  const node = makeService(opened.store, sandbox, { factory });
   nodes.push(node);
   await node.start();
   return node;
@@ -57,7 +57,7 @@ const claiming = (key: string, version: string, ...models: string[]): string =>
   );
 
 /** A row as another release of the gateway stored it, unchecked. */
-function store(key: string, version: string, source: string, change: Partial<NewPlugin> = {}) {
+function store(key: string, { version, source, ...change }: { version: string; source: string } & Partial<NewPlugin>) {
   const sourceHash = sha256Hex(source);
   const rest = { apiVersion: 1, icon: null, enabled: true, remark: '', narrowedModels: null, createdAt: 1 };
   return opened.store.plugins.insert({ key, version, source, sourceHash, ...rest, ...change });
@@ -76,7 +76,7 @@ const NOT_TAKEN = claiming('acme', '2.0.0', 'm').replace("kind: 'submit'", "kind
 test('at a cold start the factory plugin replaces a stored version that does not compile', async () => {
   const [factory] = await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'));
   if (!factory) throw new Error('no factory plugin');
-  await store('acme', '2.0.0', NOT_TAKEN);
+  await store('acme', { version: '2.0.0', source: NOT_TAKEN });
   const node = await startNode(factory);
   expect(serving(node)).toBe('factory 1.0.0');
   expect(node.current().protocolOwner('proto_video', 'm')?.plugin.layer).toBe('factory');
@@ -103,14 +103,14 @@ test('a disabled factory plugin does not replace a version that does not compile
   if (!factory) throw new Error('no factory plugin');
   const first = await startNode(factory);
   await first.setEnabled('acme', false);
-  await store('acme', '2.0.0', NOT_TAKEN);
+  await store('acme', { version: '2.0.0', source: NOT_TAKEN });
   const node = await startNode(factory);
   expect(serving(node)).toBeUndefined();
   expect(errorOf(node)).not.toContain('serves instead');
 });
 
 test('a factory plugin of an upgrade takes no claim from an installed plugin', async () => {
-  await store('zeta', '1.0.0', claiming('zeta', '1.0.0', 'm'));
+  await store('zeta', { version: '1.0.0', source: claiming('zeta', '1.0.0', 'm') });
   const node = await startNode(...(await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'))));
   expect([serving(node, 'zeta'), serving(node)]).toEqual(['database 1.0.0', undefined]);
   expect(errorOf(node)).toBe('plugin acme protocol proto_video model "m" conflicts with plugin zeta');
@@ -139,7 +139,7 @@ test('of several changes in one rebuild, a refused one keeps its old claims', as
     ['a', 'm2'],
     ['b', 'm3'],
   ] as const) {
-    await store(key, '2.0.0', claiming(key, '2.0.0', model));
+    await store(key, { version: '2.0.0', source: claiming(key, '2.0.0', model) });
     await opened.store.plugins.activate(key, '2.0.0');
   }
   const before = node.current();
@@ -161,7 +161,7 @@ test('two plugins may swap what they claim in one change', async () => {
     ['a', 'm2'],
     ['b', 'm1'],
   ] as const) {
-    await store(key, '2.0.0', claiming(key, '2.0.0', model));
+    await store(key, { version: '2.0.0', source: claiming(key, '2.0.0', model) });
     await opened.store.plugins.activate(key, '2.0.0');
   }
   const { number } = node.current();
@@ -218,12 +218,14 @@ test('a generation is consistent: its plugins and lookups are of one moment', as
 test('the database revision depends only on the active versions', async () => {
   const a = claiming('a', '1.0.0', 'm1');
   const b = claiming('b', '1.0.0', 'm2');
-  await store('a', '1.0.0', a);
-  await store('b', '1.0.0', b);
+  await store('a', { version: '1.0.0', source: a });
+  await store('b', { version: '1.0.0', source: b });
   const revision = (await startNode()).runtimeStatus().databaseRevision;
   const other = await openTestStore('sqlite');
   try {
-    const node = makeService(other.store, sandbox, await compiledPlugins(sandbox, claiming('c', '1.0.0', 'm3')));
+    const node = makeService(other.store, sandbox, {
+      factory: await compiledPlugins(sandbox, claiming('c', '1.0.0', 'm3')),
+    });
     await node.start();
     await node.upload({ source: b, remark: 'uploaded first' });
     await node.upload({ source: a });

@@ -25,7 +25,7 @@ let service: PluginService;
 beforeAll(async () => {
   opened = await openTestStore('sqlite');
   store = opened.store;
-  service = makeService(store, sandbox, await compiledPlugins(sandbox, demoSource));
+  service = makeService(store, sandbox, { factory: await compiledPlugins(sandbox, demoSource) });
   await service.start();
 });
 afterAll(async () => {
@@ -256,15 +256,13 @@ describe('the preview of an activation', () => {
         "body.status === 'bad' ? missing() : { status: body.done ? 'SUCCESS' : 'FAILURE', reason: ctx.state?.why ?? '' }",
       ),
     );
-    for (let i = 0; i < 18; i += 1) await insertEndedTask(store, key, { status: 'SUCCESS', done: true, i });
-    const changed = await insertEndedTask(
-      store,
-      key,
-      { status: 'SUCCESS', progress: '40%' },
-      { state: { why: 'x' }, status: 'SUCCESS' },
-    );
-    const fails = await insertEndedTask(store, key, { status: 'bad' }, { status: 'FAILURE' });
-    const oldest = await insertEndedTask(store, key, { status: 'SUCCESS', done: true });
+    for (let i = 0; i < 18; i += 1) await insertEndedTask(store, key, { data: { status: 'SUCCESS', done: true, i } });
+    const changed = await insertEndedTask(store, key, {
+      data: { status: 'SUCCESS', progress: '40%' },
+      change: { state: { why: 'x' }, status: 'SUCCESS' },
+    });
+    const fails = await insertEndedTask(store, key, { data: { status: 'bad' }, change: { status: 'FAILURE' } });
+    const oldest = await insertEndedTask(store, key, { data: { status: 'SUCCESS', done: true } });
     await insertTask(store, key);
     const rows = async () => JSON.stringify(await store.tasks.latestWithData(key, 100));
     const before = await rows();
@@ -317,7 +315,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       version('3.0.0', batch, hooks('body.jobs')),
     );
     const item = { id: 'job-7', status: 'SUCCESS' };
-    await insertEndedTask(store, key, item, { status: 'SUCCESS', upstreamTaskId: 'job-7' });
+    await insertEndedTask(store, key, { data: item, change: { status: 'SUCCESS', upstreamTaskId: 'job-7' } });
     const verdict = { status: 'SUCCESS', progress: null, reason: '' };
     expect((await service.preview(key, '2.0.0')).replay).toMatchObject([
       { before: verdict, after: verdict, changed: false },
@@ -344,7 +342,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       const read = { status: 'SUCCESS', progress: null, reason: '' };
 
       const suspended = await upload();
-      await insertEndedTask(store, suspended, { status: 'SUCCESS' });
+      await insertEndedTask(store, suspended, { data: { status: 'SUCCESS' } });
       const { replay } = await node.preview(suspended, '2.0.0');
       expect(replay).toMatchObject([{ before: read, after: read, changed: false }]);
       await node
@@ -355,7 +353,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       expect((await node.preview(suspended, '2.0.0')).replay).toEqual(replay);
 
       const stumbling = await upload();
-      await insertEndedTask(store, stumbling, { status: 'SUCCESS', stuck: true });
+      await insertEndedTask(store, stumbling, { data: { status: 'SUCCESS', stuck: true } });
       expect((await node.preview(stumbling, '2.0.0')).replay).toMatchObject([
         { before: { error: expect.stringMatching(/limit of 2000 ms/) }, after: read, changed: true },
       ]);
@@ -457,7 +455,7 @@ describe('a dry run', () => {
         pluginSource({ key: name, version: '2.0.0' }).replace('{ status: body.status }', stuck),
       );
       await until(() => node.current().plugins.has(key));
-      for (let i = 0; i < 3; i += 1) await insertEndedTask(store, key, { status: 'SUCCESS' });
+      for (let i = 0; i < 3; i += 1) await insertEndedTask(store, key, { data: { status: 'SUCCESS' } });
       const { replay } = await node.preview(key, '2.0.0');
       expect(replay.map(({ before }) => before)).toMatchObject(
         Array.from({ length: 3 }, () => ({ status: 'SUCCESS' })),

@@ -39,7 +39,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
 
   beforeEach(async () => {
     opened = await openTestStore(dialect);
-    service = makeService(opened.store, sandbox, demo);
+    service = makeService(opened.store, sandbox, { factory: demo });
     await service.start();
   });
   afterEach(async () => {
@@ -344,7 +344,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   });
 
   test('another node is notified of a change, and has the same revision', async () => {
-    const other = makeService(opened.store, sandbox, demo, { syncFrequencyMs: 20 });
+    const other = makeService(opened.store, sandbox, { factory: demo, syncFrequencyMs: 20 });
     await other.start();
     try {
       await service.upload(at('1.0.0'));
@@ -361,7 +361,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   });
 
   test('a change without a notification is found by reading again', async () => {
-    const other = makeService(opened.store, sandbox, [], { syncFrequencyMs: 20 });
+    const other = makeService(opened.store, sandbox, { factory: [], syncFrequencyMs: 20 });
     await other.start();
     try {
       const { source } = at('1.0.0');
@@ -401,7 +401,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
       transaction: (work) => opened.store.transaction(work),
       close: () => opened.store.close(),
     };
-    const node = makeService(store, sandbox, demo, { syncFrequencyMs: 20 });
+    const node = makeService(store, sandbox, { factory: demo, syncFrequencyMs: 20 });
     await node.start();
     broken = true;
     await until(() => node.runtimeStatus().databaseError !== undefined);

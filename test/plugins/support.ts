@@ -103,8 +103,11 @@ export function compiledPlugins(sandbox: Sandbox, ...sources: string[]): Promise
 export function makeService(
   store: Store,
   sandbox: Sandbox,
-  factory: readonly FactoryPlugin[] = [],
-  { syncFrequencyMs = 60_000, onHookCall }: { syncFrequencyMs?: number; onHookCall?: (call: HookCall) => void } = {},
+  {
+    factory = [],
+    syncFrequencyMs = 60_000,
+    onHookCall,
+  }: { factory?: readonly FactoryPlugin[]; syncFrequencyMs?: number; onHookCall?: (call: HookCall) => void } = {},
 ): PluginService {
   const common = { store, sandbox, clock: systemClock, logger: silentLogger, factory, syncFrequencyMs };
   return createPluginService({ ...common, ...(onHookCall ? { onHookCall } : {}) });

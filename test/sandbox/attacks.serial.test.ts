@@ -111,7 +111,7 @@ describe('every attack ends within the deadline and 0.5 s, and harms no other pl
       const neighbour = (async () => {
         while (!over) {
           const began = performance.now();
-          expect(await resultOf(sandbox, bystander, 'work', [served])).toMatchObject({ x: served });
+          expect(await resultOf(sandbox, bystander, hook('work', [served]))).toMatchObject({ x: served });
           slowest = Math.max(slowest, performance.now() - began);
           served++;
           await Bun.sleep(5);
@@ -130,7 +130,7 @@ describe('every attack ends within the deadline and 0.5 s, and harms no other pl
       if (!outcome.ok) {
         expect(['timeout', 'killed', 'memory', 'stack', 'thrown', 'too_large', 'async']).toContain(outcome.error.kind);
       }
-      expect(await resultOf(sandbox, attacker, 'calm', [7])).toEqual({ value: 7, sum: 2 });
+      expect(await resultOf(sandbox, attacker, hook('calm', [7]))).toEqual({ value: 7, sum: 2 });
     });
   }
 
@@ -154,6 +154,6 @@ describe('every attack ends within the deadline and 0.5 s, and harms no other pl
       expect(outcome.ok ? 'ok' : outcome.error.kind).toBeOneOf(['memory', 'killed', 'timeout']);
     }
     expect(peak).toBeLessThan(MAX_RESIDENT_BYTES);
-    expect(await resultOf(sandbox, bystander, 'work', [1])).toMatchObject({ x: 1 });
+    expect(await resultOf(sandbox, bystander, hook('work', [1]))).toMatchObject({ x: 1 });
   });
 });

@@ -46,7 +46,7 @@ test('each call has its own arguments, state, console and result', async () => {
   for (const [i, outcome] of outcomes.entries()) {
     expect(outcome).toMatchObject({ ok: true, value: { value: [1, i], console: [`call ${i}`] } });
   }
-  expect(new Set(await Promise.all(numbers.map(() => resultOf(sandbox, quick, 'random')))).size).toBe(100);
+  expect(new Set(await Promise.all(numbers.map(() => resultOf(sandbox, quick, hook('random'))))).size).toBe(100);
 });
 
 test('a failing call fails alone', async () => {
@@ -62,10 +62,10 @@ test('each caller gets its own result: other hooks, non-ASCII text, none, long o
   const outcomes = await Promise.all(
     numbers.map(async (i) => {
       const word = words[i % words.length] as string;
-      if (i % 5 === 0) return (await resultOf(sandbox, quick, 'nothing')) === undefined;
-      if (i % 7 === 0) return ((await resultOf(sandbox, quick, 'other', [word])) as string[])[0] === word;
+      if (i % 5 === 0) return (await resultOf(sandbox, quick, hook('nothing'))) === undefined;
+      if (i % 7 === 0) return ((await resultOf(sandbox, quick, hook('other', [word]))) as string[])[0] === word;
       const length = i % 11 === 0 ? 50_000 : i;
-      return (await resultOf(sandbox, quick, 'text', [length, word])) === word.repeat(length);
+      return (await resultOf(sandbox, quick, hook('text', [length, word]))) === word.repeat(length);
     }),
   );
   expect(outcomes).toEqual(numbers.map(() => true));
@@ -73,7 +73,7 @@ test('each caller gets its own result: other hooks, non-ASCII text, none, long o
 
 test('a guest that is dropped for its memory is loaded again for the next call', async () => {
   const some = numbers.slice(0, 20);
-  expect(await Promise.all(some.map((i) => resultOf(sandbox, quick, 'grow', [i])))).toEqual(some);
+  expect(await Promise.all(some.map((i) => resultOf(sandbox, quick, hook('grow', [i]))))).toEqual(some);
 });
 
 test('finished calls do not wait for a slow one, and each call is made once', async () => {
@@ -81,7 +81,7 @@ test('finished calls do not wait for a slow one, and each call is made once', as
   const order: number[] = [];
   const results = await Promise.all(
     numbers.map(async (i) => {
-      const result = await resultOf(sandbox, quick, 'slowOn', [10, i]);
+      const result = await resultOf(sandbox, quick, hook('slowOn', [10, i]));
       order.push(i);
       return result;
     }),
@@ -102,7 +102,7 @@ test('a kill in a batch is counted against no owner; sent one by one, only the k
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
     await warm(strict);
-    for (const owner of ['user:2', 'user:3']) await resultOf(strict, quick, 'id', [1], { owner });
+    for (const owner of ['user:2', 'user:3']) await resultOf(strict, quick, hook('id', [1], { owner }));
     const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
     const outcomes = await Promise.all(
       [1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i], { owner: `user:${i}` }))),

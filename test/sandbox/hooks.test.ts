@@ -25,14 +25,14 @@ describe('arguments and results', () => {
       [1, [2]],
       { a: { b: [null] }, __proto__x: 1 },
     ];
-    expect(await resultOf(sandbox, echo, 'back', values)).toEqual(values);
+    expect(await resultOf(sandbox, echo, hook('back', values))).toEqual(values);
   });
   test('lone surrogates survive or are replaced, but break nothing', async () => {
-    const [text] = (await resultOf(sandbox, echo, 'back', ['a\ud800b'])) as [string];
+    const [text] = (await resultOf(sandbox, echo, hook('back', ['a\ud800b']))) as [string];
     expect(text).toHaveLength(3);
   });
   test('undefined arguments are dropped at the end, and null in the middle', async () => {
-    expect(await resultOf(sandbox, echo, 'back', [1, undefined, 2, undefined, undefined])).toEqual([1, null, 2]);
+    expect(await resultOf(sandbox, echo, hook('back', [1, undefined, 2, undefined, undefined]))).toEqual([1, null, 2]);
   });
   test('a result of nothing is undefined', async () => {
     expect(await sandbox.call(echo, hook('nothing'))).toMatchObject({
@@ -41,14 +41,14 @@ describe('arguments and results', () => {
     });
   });
   test('a member is called with its object as this, an export without', async () => {
-    expect(await resultOf(sandbox, echo, 'group.who')).toBe('g');
-    expect(await resultOf(sandbox, echo, 'context')).toBe(true);
-    expect(await resultOf(sandbox, echo, 'protocols.proto_video.render', [{ id: 7 }])).toEqual({ id: 7 });
+    expect(await resultOf(sandbox, echo, hook('group.who'))).toBe('g');
+    expect(await resultOf(sandbox, echo, hook('context'))).toBe(true);
+    expect(await resultOf(sandbox, echo, hook('protocols.proto_video.render', [{ id: 7 }]))).toEqual({ id: 7 });
   });
   test('3 MB in and out', async () => {
     const large = { maxArgsBytes: 16 << 20, maxResultBytes: MAX_RESULT_BYTES };
     const text = 'ab✓'.repeat(600_000);
-    expect(await resultOf(sandbox, echo, 'back', [text], large)).toEqual([text]);
+    expect(await resultOf(sandbox, echo, hook('back', [text], large))).toEqual([text]);
   });
   test('results and arguments that are not JSON fail as codec', async () => {
     const odd = plugin(`
@@ -81,7 +81,7 @@ describe('every limit is named in its error', () => {
   test('arguments, in bytes', async () => {
     const exact = JSON.stringify(['é'.repeat(100)]);
     const limit = Buffer.byteLength(exact);
-    expect(await resultOf(sandbox, echo, 'back', ['é'.repeat(100)], { maxArgsBytes: limit })).toEqual([
+    expect(await resultOf(sandbox, echo, hook('back', ['é'.repeat(100)], { maxArgsBytes: limit }))).toEqual([
       'é'.repeat(100),
     ]);
     expect(
@@ -96,7 +96,7 @@ describe('every limit is named in its error', () => {
       ['x'.repeat(1_000), 1_004],
       ['é'.repeat(500), 1_004],
     ] as const) {
-      expect(await resultOf(sandbox, echo, 'back', [text], { maxResultBytes: bytes })).toEqual([text]);
+      expect(await resultOf(sandbox, echo, hook('back', [text], { maxResultBytes: bytes }))).toEqual([text]);
       expect(await failureOf(sandbox.call(echo, hook('back', [text], { maxResultBytes: bytes - 1 })))).toMatchObject({
         kind: 'too_large',
         message: `the result of back is over the limit of ${bytes - 1} bytes`,
@@ -109,8 +109,8 @@ describe('every limit is named in its error', () => {
       export const named = (count) => Object.fromEntries([...Array(count).keys()].map((i) => ['a' + i, '}{,"']));`);
     const large = { maxResultBytes: MAX_RESULT_BYTES };
     const most = MAX_RESULT_VALUES - 1;
-    expect(await resultOf(sandbox, many, 'empty', [most], large)).toHaveLength(most);
-    expect(Object.keys((await resultOf(sandbox, many, 'named', [most], large)) as object)).toHaveLength(most);
+    expect(await resultOf(sandbox, many, hook('empty', [most], large))).toHaveLength(most);
+    expect(Object.keys((await resultOf(sandbox, many, hook('named', [most], large))) as object)).toHaveLength(most);
     for (const name of ['empty', 'named']) {
       expect(await failureOf(sandbox.call(many, hook(name, [most + 1], large)))).toMatchObject({
         kind: 'too_large',
@@ -157,7 +157,7 @@ describe('every limit is named in its error', () => {
     const attempts = ['objects', 'texts', 'nested', 'rethrows', 'parses', 'returns'].map((name) => hook(name));
     attempts.push(hook('takes', [Array(500_000).fill({})], { maxArgsBytes: 16 << 20 }));
     for (const attempt of attempts) expect(await failureOf(small.call(hungry, attempt))).toMatchObject(outOfMemory);
-    expect(await resultOf(small, hungry, 'recovers')).toBe('done');
+    expect(await resultOf(small, hungry, hook('recovers'))).toBe('done');
     expect(await failureOf(small.call(hungry, hook('throwsNull')))).toMatchObject({ kind: 'thrown', message: 'null' });
     expect(small.stats().kills).toBe(0);
     const heavy = plugin(`const all = []; ${fill}`);

@@ -39,11 +39,11 @@ describe('a call finds nothing that another call left behind', () => {
          export function leaveAndSpin(secret) { ${leave}; const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length) }
          export function find() { return Boolean(${find}) }`,
       );
-      expect(await resultOf(sandbox, module, 'find')).toBe(false);
+      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
       await sandbox.call(module, hook('leave', ['s3cret']));
-      expect(await resultOf(sandbox, module, 'find')).toBe(false);
+      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
       await sandbox.call(module, hook('leaveAndThrow', ['s3cret']));
-      expect(await resultOf(sandbox, module, 'find')).toBe(false);
+      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
     });
   }
 
@@ -56,9 +56,9 @@ describe('a call finds nothing that another call left behind', () => {
        export function find() { return kept + ('left' in {} ? 1 : 0) }`,
     );
     expect((await failureOf(quick.call(module, hook('spin')))).kind).toBe('timeout');
-    expect(await resultOf(quick, module, 'find')).toBe(0);
+    expect(await resultOf(quick, module, hook('find'))).toBe(0);
     expect((await failureOf(quick.call(module, hook('fill')))).kind).toBe('memory');
-    expect(await resultOf(quick, module, 'find')).toBe(0);
+    expect(await resultOf(quick, module, hook('find'))).toBe(0);
     await quick.close();
   });
 });
@@ -71,7 +71,7 @@ describe('a plugin cannot forge results', () => {
        export function hook(x) { return x + 1 }
        export const meta = { key: 'real' };`,
     );
-    expect(await resultOf(sandbox, module, 'hook', [41])).toBe(42);
+    expect(await resultOf(sandbox, module, hook('hook', [41]))).toBe(42);
     expect(await sandbox.inspect(module, 'system')).toMatchObject({ ok: true, value: { meta: { key: 'real' } } });
   });
 
@@ -86,9 +86,9 @@ describe('a plugin cannot forge results', () => {
        export function fails() { throw new Error('mine') }
        export function time() { return new Date().getTime() > 1e12 }`,
     );
-    expect(await resultOf(sandbox, module, 'hook', [1])).toEqual({ x: 1 });
+    expect(await resultOf(sandbox, module, hook('hook', [1]))).toEqual({ x: 1 });
     expect(await failureOf(sandbox.call(module, hook('fails')))).toMatchObject({ kind: 'thrown', message: 'mine' });
-    expect(await resultOf(sandbox, module, 'time')).toBe(true);
+    expect(await resultOf(sandbox, module, hook('time'))).toBe(true);
   });
 
   test('a then on Object.prototype only hurts the plugin itself', async () => {
@@ -121,7 +121,7 @@ describe('a plugin cannot forge results', () => {
     const module = plugin(
       'export const group = { own() { return 1 } }; export class Shape { static make() { return 1 } }',
     );
-    expect(await resultOf(sandbox, module, 'group.own')).toBe(1);
+    expect(await resultOf(sandbox, module, hook('group.own'))).toBe(1);
     for (const path of [
       'toString',
       'constructor',
@@ -161,7 +161,7 @@ describe('escapes reach nothing of the host', () => {
   `);
 
   test('the globals are those of the language, and utils and console', async () => {
-    const names = (await resultOf(sandbox, module, 'globals')) as string[];
+    const names = (await resultOf(sandbox, module, hook('globals'))) as string[];
     const foreign = names.filter((name) => !(name in globalThis));
     expect(foreign.sort()).toEqual(['InternalError', 'utils']);
     for (const name of [
@@ -185,7 +185,7 @@ describe('escapes reach nothing of the host', () => {
     }
   });
   test('constructor chains', async () => {
-    for (const found of (await resultOf(sandbox, module, 'constructors')) as string[]) {
+    for (const found of (await resultOf(sandbox, module, hook('constructors'))) as string[]) {
       expect([
         'undefinedundefinedundefinedundefinedundefined',
         "cannot read property 'constructor' of undefined",
@@ -193,17 +193,17 @@ describe('escapes reach nothing of the host', () => {
     }
   });
   test('Function, indirect eval and sloppy this', async () => {
-    for (const found of (await resultOf(sandbox, module, 'indirect')) as string[]) {
+    for (const found of (await resultOf(sandbox, module, hook('indirect'))) as string[]) {
       expect(['undefined', 'undefinedundefinedundefinedundefinedundefined']).toContain(found);
     }
   });
   test('errors of host functions are of the guest', async () => {
-    expect(await resultOf(sandbox, module, 'thrownByHost')).toEqual([true, true, 'undefined', false]);
+    expect(await resultOf(sandbox, module, hook('thrownByHost'))).toEqual([true, true, 'undefined', false]);
   });
   test('import.meta, caller and stacks tell nothing', async () => {
-    expect(await resultOf(sandbox, module, 'meta')).toEqual([]);
-    expect(await resultOf(sandbox, module, 'caller')).toBe('refused');
-    expect(await resultOf(sandbox, module, 'callStack')).not.toContain('/');
+    expect(await resultOf(sandbox, module, hook('meta'))).toEqual([]);
+    expect(await resultOf(sandbox, module, hook('caller'))).toBe('refused');
+    expect(await resultOf(sandbox, module, hook('callStack'))).not.toContain('/');
   });
 });
 
@@ -214,7 +214,7 @@ test('two plugins share no state', async () => {
   );
   const two = plugin('export function look() { return String(globalThis.met) + [].met }', 'two');
   for (let i = 0; i < 3; i++) {
-    expect(await resultOf(sandbox, one, 'look')).toBe('one1');
-    expect(await resultOf(sandbox, two, 'look')).toBe('undefinedundefined');
+    expect(await resultOf(sandbox, one, hook('look'))).toBe('one1');
+    expect(await resultOf(sandbox, two, hook('look'))).toBe('undefinedundefined');
   }
 });

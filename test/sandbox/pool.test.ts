@@ -40,14 +40,14 @@ describe('slots', () => {
     const sandbox = start();
     // Both processes are up first: the time of booting does not matter here.
     for (let round = 0; round < 2 || sandbox.stats().processes < 2; round++)
-      await Promise.all([one, two].map((module) => resultOf(sandbox, module, 'busy', [100])));
+      await Promise.all([one, two].map((module) => resultOf(sandbox, module, hook('busy', [100]))));
     let ended = 0;
     const slow = Array.from({ length: 12 }, async () => {
-      expect(await resultOf(sandbox, one, 'busy', [200])).toBe(200);
+      expect(await resultOf(sandbox, one, hook('busy', [200]))).toBe(200);
       ended++;
     });
     await Bun.sleep(50);
-    for (let i = 0; i < 20; i++) expect(await resultOf(sandbox, two, 'id', [i])).toBe(i);
+    for (let i = 0; i < 20; i++) expect(await resultOf(sandbox, two, hook('id', [i]))).toBe(i);
     // Twelve slow calls take 2.4 s one after another; the other plugin had a process of its own.
     expect(ended).toBeLessThan(12);
     await Promise.all(slow);
@@ -57,11 +57,11 @@ describe('slots', () => {
   test('a quick plugin that becomes slow delays no other plugin', async () => {
     const sandbox = start({ callTimeoutMs: 1_500 });
     for (let i = 0; i < 20; i++)
-      await Promise.all([resultOf(sandbox, one, 'id', [i]), resultOf(sandbox, two, 'id', [i])]);
+      await Promise.all([resultOf(sandbox, one, hook('id', [i])), resultOf(sandbox, two, hook('id', [i]))]);
     const mixed = Array.from({ length: 16 }, (_, i) => sandbox.call(one, hook('stuckOn', [3, i])));
     await Bun.sleep(20);
     const began = performance.now();
-    expect(await resultOf(sandbox, two, 'id', ['free'])).toBe('free');
+    expect(await resultOf(sandbox, two, hook('id', ['free']))).toBe('free');
     expect(performance.now() - began).toBeLessThan(1_000);
     const outcomes = await Promise.all(mixed);
     for (const [i, outcome] of outcomes.entries()) {
@@ -73,7 +73,7 @@ describe('slots', () => {
   test('with a single process calls of all plugins are served', async () => {
     const sandbox = start({ processes: 1 });
     const results = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, 'id', [i])),
+      Array.from({ length: 40 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, hook('id', [i]))),
     );
     expect(results).toEqual(Array.from({ length: 40 }, (_, i) => i));
     expect(sandbox.stats()).toMatchObject({ processes: 1, calls: 40, queued: 0 });
@@ -85,7 +85,7 @@ describe('slots', () => {
     const failure = await failureOf(sandbox.call(one, hook('id', [1], { admissionTimeoutMs: 100 })));
     expect(failure).toMatchObject({ kind: 'overloaded', message: 'no slot was free within the limit of 100 ms' });
     expect((await running).ok).toBe(true);
-    expect(await resultOf(sandbox, one, 'id', [2], { admissionTimeoutMs: 5_000 })).toBe(2);
+    expect(await resultOf(sandbox, one, hook('id', [2], { admissionTimeoutMs: 5_000 }))).toBe(2);
   });
 
   test('an aborted signal ends waiting, but not a running call', async () => {
@@ -131,7 +131,7 @@ describe('processes that die', () => {
     await Promise.all(
       Array.from({ length: CALLERS }, async (_, caller) => {
         while (!stop) {
-          expect(await resultOf(sandbox, caller % 2 ? one : two, 'id', [caller])).toBe(caller);
+          expect(await resultOf(sandbox, caller % 2 ? one : two, hook('id', [caller]))).toBe(caller);
           served++;
         }
       }),
@@ -147,7 +147,7 @@ describe('processes that die', () => {
     process.kill(pid, 'SIGKILL');
     await until(() => childrenOf(process.pid).some((child) => child !== pid));
     await sandbox.ready();
-    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+    expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
   });
 
   test('a call whose process dies twice is given up', async () => {
@@ -164,7 +164,7 @@ describe('processes that die', () => {
       for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
     }
     expect(await failureOf(outcome)).toMatchObject({ kind: 'killed', message: 'ended its process 2 times' });
-    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+    expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
   }, 30_000);
 
   test('a command that is not a sandbox fails calls in time, and can be closed', async () => {
@@ -187,13 +187,13 @@ describe('suspension', () => {
     expect(refused).toMatchObject({ kind: 'owner_refused', retryAfterMs: expect.any(Number) });
     expect(refused.message).toContain('3 times within 600000 ms');
     expect(sandbox.isSuspended('one')).toBe(false);
-    for (const owner of ['user:2', 'system']) expect(await resultOf(sandbox, one, 'id', [1], { owner })).toBe(1);
-    expect(await resultOf(sandbox, two, 'id', [1], { owner: 'user:1' })).toBe(1);
+    for (const owner of ['user:2', 'system']) expect(await resultOf(sandbox, one, hook('id', [1], { owner }))).toBe(1);
+    expect(await resultOf(sandbox, two, hook('id', [1], { owner: 'user:1' }))).toBe(1);
     // Calls of admitted work still run.
-    expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1', alreadyAdmitted: true })).toBe(1);
+    expect(await resultOf(sandbox, one, hook('id', [1], { owner: 'user:1', alreadyAdmitted: true }))).toBe(1);
     expect(sandbox.stats()).toMatchObject({ kills: 3, killCounts: [{ plugin: 'one', owner: 'user', kills: 3 }] });
     shift = 300_000;
-    expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1' })).toBe(1);
+    expect(await resultOf(sandbox, one, hook('id', [1], { owner: 'user:1' }))).toBe(1);
   });
 
   test('kills of three users suspend a plugin for everybody, temporarily', async () => {
@@ -207,11 +207,11 @@ describe('suspension', () => {
     expect(sandbox.stats()).toMatchObject({ kills: 3, suspended: ['one'] });
     expect((await failureOf(sandbox.call(one, hook('id', [1], { owner: 'user:4' })))).kind).toBe('suspended');
     // Other plugins are not suspended, and a corrected version can be inspected.
-    expect(await resultOf(sandbox, two, 'id', [1])).toBe(1);
+    expect(await resultOf(sandbox, two, hook('id', [1]))).toBe(1);
     expect((await sandbox.inspect(one, 'system')).ok).toBe(true);
     shift = 300_000;
     expect(sandbox.isSuspended('one')).toBe(false);
-    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+    expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
     expect(sandbox.stats().suspended).toEqual([]);
   });
 
@@ -260,7 +260,7 @@ describe('idle processes', () => {
       let shift = 0;
       const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
       const sandbox = start({ processes, idleMs: 600_000 }, clock);
-      expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+      expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
       expect(childrenOf(process.pid)).not.toEqual([]);
       shift += 600_001;
       await until(() => sandbox.stats().processes === 0);
@@ -268,7 +268,7 @@ describe('idle processes', () => {
       // Nothing is wrong with a sandbox that has nothing to do, and asking does not start it.
       await sandbox.ready();
       expect(childrenOf(process.pid)).toEqual([]);
-      const calls = Array.from({ length: 8 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, 'id', [i]));
+      const calls = Array.from({ length: 8 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, hook('id', [i])));
       expect(await Promise.all(calls)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
       expect(sandbox.stats().kills).toBe(0);
       await until(() => childrenOf(process.pid).length > 0);
@@ -283,7 +283,7 @@ describe('idle processes', () => {
     const [pid] = childrenOf(process.pid);
     for (let i = 0; i < 5; i++) {
       shift += 300_000;
-      expect(await resultOf(sandbox, one, 'id', [i])).toBe(i);
+      expect(await resultOf(sandbox, one, hook('id', [i]))).toBe(i);
     }
     expect(childrenOf(process.pid)).toEqual([pid as number]);
   });
@@ -297,7 +297,7 @@ describe('idle processes', () => {
     const ready = sandbox.ready().then(() => {
       isReady = true;
     });
-    const call = resultOf(sandbox, one, 'id', ['first']);
+    const call = resultOf(sandbox, one, hook('id', ['first']));
     await until(() => childrenOf(process.pid).length > 0);
     expect([isReady, sandbox.stats().queued]).toEqual([false, 1]);
     writeFileSync(flag, '');
@@ -318,7 +318,7 @@ describe('memory stays flat', () => {
       let left = total;
       await Promise.all(
         Array.from({ length: 16 }, async () => {
-          while (left-- > 0) await resultOf(sandbox, work, 'work', [{ text: 'x'.repeat(2_000) }]);
+          while (left-- > 0) await resultOf(sandbox, work, hook('work', [{ text: 'x'.repeat(2_000) }]));
         }),
       );
     };
@@ -331,11 +331,11 @@ describe('memory stays flat', () => {
   test('with more plugins than a process keeps', async () => {
     const sandbox = start({ processes: 1 });
     const many = Array.from({ length: 50 }, (_, i) => plugin(`${source} // ${i}`, `plugin${i}`));
-    for (const module of many) expect(await resultOf(sandbox, module, 'id', [1])).toBe(1);
+    for (const module of many) expect(await resultOf(sandbox, module, hook('id', [1]))).toBe(1);
     const before = sandbox.stats().residentBytes;
-    for (const module of many) expect(await resultOf(sandbox, module, 'id', [2])).toBe(2);
+    for (const module of many) expect(await resultOf(sandbox, module, hook('id', [2]))).toBe(2);
     for (const module of many) sandbox.forget(module.sourceHash);
-    for (const module of many) expect(await resultOf(sandbox, module, 'id', [3])).toBe(3);
+    for (const module of many) expect(await resultOf(sandbox, module, hook('id', [3]))).toBe(3);
     expect(sandbox.stats().residentBytes - before).toBeLessThan(48 * MEBIBYTE);
   }, 180_000);
 });
@@ -354,7 +354,7 @@ describe('fair shares', () => {
     for (;;) {
       const spans = await Promise.all(
         Array.from({ length: count }, (_, i) =>
-          resultOf(sandbox, { ...measured, key: `key${i}` }, 'span', [40], { owner: `user:1${i}` }),
+          resultOf(sandbox, { ...measured, key: `key${i}` }, hook('span', [40], { owner: `user:1${i}` })),
         ),
       );
       if (isOverlapping(spans as number[][])) return;
@@ -366,7 +366,7 @@ describe('fair shares', () => {
     await bringUp(sandbox, 4);
     const order: string[] = [];
     const call = async (owner: string) => {
-      expect(await resultOf(sandbox, one, 'busy', [60], { owner })).toBe(60);
+      expect(await resultOf(sandbox, one, hook('busy', [60], { owner }))).toBe(60);
       order.push(owner);
     };
     const greedy = Array.from({ length: 24 }, () => call('user:1'));
@@ -380,9 +380,9 @@ describe('fair shares', () => {
   test('slow calls of one user leave a process for quick calls of another to the same plugin', async () => {
     const sandbox = start();
     await bringUp(sandbox, 2);
-    const slow = Array.from({ length: 4 }, () => resultOf(sandbox, one, 'busy', [800], { owner: 'user:1' }));
+    const slow = Array.from({ length: 4 }, () => resultOf(sandbox, one, hook('busy', [800], { owner: 'user:1' })));
     const began = performance.now();
-    for (let i = 0; i < 5; i++) expect(await resultOf(sandbox, one, 'id', [i], { owner: 'user:2' })).toBe(i);
+    for (let i = 0; i < 5; i++) expect(await resultOf(sandbox, one, hook('id', [i], { owner: 'user:2' }))).toBe(i);
     expect(performance.now() - began).toBeLessThan(800);
     await Promise.all(slow);
   });

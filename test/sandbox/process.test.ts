@@ -19,7 +19,7 @@ describe('a child process', () => {
   const sandbox = startSandbox();
   afterAll(() => sandbox.close());
   const child = async (): Promise<number> => {
-    await resultOf(sandbox, plugin('export function id() { return 1 }'), 'id');
+    await resultOf(sandbox, plugin('export function id() { return 1 }'), hook('id'));
     const [pid] = childrenOf(process.pid);
     if (!pid) throw new Error('there is no child');
     return pid;
@@ -61,7 +61,7 @@ describe('a child process', () => {
       Number(/^RssFile:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
     // The whole program has 100 MB, its start touches 40.
     await until(() => mappedMib() < 32);
-    expect(await resultOf(sandbox, plugin('export function id() { return 1 }'), 'id')).toBe(1);
+    expect(await resultOf(sandbox, plugin('export function id() { return 1 }'), hook('id'))).toBe(1);
   });
 
   test('is small', async () => {

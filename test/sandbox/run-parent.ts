@@ -5,7 +5,7 @@ const sandbox = startSandbox({ callTimeoutMs: 60_000 });
 const module = plugin(
   'export function id(x) { return x } export function stuck() { return new Array(2 ** 32 - 1).includes(1) }',
 );
-await resultOf(sandbox, module, 'id', [1]);
+await resultOf(sandbox, module, hook('id', [1]));
 if (process.argv[2] === 'busy') void sandbox.call(module, hook('stuck'));
 await Bun.sleep(200);
 console.log(childrenOf(process.pid).join());

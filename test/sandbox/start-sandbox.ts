@@ -47,14 +47,8 @@ export function hook(name: string, args: readonly unknown[] = [], options: Parti
 }
 
 /** The value of a call that is expected to succeed. */
-export async function resultOf(
-  sandbox: Sandbox,
-  module: SandboxModule,
-  name: string,
-  args: readonly unknown[] = [],
-  options: Partial<HookCall> = {},
-): Promise<unknown> {
-  const outcome = await sandbox.call(module, hook(name, args, options));
+export async function resultOf(sandbox: Sandbox, module: SandboxModule, call: HookCall): Promise<unknown> {
+  const outcome = await sandbox.call(module, call);
   if (!outcome.ok) throw new Error(`${outcome.error.kind}: ${outcome.error.message}`);
   return outcome.value.value;
 }

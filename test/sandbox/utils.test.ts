@@ -22,11 +22,11 @@ export function dates() {
 export function passes() { const began = Date.now(); for (let i = 0; i < 2e6 && Date.now() - began < 5; i++); return Date.now() - began }
 export function randoms() { return [Math.random(), Math.random(), utils.uuid(), utils.uuid(), utils.unixNow(), Date.now(), new Date().toISOString()] }
 `);
-const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, 'run', [name, args]);
+const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, hook('run', [name, args]));
 
 describe('utils give known answers', () => {
   test('there are no other utils', async () => {
-    expect(await resultOf(sandbox, runner, 'names')).toEqual([
+    expect(await resultOf(sandbox, runner, hook('names'))).toEqual([
       ['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
       ['log'],
     ]);
@@ -120,7 +120,7 @@ describe('utils give known answers', () => {
 
 describe('time and randomness', () => {
   test("Date and unixNow read the host's clock, in UTC", async () => {
-    const dates = (await resultOf(sandbox, runner, 'dates')) as Record<string, number | string | boolean>;
+    const dates = (await resultOf(sandbox, runner, hook('dates'))) as Record<string, number | string | boolean>;
     for (const name of ['now', 'made']) expect(Number(dates[name]) - nowMs).toBeWithin(0, 2_000);
     expect(dates).toMatchObject({
       iso: expect.stringMatching(/^2031-05-06T07:08:/),
@@ -136,13 +136,13 @@ describe('time and randomness', () => {
   });
 
   test('time passes within a call', async () => {
-    expect(await resultOf(sandbox, runner, 'passes')).toBeGreaterThanOrEqual(5);
+    expect(await resultOf(sandbox, runner, hook('passes'))).toBeGreaterThanOrEqual(5);
   });
 
   test('random numbers differ from call to call and lie in [0, 1)', async () => {
     const seen = new Set<number>();
     for (let i = 0; i < 50; i++) {
-      const [a, b] = (await resultOf(sandbox, runner, 'randoms')) as [number, number];
+      const [a, b] = (await resultOf(sandbox, runner, hook('randoms'))) as [number, number];
       for (const value of [a, b]) expect(value >= 0 && value < 1).toBe(true);
       seen.add(a).add(b);
     }
@@ -150,9 +150,9 @@ describe('time and randomness', () => {
   });
 
   test("a fixture's unixNow freezes clock, random numbers and UUIDs", async () => {
-    const first = await resultOf(sandbox, runner, 'randoms', [], { unixNow: 1_700_000_000 });
-    const second = await resultOf(sandbox, runner, 'randoms', [], { unixNow: 1_700_000_000 });
-    const other = (await resultOf(sandbox, runner, 'randoms', [], { unixNow: 1_700_000_001 })) as unknown[];
+    const first = await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
+    const second = await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
+    const other = (await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_001 }))) as unknown[];
     expect(second).toEqual(first);
     const [a, b, u, v, unix, ms, iso] = first as unknown[];
     expect([unix, ms, iso]).toEqual([1_700_000_000, 1_700_000_000_000, '2023-11-14T22:13:20.000Z']);
@@ -167,6 +167,8 @@ describe('time and randomness', () => {
     [5_000_000_000, [0.11552603736573586, 0.9150091804509539]],
     [0, [0.30262999374688815, 0.676694366206368]],
   ])('the random numbers of a fixture at %i never change: recorded results hold them', async (unixNow, numbers) => {
-    expect(((await resultOf(sandbox, runner, 'randoms', [], { unixNow })) as unknown[]).slice(0, 2)).toEqual(numbers);
+    expect(((await resultOf(sandbox, runner, hook('randoms', [], { unixNow }))) as unknown[]).slice(0, 2)).toEqual(
+      numbers,
+    );
   });
 });

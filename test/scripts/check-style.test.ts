@@ -59,7 +59,15 @@ test.each([
   ]);
 });
 
-test('three positional parameters and an object of more pass', () => {
-  const source = 'export const f = (a: 1, b: 2, { c, d }: { c: 3; d: 4 }) => [a, b, c, d];';
-  expect(checkParameters(tree({ 'src/a.ts': source }))).toEqual([]);
+test.each([
+  [
+    'three positional parameters and an object of more',
+    'const f = (a: 1, b: 2, { c, d }: { c: 3; d: 4 }) => [a, b, c, d];',
+  ],
+  [
+    'a test that takes the cells of a table’s row',
+    "test.each([[1, 2, 3, 4]])('%d', (a, b, c, d) => expect(a + b).toBe(c - d));",
+  ],
+])('%s pass', (_, source) => {
+  expect(checkParameters(tree({ 'test/a.test.ts': source }))).toEqual([]);
 });

@@ -67,7 +67,7 @@ const endpoint = (key: string, initial: string): Row => [
   ['https://example.org/a', 'http://keycloak:8080/realms/a', 'https://example.org/x?p=policy'],
   [...NO_ADDRESS, ...(initial === '' ? [] : [''])],
 ];
-const whole = (key: string, initial: number, low: number, high: number): Row => [
+const whole = (key: string, { initial, low, high }: { initial: number; low: number; high: number }): Row => [
   key,
   'integer',
   String(initial),
@@ -96,9 +96,9 @@ const ROWS: Row[] = [
     ['@example.org', 'Example.org', 'a..b', 'example.org,', ',', '*.example.org', 'a b', '10.0.0.1', 'x,'.repeat(201)],
   ],
   flag('EmailAliasRestrictionEnabled', false),
-  whole('QuotaForNewUser', 0, 0, QUOTA),
-  whole('QuotaForInviter', 0, 0, QUOTA),
-  whole('QuotaForInvitee', 0, 0, QUOTA),
+  whole('QuotaForNewUser', { initial: 0, low: 0, high: QUOTA }),
+  whole('QuotaForInviter', { initial: 0, low: 0, high: QUOTA }),
+  whole('QuotaForInvitee', { initial: 0, low: 0, high: QUOTA }),
 
   [
     'SMTPServer',
@@ -107,7 +107,7 @@ const ROWS: Row[] = [
     ['', 'mail.example.org', 'mail_server', '10.0.0.7', '::1', 'localhost'],
     ['mail.example.org:587', 'smtp://mail', 'a b', '-x', 'x-', '.x', ...LINES.refused],
   ],
-  whole('SMTPPort', 587, 1, 65_535),
+  whole('SMTPPort', { initial: 587, low: 1, high: 65_535 }),
   ['SMTPAccount', 'text', '', ['', 'gate@example.org', 'DOMAIN\\gate'], LINES.refused],
   secret('SMTPToken'),
   [
@@ -151,7 +151,7 @@ const ROWS: Row[] = [
   flag('LinuxDOOAuthEnabled', false),
   identifier('LinuxDOClientId'),
   secret('LinuxDOClientSecret'),
-  whole('LinuxDOMinimumTrustLevel', 0, 0, 4),
+  whole('LinuxDOMinimumTrustLevel', { initial: 0, low: 0, high: 4 }),
   base('LinuxDOBaseUrl', 'https://connect.linux.do'),
 
   flag('oidc.enabled', false),
@@ -213,9 +213,9 @@ const ROWS: Row[] = [
   ['passkey.attachment_preference', 'choice', '', ['', 'platform', 'cross-platform'], ['any', ' platform']],
 
   flag('ModelRequestRateLimitEnabled', false),
-  whole('ModelRequestRateLimitDurationMinutes', 1, 1, 1440),
-  whole('ModelRequestRateLimitCount', 0, 0, 1_000_000),
-  whole('ModelRequestRateLimitSuccessCount', 1000, 1, 1_000_000),
+  whole('ModelRequestRateLimitDurationMinutes', { initial: 1, low: 1, high: 1440 }),
+  whole('ModelRequestRateLimitCount', { initial: 0, low: 0, high: 1_000_000 }),
+  whole('ModelRequestRateLimitSuccessCount', { initial: 1000, low: 1, high: 1_000_000 }),
   ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
 
   ['billing.unpriced', 'choice', 'admins', ['admins', 'everyone', 'nobody'], ['', 'sometimes']],

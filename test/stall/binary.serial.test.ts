@@ -59,12 +59,18 @@ const channel = { name: 'a', type: 1, key: 'k', models: ['m'] };
 
 test.each([
   ['a plugin of statements', () => post('/api/plugin/task', { source: fill(';', MAX_SOURCE_BYTES) })],
-  ['a plugin of members', () => post('/api/plugin/task', { source: fill('a:{},', MAX_SOURCE_BYTES, 'x={', '}') })],
+  [
+    'a plugin of members',
+    () => post('/api/plugin/task', { source: fill('a:{},', MAX_SOURCE_BYTES, { before: 'x={', after: '}' }) }),
+  ],
   [
     'a plugin with an icon of elements',
     () => post('/api/plugin/task', { source: 'export const meta = {}', icon: `data:image/svg+xml;base64,${svg}` }),
   ],
-  ['a base URL of slashes', () => post('/api/channel', { ...channel, base_url: fill('/', 60 * KIB, 'http://a', 'b') })],
+  [
+    'a base URL of slashes',
+    () => post('/api/channel', { ...channel, base_url: fill('/', 60 * KIB, { before: 'http://a', after: 'b' }) }),
+  ],
   [
     'forwarded addresses',
     () => () =>

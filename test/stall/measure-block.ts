@@ -26,8 +26,11 @@ export type StallCase<Input = unknown> = {
 export const stallCase = <Input>(row: StallCase<Input>): StallCase => row as unknown as StallCase;
 
 /** `unit` repeated to about `size` characters, with a prefix and a suffix. */
-export const fill = (unit: string, size: number, before = '', after = ''): string =>
-  before + unit.repeat(Math.max(0, Math.floor((size - before.length - after.length) / unit.length))) + after;
+export const fill = (
+  unit: string,
+  size: number,
+  { before = '', after = '' }: { before?: string; after?: string } = {},
+): string => before + unit.repeat(Math.max(0, Math.floor((size - before.length - after.length) / unit.length))) + after;
 
 export const MAX_BLOCK_MS = 50;
 

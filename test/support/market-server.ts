@@ -36,7 +36,11 @@ export const sha256 = (data: string | Uint8Array): string => createHash('sha256'
 type Offered = { key: string; version: string; source: string; path?: string; sha256?: string; more?: object };
 
 /** An index with one entry for each plugin; the sources are put beside it. */
-export function publish(market: MarketServer, folder: string, plugins: readonly Offered[], shown: object = {}): string {
+export function publish(
+  market: MarketServer,
+  folder: string,
+  { plugins, shown = {} }: { plugins: readonly Offered[]; shown?: object },
+): string {
   const keys = [...new Set(plugins.map(({ key }) => key))];
   const entries = keys.map((key) => {
     const versions = plugins.filter((each) => each.key === key);

@@ -38,7 +38,11 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   let held: (() => void)[] = [];
   let count = 0;
 
-  const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
+  const json = (
+    response: ServerResponse,
+    status: number,
+    { body, headers = {} }: { body: unknown; headers?: Record<string, string> },
+  ) => {
     const text = JSON.stringify(body);
     response.writeHead(status, {
       'content-type': 'application/json',
@@ -76,13 +80,18 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     const [play = '', detail = ''] = String(body.user ?? body.prompt ?? '').split(' ');
     switch (docile ? '' : play) {
       case '400':
-        return json(response, 400, error(`no, says ${key}`, 'bad_thing'));
+        return json(response, 400, { body: error(`no, says ${key}`, 'bad_thing') });
       case '401':
-        return json(response, 401, error(`Incorrect API key provided: ${key.slice(0, 9)}***6789`, 'invalid_api_key'));
+        return json(response, 401, {
+          body: error(`Incorrect API key provided: ${key.slice(0, 9)}***6789`, 'invalid_api_key'),
+        });
       case '429':
-        return json(response, 429, error('slow down', 'rate_limit_exceeded'), { 'retry-after': '7' });
+        return json(response, 429, {
+          body: error('slow down', 'rate_limit_exceeded'),
+          headers: { 'retry-after': '7' },
+        });
       case '500':
-        return json(response, 500, error('oops', 'server_error'));
+        return json(response, 500, { body: error('oops', 'server_error') });
       case 'html':
         response.writeHead(200, { 'content-type': 'text/html' });
         return void response.end('<h1>It works!</h1>');
@@ -111,16 +120,17 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
         };
     objects.set(id, made);
     if (body.stream === true) return stream(response, made, play);
-    json(response, 200, made);
+    json(response, 200, { body: made });
   }
 
   function read(request: VendorRequest, response: ServerResponse) {
     const [, , , id = '', action] = request.path.split('/');
     const object = objects.get(decodeURIComponent(id));
-    if (!object) return json(response, 404, error('no such object', 'not_found'));
-    if (request.method === 'DELETE') return json(response, 200, { id, object: 'deleted', deleted: objects.delete(id) });
-    if (action === 'cancel') return json(response, 200, { ...object, status: 'cancelled' });
-    if (action !== 'content') return json(response, 200, { ...object, status: 'completed', progress: 100 });
+    if (!object) return json(response, 404, { body: error('no such object', 'not_found') });
+    if (request.method === 'DELETE')
+      return json(response, 200, { body: { id, object: 'deleted', deleted: objects.delete(id) } });
+    if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
+    if (action !== 'content') return json(response, 200, { body: { ...object, status: 'completed', progress: 100 } });
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
     const [from, to] = range ? [Number(range[1]), Number(range[2])] : [0, VIDEO.byteLength - 1];
     const part = VIDEO.subarray(from, to + 1);
@@ -138,7 +148,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     const request = await take(incoming);
     requests.push(request);
     if (request.headers.authorization !== `Bearer ${key}`) {
-      return json(response, 401, error('who are you?', 'invalid_api_key'));
+      return json(response, 401, { body: error('who are you?', 'invalid_api_key') });
     }
     const isCreation = request.method === 'POST' && ['/v1/responses', '/v1/videos'].includes(request.path);
     if (isCreation) await create(request, response);

@@ -109,8 +109,7 @@ const describeBilling = (opened: () => OpenedStore) => {
   const submit = (
     caller: Awaited<ReturnType<typeof addCaller>>,
     script: Script,
-    model = 'probe',
-    usage: Json = { seconds: 5 },
+    { model = 'probe', usage = { seconds: 5 } }: { model?: string; usage?: Json } = {},
   ) =>
     engine.tasks.submitGeneric(caller, {
       requestId: 'r',
@@ -234,9 +233,16 @@ const describeBilling = (opened: () => OpenedStore) => {
 
     test('token counts of the result are usage facts too', async () => {
       const caller = await addCaller(store);
-      const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', tokens: 70 }] }, 'tokens', {
-        totalTokens: 100,
-      });
+      const { taskId } = await submit(
+        caller,
+        { polls: [{ status: 'SUCCESS', tokens: 70 }] },
+        {
+          model: 'tokens',
+          usage: {
+            totalTokens: 100,
+          },
+        },
+      );
       const task = await ended(store, taskId);
       expect(explainBill(task)).toMatchObject({
         facts: { totalTokens: 100 },
@@ -263,8 +269,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       const { taskId } = await submit(
         caller,
         { submit: { throw: 'never asked' }, polls: [{ status: 'SUCCESS', throw: 'never asked' }] },
-        'flat',
-        null,
+        { model: 'flat', usage: null },
       );
       const task = await ended(store, taskId);
       expect([task.quota, warned(taskId)]).toEqual([50_000, '']);

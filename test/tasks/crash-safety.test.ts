@@ -31,7 +31,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     over = store,
     clock?: Clock,
   ): Promise<Engine> => {
-    const engine = await startEngine(over, sandbox, limits, clock);
+    const engine = await startEngine(over, sandbox, { ...limits, clock });
     engines.push(engine);
     return engine;
   };

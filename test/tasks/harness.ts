@@ -46,8 +46,11 @@ export type Engine = Awaited<ReturnType<typeof startEngine>>;
 export async function startEngine(
   store: Store,
   sandbox: Sandbox,
-  { canStore = () => true, ...limits }: Partial<TaskLimits> & { canStore?: () => boolean } = {},
-  clock: Clock = systemClock,
+  {
+    canStore = () => true,
+    clock = systemClock,
+    ...limits
+  }: Partial<TaskLimits> & { canStore?: () => boolean; clock?: Clock } = {},
 ) {
   const warnings: string[] = [];
   const logger: Logger = {

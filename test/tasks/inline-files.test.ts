@@ -7,7 +7,11 @@ import type { RequestFile } from '../../src/tasks/types.ts';
 import { inlineFiles } from '../../src/tasks/vendor/inline-files.ts';
 
 /** A file that yields `step` bytes at a time. */
-const file = (field: string, bytes: Uint8Array | string, mimeType = 'image/png', step = 1 << 20): RequestFile => {
+const file = (
+  field: string,
+  bytes: Uint8Array | string,
+  { mimeType = 'image/png', step = 1 << 20 }: { mimeType?: string; step?: number } = {},
+): RequestFile => {
   const content = Buffer.from(bytes as string);
   return {
     ref: `request_file:${field}`,
@@ -43,9 +47,9 @@ async function sent(inlined: Inlined): Promise<string> {
 const IMAGE = { __fileRef: 'request_file:image', encoding: 'base64' };
 const files = [
   file('image', 'pixels'),
-  file('plain', 'text', ''),
+  file('plain', 'text', { mimeType: '' }),
   file('empty', ''),
-  file('typed', 'abc', 'image/svg+xml; charset="utf-8"'),
+  file('typed', 'abc', { mimeType: 'image/svg+xml; charset="utf-8"' }),
   { ...file('image', 'second'), ref: 'request_file:image#1' },
 ];
 
@@ -100,7 +104,7 @@ describe('placeholders become file contents', () => {
   test('chunks of any length give the same Base64', async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(1000));
     for (const step of [1, 2, 3, 4, 5, 7, 64, 999, 1000]) {
-      const text = await sent(inlineFiles(IMAGE, [file('image', bytes, '', step)], 1000));
+      const text = await sent(inlineFiles(IMAGE, [file('image', bytes, { mimeType: '', step })], 1000));
       expect(text).toBe(`"${Buffer.from(bytes).toString('base64')}"`);
     }
   });

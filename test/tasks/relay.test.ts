@@ -78,8 +78,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   const create = (
     caller: Caller,
     value: JsonObject,
-    change: Partial<ClientRequest> = {},
-    { kind = kindOf(value), on = engine }: { kind?: RelayKind; on?: Engine } = {},
+    { kind = kindOf(value), on = engine, ...change }: Partial<ClientRequest> & { kind?: RelayKind; on?: Engine } = {},
   ) =>
     on.tasks.relay.create(caller, {
       kind,
@@ -88,7 +87,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       headers: { 'openai-beta': 'beta=v1', 'openai-organization': 'org-of-a-client', cookie: 'a=b', 'x-api-key': 'k' },
     });
   const kindOf = ({ model }: JsonObject): RelayKind => (String(model).startsWith('vid') ? 'video' : 'response');
-  const forward = (caller: Caller, kind: RelayKind, id: string, call: Partial<RelayCall> = {}) =>
+  const forward = (caller: Caller, kind: RelayKind, { id, ...call }: { id: string } & Partial<RelayCall>) =>
     engine.tasks.relay.forward(
       { userId: caller.user.id, kind, id },
       {
@@ -155,7 +154,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await store.users.byId(caller.user.id)).toMatchObject({ usedQuota: BILL, requestCount: 1 });
 
     const again = await read(
-      await forward(caller, 'response', String(reply.body.id), { query: { include: ['a'], evil: ['1'] } }),
+      await forward(caller, 'response', { id: String(reply.body.id), query: { include: ['a'], evil: ['1'] } }),
     );
     expect(again.body).toMatchObject({ id: reply.body.id, progress: 100 });
     expect(vendor.requests[1]).toMatchObject({
@@ -205,7 +204,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       const caller = await addCaller(store);
       const on = play === 'hang' ? await startEngine(store, sandbox, { submitTimeoutMs: 2000 }) : engine;
       const sent = () =>
-        create(caller, { model: 'gpt-x', user: play }, { idempotencyKey: 'k' }, { on }).then(
+        create(caller, { model: 'gpt-x', user: play }, { idempotencyKey: 'k', on }).then(
           read,
           (error: unknown) => error,
         );
@@ -288,7 +287,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(first).toStartWith('event: response.created\n');
     const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
     // It is stored as the user's before the client gets its id.
-    expect((await read(await forward(caller, 'response', id))).body).toMatchObject({ id });
+    expect((await read(await forward(caller, 'response', { id }))).body).toMatchObject({ id });
     vendor.release();
     let text = first;
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
@@ -304,7 +303,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const clients = [new AbortController(), new AbortController()];
     const begin = (signal?: AbortSignal) =>
-      create(caller, { model: 'gpt-x', stream: true, user: 'slow' }, signal ? { signal } : {});
+      create(caller, { model: 'gpt-x', stream: true, user: 'slow' }, { ...(signal ? { signal } : {}) });
     const streams = await Promise.all(clients.map(({ signal }) => begin(signal)));
     const id = String((await read(await create(caller, { model: 'gpt-x' }))).body.id);
     expect(await spent(caller)).toBe(3 * BILL);
@@ -316,11 +315,11 @@ const describeRelay = (opened: () => OpenedStore) => {
       message: expect.stringContaining('of your account'),
     };
     expect(await failureOf(begin())).toMatchObject(refused);
-    expect(await failureOf(forward(caller, 'response', id, { query: { stream: ['true'] } }))).toMatchObject(refused);
+    expect(await failureOf(forward(caller, 'response', { id, query: { stream: ['true'] } }))).toMatchObject(refused);
     expect(vendor.requests).toHaveLength(asked);
     expect(await spent(caller)).toBe(3 * BILL);
     // Other requests need no slot, and other users have slots of their own.
-    expect((await forward(caller, 'response', id)).status).toBe(200);
+    expect((await forward(caller, 'response', { id })).status).toBe(200);
     const neighbour = await create(await addCaller(store), { model: 'gpt-x', stream: true });
     expect(await new Response(streamOf(neighbour)).text()).toContain('response.completed');
     clients[0]?.abort();
@@ -357,7 +356,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     vendor.release();
     const { body } = await read(await sent);
     expect(await spent(caller)).toBe(BILL);
-    expect((await read(await forward(caller, 'response', String(body.id)))).status).toBe(200);
+    expect((await read(await forward(caller, 'response', { id: String(body.id) }))).status).toBe(200);
   });
 
   test('a stream that breaks at the vendor breaks for the client too', async () => {
@@ -372,23 +371,23 @@ const describeRelay = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const { body } = await read(await create(caller, { model: 'vid-x', prompt: 'a', seconds: 1 }));
     const id = String(body.id);
-    const whole = await forward(caller, 'video', id, { operation: 'content', headers: { cookie: 'a=b' } });
+    const whole = await forward(caller, 'video', { id, operation: 'content', headers: { cookie: 'a=b' } });
     expect(whole.headers).toMatchObject({ 'content-type': 'video/mp4', etag: '"v1"', 'accept-ranges': 'bytes' });
     expect(new Uint8Array(await new Response(whole.body as never).arrayBuffer())).toEqual(VIDEO);
     expect(vendor.requests.at(-1)?.path).toBe(`/v1/videos/${id}/content`);
     expect(vendor.requests.at(-1)?.headers).not.toHaveProperty('cookie');
-    const part = await forward(caller, 'video', id, { operation: 'content', headers: { range: 'bytes=10-19' } });
+    const part = await forward(caller, 'video', { id, operation: 'content', headers: { range: 'bytes=10-19' } });
     expect(part).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 10-19/3000' } });
     expect(new Uint8Array(await new Response(part.body as never).arrayBuffer())).toEqual(VIDEO.subarray(10, 20));
-    const head = await forward(caller, 'video', id, { operation: 'content', headersOnly: true });
+    const head = await forward(caller, 'video', { id, operation: 'content', headersOnly: true });
     expect(head).toMatchObject({ status: 200, headers: { 'content-length': '3000' }, body: null });
     expect(vendor.requests.at(-1)?.method).toBe('HEAD');
     // Reading costs nothing.
     expect(await spent(caller)).toBe(SECOND);
-    expect(await read(await forward(caller, 'video', id, { operation: 'delete' }))).toMatchObject({
+    expect(await read(await forward(caller, 'video', { id, operation: 'delete' }))).toMatchObject({
       body: { deleted: true },
     });
-    expect(await read(await forward(caller, 'video', id))).toMatchObject({
+    expect(await read(await forward(caller, 'video', { id }))).toMatchObject({
       status: 404,
       body: { error: { code: 'not_found' } },
     });
@@ -403,14 +402,14 @@ const describeRelay = (opened: () => OpenedStore) => {
     const ids = [id, `${id}/../${id}`, `%2e%2e/${id}`, '', '.', '..', `${id}?x=1`, `${id}\0`, `${id}/input_items`];
     for (const guess of ids) {
       for (const operation of ['retrieve', 'cancel', 'delete', 'content'] as const) {
-        const error = await failureOf(forward(thief, 'response', guess, { operation }));
+        const error = await failureOf(forward(thief, 'response', { id: guess, operation }));
         expect(error.code).toBe('tasks.not_found');
         if (guess !== id)
-          expect((await failureOf(forward(owner, 'response', guess, { operation }))).code).toBe('tasks.not_found');
+          expect((await failureOf(forward(owner, 'response', { id: guess, operation }))).code).toBe('tasks.not_found');
       }
     }
     // Not under another kind either.
-    expect((await failureOf(forward(owner, 'video', id))).code).toBe('tasks.not_found');
+    expect((await failureOf(forward(owner, 'video', { id }))).code).toBe('tasks.not_found');
     const rows: [JsonObject, code: string, param: string][] = [
       [{ previous_response_id: id }, 'previous_response_not_found', 'previous_response_id'],
       [{ conversation: 'conv_1' }, 'relay_request_invalid', 'conversation'],
@@ -464,8 +463,8 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect((await failureOf(create(owner, next))).code).toBe('tasks.no_available_channel');
     expect((await read(await create(owner, { ...next, model: 'gpt-x' }))).status).toBe(200);
     expect(vendor.requests[0]?.body.previous_response_id).toBe(id);
-    expect((await read(await forward(owner, 'response', id, { operation: 'cancel' }))).body.status).toBe('cancelled');
-    expect((await read(await forward(owner, 'response', id, { operation: 'delete' }))).body.deleted).toBe(true);
+    expect((await read(await forward(owner, 'response', { id, operation: 'cancel' }))).body.status).toBe('cancelled');
+    expect((await read(await forward(owner, 'response', { id, operation: 'delete' }))).body.deleted).toBe(true);
   });
 
   test('inline content that references no stored object is forwarded', async () => {
@@ -533,12 +532,12 @@ const describeRelay = (opened: () => OpenedStore) => {
     await create(first, { model: 'gpt-x', user: `same ${name}`, input: 'mine' });
     const reply = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
     expect(reply.body.id).toBe(name);
-    expect((await failureOf(forward(copycat, 'response', name))).code).toBe('tasks.not_found');
+    expect((await failureOf(forward(copycat, 'response', { id: name }))).code).toBe('tasks.not_found');
     expect(engine.warnings.join('\n')).toContain('reused the id of an earlier object');
     // At another vendor the same id is another object.
     await create(copycat, { model: 'gpt-y', user: `same ${name}`, input: 'of the copycat' });
-    expect((await read(await forward(copycat, 'response', name))).body.secret).toBe('of the copycat');
-    expect((await read(await forward(first, 'response', name))).status).toBe(200);
+    expect((await read(await forward(copycat, 'response', { id: name }))).body.secret).toBe('of the copycat');
+    expect((await read(await forward(first, 'response', { id: name }))).status).toBe(200);
   });
 
   test('an object whose channel now points to another vendor is gone', async () => {
@@ -554,11 +553,15 @@ const describeRelay = (opened: () => OpenedStore) => {
     await engine.billing.prices.save({ pluginKey: '*', model: 'gpt-moving', expression: '0' });
     const { body } = await read(await create(caller, { model: 'gpt-moving' }));
     await engine.channels.update(id, { baseUrl: second.url, key: second.key }, { mayMoveKey: true });
-    expect((await failureOf(forward(caller, 'response', String(body.id)))).code).toBe('tasks.relay_object_gone');
+    expect((await failureOf(forward(caller, 'response', { id: String(body.id) }))).code).toBe(
+      'tasks.relay_object_gone',
+    );
     await engine.channels.update(id, { baseUrl: vendor.url, key: vendor.key, status: 2 }, { mayMoveKey: true });
-    expect((await read(await forward(caller, 'response', String(body.id)))).status).toBe(200);
+    expect((await read(await forward(caller, 'response', { id: String(body.id) }))).status).toBe(200);
     await engine.channels.delete(id);
-    expect((await failureOf(forward(caller, 'response', String(body.id)))).code).toBe('tasks.relay_object_gone');
+    expect((await failureOf(forward(caller, 'response', { id: String(body.id) }))).code).toBe(
+      'tasks.relay_object_gone',
+    );
   });
 
   const priced: [name: string, value: JsonObject, code: string, param: string | undefined][] = [
@@ -768,7 +771,7 @@ const describeRelay = (opened: () => OpenedStore) => {
         throw new Error('the store fails');
       },
     };
-    const node = await startEngine(store2, sandbox, {}, hurried);
+    const node = await startEngine(store2, sandbox, { clock: hurried });
     const caller = await addCaller(store);
     const answer = await node.tasks.relay.create(caller, {
       kind: 'response',
@@ -789,7 +792,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const { relayId } = await relayOf(caller);
     let days = 0;
     const later: Clock = { ...systemClock, unix: () => systemClock.unix() + days * 86_400 };
-    const node = await startEngine(store, sandbox, {}, later);
+    const node = await startEngine(store, sandbox, { clock: later });
     const after = async (passed: number) => {
       days = passed;
       while ((await node.tasks.relay.deleteOld(100)) > 0);

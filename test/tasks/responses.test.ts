@@ -70,7 +70,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       await (ms === LONGEST_WAIT_MS ? Promise.race([slept, longEnough.promise]) : slept);
     };
     const limits = { tickMs: 40, submitTimeoutMs: LONGEST_WAIT_MS };
-    far = await startEngine(await opened().openAnother(), sandbox, limits, { ...systemClock, sleep });
+    far = await startEngine(await opened().openAnother(), sandbox, { ...limits, clock: { ...systemClock, sleep } });
     await far.tasks.start();
   });
   afterAll(async () => {
@@ -85,16 +85,19 @@ const describeResponses = (opened: () => OpenedStore) => {
     path: '/v1/responses',
     ...change,
   });
-  const create = (caller: Caller, body: Body, change: Partial<ClientRequest> = {}, engine = near) =>
-    engine.tasks.createResponse(caller, 'request', request(body, change));
+  const create = (
+    caller: Caller,
+    body: Body,
+    { engine = near, ...change }: Partial<ClientRequest> & { engine?: Engine } = {},
+  ) => engine.tasks.createResponse(caller, 'request', request(body, change));
   async function object(caller: Caller, body: Body, engine = near): Promise<JsonObject> {
-    const answer = await create(caller, body, {}, engine);
+    const answer = await create(caller, body, { engine });
     if (answer.kind !== 'object') throw new Error('expected an object');
     expect(faultsOfResponse(answer.response)).toEqual([]);
     return answer.response;
   }
   async function stream(caller: Caller, body: Body, engine = near): Promise<AsyncIterable<Event>> {
-    const answer = await create(caller, { ...body, stream: true }, {}, engine);
+    const answer = await create(caller, { ...body, stream: true }, { engine });
     if (answer.kind !== 'stream') throw new Error('expected a stream');
     return answer.events;
   }

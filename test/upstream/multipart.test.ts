@@ -29,7 +29,10 @@ function streamFrom(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): R
     },
   });
 }
-const file = (name: string, filename: string, bytes: Uint8Array, contentType = 'image/png'): MultipartPart => ({
+const file = (
+  name: string,
+  { filename, bytes, contentType = 'image/png' }: { filename: string; bytes: Uint8Array; contentType?: string },
+): MultipartPart => ({
   name,
   filename,
   contentType,
@@ -61,8 +64,8 @@ describe('multipart', () => {
     const result = await send(url, [
       { name: 'prompt', value: 'a cat\r\n--not-a-boundary ü' },
       { name: 'empty', value: '' },
-      file('image', 'cät.png', image),
-      file('nothing', 'empty.bin', new Uint8Array(0), 'application/octet-stream'),
+      file('image', { filename: 'cät.png', bytes: image }),
+      file('nothing', { filename: 'empty.bin', bytes: new Uint8Array(0), contentType: 'application/octet-stream' }),
     ]);
     expect(result.ok).toBe(true);
     const exchange = exchanges[0]!;
@@ -89,7 +92,7 @@ describe('multipart', () => {
     const { url, exchanges } = await start();
     await send(url, [
       { name: 'a"; filename="x.sh"\r\nX-Injected: 1', value: '1' },
-      file('f', 'x"\r\nContent-Type: text/html\r\n\r\n<script>', new Uint8Array([1])),
+      file('f', { filename: 'x"\r\nContent-Type: text/html\r\n\r\n<script>', bytes: new Uint8Array([1]) }),
     ]);
     const body = exchanges[0]?.body.toString() ?? '';
     expect(body).toContain('name="a%22; filename=%22x.sh%22%0D%0AX-Injected: 1"\r\n');
@@ -100,7 +103,9 @@ describe('multipart', () => {
 
   test('header injection through the content type of a file', async () => {
     const { url, exchanges } = await start();
-    const result = await send(url, [file('f', 'x', new Uint8Array([1]), 'image/png\r\nX-Injected: 1')]);
+    const result = await send(url, [
+      file('f', { filename: 'x', bytes: new Uint8Array([1]), contentType: 'image/png\r\nX-Injected: 1' }),
+    ]);
     expect(result).toMatchObject({ ok: false, error: { kind: 'refused', notSent: true } });
     expect(exchanges.length).toBe(0);
   });
@@ -118,7 +123,10 @@ describe('multipart', () => {
   ] as const) {
     test(`request smuggling: a file ${name} than announced`, async () => {
       const { url, exchanges } = await start();
-      const part = { ...file('f', 'x', new Uint8Array(announced)), stream: streamOf(new Uint8Array(sent).fill(65)) };
+      const part = {
+        ...file('f', { filename: 'x', bytes: new Uint8Array(announced) }),
+        stream: streamOf(new Uint8Array(sent).fill(65)),
+      };
       expect(await send(url, [part as MultipartPart])).toMatchObject({ ok: false, error: { kind: 'broken' } });
       expect(exchanges.length).toBe(0);
       await until('the socket is closed', () => server?.open.size === 0);

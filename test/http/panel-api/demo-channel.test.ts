@@ -21,7 +21,10 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-async function send(path: string, method = 'GET', body?: unknown, bearer = token) {
+async function send(
+  path: string,
+  { method = 'GET', body, bearer = token }: { method?: string; body?: unknown; bearer?: string } = {},
+) {
   const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
     method,
     headers: { authorization: `Bearer ${bearer}`, ...(body ? { 'content-type': 'application/json' } : {}) },
@@ -32,7 +35,7 @@ async function send(path: string, method = 'GET', body?: unknown, bearer = token
 }
 async function makeVideo(): Promise<void> {
   const body = { plugin_key: 'demo', body: { model: 'demo-video', prompt: 'a cat [duration=0]' } };
-  const submitted = await send('/api/task', 'POST', body);
+  const submitted = await send('/api/task', { method: 'POST', body });
   expect([submitted.status, submitted.text]).toEqual([200, expect.stringContaining('task_')]);
   const task = await until('the video is there', async () => {
     const { data } = await send(`/api/task/${submitted.data.id}`);
@@ -43,9 +46,12 @@ async function makeVideo(): Promise<void> {
 }
 
 test('only root creates it, once; it survives a restart, even if its port is taken, and ends with its deletion', async () => {
-  expect((await send('/api/setup/demo-channel', 'POST', undefined, admin)).status).toBe(403);
+  expect((await send('/api/setup/demo-channel', { method: 'POST', bearer: admin })).status).toBe(403);
 
-  const both = await Promise.all([send('/api/setup/demo-channel', 'POST'), send('/api/setup/demo-channel', 'POST')]);
+  const both = await Promise.all([
+    send('/api/setup/demo-channel', { method: 'POST' }),
+    send('/api/setup/demo-channel', { method: 'POST' }),
+  ]);
   expect(both.map(({ status }) => status)).toEqual([200, 200]);
   expect(both.map(({ data }) => data.created).sort()).toEqual([false, true]);
   const { channel } = both[0]?.data ?? {};
@@ -70,27 +76,27 @@ test('only root creates it, once; it survives a restart, even if its port is tak
   const moved = (await send(`/api/channel/${channel.id}`)).data.base_url;
   expect(moved).not.toBe(address);
   await squatter.stop(true);
-  expect((await send('/api/setup/demo-channel', 'POST')).data).toMatchObject({
+  expect((await send('/api/setup/demo-channel', { method: 'POST' })).data).toMatchObject({
     created: false,
     channel: { id: channel.id },
   });
 
-  expect((await send(`/api/channel/${channel.id}`, 'DELETE')).status).toBe(200);
+  expect((await send(`/api/channel/${channel.id}`, { method: 'DELETE' })).status).toBe(200);
   await until('the vendor has ended', () =>
     fetch(moved).then(
       () => false,
       () => true,
     ),
   );
-  expect((await send('/api/setup/demo-channel', 'POST')).data.created).toBe(true);
+  expect((await send('/api/setup/demo-channel', { method: 'POST' })).data.created).toBe(true);
   await makeVideo();
 }, 60_000);
 
 test('changes of administrators stay: a new key is used, a new address is kept, the demo mark alone has no effect', async () => {
-  const { id } = (await send('/api/setup/demo-channel', 'POST')).data.channel;
+  const { id } = (await send('/api/setup/demo-channel', { method: 'POST' })).data.channel;
   const { base_url: address } = (await send(`/api/channel/${id}`)).data;
 
-  expect((await send(`/api/channel/${id}`, 'PUT', { key: 'a-key-of-my-own' })).status).toBe(200);
+  expect((await send(`/api/channel/${id}`, { method: 'PUT', body: { key: 'a-key-of-my-own' } })).status).toBe(200);
   const asMe = { headers: { authorization: 'Bearer a-key-of-my-own' } };
   await until('the vendor takes the new key', () =>
     fetch(`${address}/v1/jobs?ids=a`, asMe).then(
@@ -103,9 +109,10 @@ test('changes of administrators stay: a new key is used, a new address is kept, 
   // The operator's own demo vendor on the same machine.
   const own = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
   const elsewhere = `http://127.0.0.1:${own.port}`;
-  expect((await send(`/api/channel/${id}`, 'PUT', { base_url: elsewhere, key: 'the-key-of-that-one' })).status).toBe(
-    200,
-  );
+  expect(
+    (await send(`/api/channel/${id}`, { method: 'PUT', body: { base_url: elsewhere, key: 'the-key-of-that-one' } }))
+      .status,
+  ).toBe(200);
   await until('the built-in vendor has ended', () =>
     fetch(address).then(
       () => false,
@@ -117,7 +124,11 @@ test('changes of administrators stay: a new key is used, a new address is kept, 
   for (const mark of [true, elsewhere, copied]) {
     const body = { name: 'marked', type: 61, key: 'k', base_url: elsewhere, models: ['demo-video'] };
     const settings = { built_in_demo_vendor: mark };
-    const created = await send('/api/channel', 'POST', { ...body, task_plugin_key: 'demo', settings }, admin);
+    const created = await send('/api/channel', {
+      method: 'POST',
+      body: { ...body, task_plugin_key: 'demo', settings },
+      bearer: admin,
+    });
     marked.push(created.data.id);
   }
   expect(await gateway.stop()).toBe(0);
@@ -125,6 +136,6 @@ test('changes of administrators stay: a new key is used, a new address is kept, 
   for (const left of [id, ...marked]) expect((await send(`/api/channel/${left}`)).data.base_url).toBe(elsewhere);
   await own.stop(true);
 
-  const again = (await send('/api/setup/demo-channel', 'POST')).data;
+  const again = (await send('/api/setup/demo-channel', { method: 'POST' })).data;
   expect([again.created, [id, ...marked].includes(again.channel.id)]).toEqual([true, false]);
 }, 60_000);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const first = await startGateway(options);
   nodes = [first, await startGateway(options)];
   await setUp(first);
-  const login = await ask(0, '/api/user/login', 'POST', { ...ROOT });
+  const login = await ask(0, '/api/user/login', { method: 'POST', body: { ...ROOT } });
   token = String(login.data.access_token);
   proof = await proofHeader({ url: first.url, token, password: ROOT.password });
 }, 60_000);
@@ -31,7 +31,7 @@ afterAll(async () => {
   for (const node of nodes ?? []) await node.stop();
 });
 
-async function ask(node: number, path: string, method = 'GET', body?: unknown) {
+async function ask(node: number, path: string, { method = 'GET', body }: { method?: string; body?: unknown } = {}) {
   const response = await fetch(`http://127.0.0.1:${nodes[node]?.port}${path}`, {
     method,
     headers: { 'content-type': 'application/json', ...proof, ...(token ? { authorization: `Bearer ${token}` } : {}) },
@@ -48,7 +48,7 @@ test('one change of several options appears in the status of both nodes', async 
     { key: 'TelegramBotToken', value: CLEAR },
     { key: 'TelegramOAuthEnabled', value: 'true' },
   ];
-  expect((await ask(0, '/api/option', 'PUT', { options })).success).toBe(true);
+  expect((await ask(0, '/api/option', { method: 'PUT', body: { options } })).success).toBe(true);
   const expected = {
     system_name: 'Ours',
     telegram_oauth: true,
@@ -71,6 +71,6 @@ test('one change of several options appears in the status of both nodes', async 
   expect(stored).toContain('option:TelegramBotToken');
   expect(stored).not.toContain(CLEAR);
 
-  await ask(1, '/api/option', 'PUT', { key: 'TelegramOAuthEnabled', value: 'false' });
+  await ask(1, '/api/option', { method: 'PUT', body: { key: 'TelegramOAuthEnabled', value: 'false' } });
   await until(async () => (await ask(0, '/api/status')).data.telegram_oauth === false);
 });

@@ -25,19 +25,19 @@ const newName = () => {
   names += 1;
   return `person-${names}`;
 };
-const send = (method: string, path: string, token: string, body?: unknown): Promise<Answer> =>
+const send = (method: string, path: string, { token, body }: { token: string; body?: unknown }): Promise<Answer> =>
   panel.send(path, { method, token, ...(body === undefined ? {} : { body }) });
 const outcome = ({ status, json }: Answer) => [status, json?.code];
-const manage = (token: string, id: number, action: string, more: object = {}) =>
-  send('POST', '/api/user/manage', token, { id, action, ...more });
+const manage = (token: string, id: number, body: { action: string } & Record<string, unknown>) =>
+  send('POST', '/api/user/manage', { token, body: { id, ...body } });
 /** The administrator creates a user. */
 async function make(fields: object = {}): Promise<{ id: number; username: string; token: string; cookie: string }> {
   const username = newName();
-  const made = await send('POST', '/api/user', admin, { username, password: PASSWORD, ...fields });
+  const made = await send('POST', '/api/user', { token: admin, body: { username, password: PASSWORD, ...fields } });
   expect([made.status, made.text]).toEqual([200, expect.any(String)]);
   return { id: made.json.data.id, username, ...(await panel.logIn(username)) };
 }
-const accountOf = async (id: number) => (await send('GET', `/api/user/${id}`, root)).json.data;
+const accountOf = async (id: number) => (await send('GET', `/api/user/${id}`, { token: root })).json.data;
 const auditOf = async (action: string, id: number) =>
   (await panel.audit(action)).filter(({ target }) => target === `user:${id}`);
 
@@ -45,7 +45,7 @@ describe('accounts', () => {
   test('are created, read, changed and deleted; every change is audited without secrets', async () => {
     const username = newName();
     const body = { username, password: PASSWORD, email: `${username}@Example.org`, quota: 700, remark: 'a friend' };
-    const made = await send('POST', '/api/user', admin, body);
+    const made = await send('POST', '/api/user', { token: admin, body });
     expect([made.status, made.json.data]).toEqual([
       200,
       {
@@ -58,9 +58,15 @@ describe('accounts', () => {
     const { id } = made.json.data;
     const theirs = await panel.logIn(username);
 
-    const changed = await send('PUT', '/api/user', admin, { id, group: 'vip', password: NEW_PASSWORD });
+    const changed = await send('PUT', '/api/user', {
+      token: admin,
+      body: { id, group: 'vip', password: NEW_PASSWORD },
+    });
     expect(changed.json.data).toMatchObject({ group: 'vip', remark: 'a friend', email: `${username}@example.org` });
-    expect(outcome(await send('GET', '/api/user/self', theirs.token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect(outcome(await send('GET', '/api/user/self', { token: theirs.token }))).toEqual([
+      401,
+      'AUTH_SESSION_REVOKED',
+    ]);
     const login = { username, password: NEW_PASSWORD };
     expect((await panel.send('/api/user/login', { body: login })).json.data.user.bindings).toEqual([]);
 
@@ -71,9 +77,9 @@ describe('accounts', () => {
       bindings: [],
       passkeys: 0,
     });
-    const gone = await send('DELETE', `/api/user/${id}`, admin);
+    const gone = await send('DELETE', `/api/user/${id}`, { token: admin });
     expect([gone.status, gone.json.data.username, gone.json.data.email]).toEqual([200, `deleted:${id}`, null]);
-    expect(outcome(await send('DELETE', `/api/user/${id}`, admin))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
+    expect(outcome(await send('DELETE', `/api/user/${id}`, { token: admin }))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
 
     expect(await auditOf('user.create', id)).toMatchObject([
       {
@@ -86,21 +92,21 @@ describe('accounts', () => {
       { detail: { before: { group: 'default' }, after: { group: 'vip', password: '***' } } },
     ]);
     expect(await auditOf('user.delete', id)).toMatchObject([{ detail: { before: { username } } }]);
-    const everything = await send('GET', '/api/audit?page_size=100', root);
+    const everything = await send('GET', '/api/audit?page_size=100', { token: root });
     for (const secret of [PASSWORD, NEW_PASSWORD, 'argon2']) expect(everything.text).not.toContain(secret);
   });
 
   test('are disabled, enabled, promoted and demoted; a change without effect leaves no row', async () => {
     const { id, token } = await make();
-    expect((await manage(admin, id, 'disable')).json.data).toMatchObject({ id, status: 2, role: 1 });
-    expect(outcome(await send('GET', '/api/user/self', token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
-    expect((await manage(admin, id, 'disable')).status).toBe(200);
-    expect((await manage(admin, id, 'enable')).json.data).toMatchObject({ status: 1 });
-    expect(outcome(await manage(admin, id, 'promote'))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
-    expect((await manage(root, id, 'promote')).json.data).toMatchObject({ role: 10 });
-    expect(outcome(await manage(admin, id, 'disable'))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
-    expect((await manage(root, id, 'demote')).json.data).toMatchObject({ role: 1 });
-    expect((await manage(admin, id, 'delete')).json.data).toMatchObject({ username: `deleted:${id}` });
+    expect((await manage(admin, id, { action: 'disable' })).json.data).toMatchObject({ id, status: 2, role: 1 });
+    expect(outcome(await send('GET', '/api/user/self', { token }))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect((await manage(admin, id, { action: 'disable' })).status).toBe(200);
+    expect((await manage(admin, id, { action: 'enable' })).json.data).toMatchObject({ status: 1 });
+    expect(outcome(await manage(admin, id, { action: 'promote' }))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    expect((await manage(root, id, { action: 'promote' })).json.data).toMatchObject({ role: 10 });
+    expect(outcome(await manage(admin, id, { action: 'disable' }))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    expect((await manage(root, id, { action: 'demote' })).json.data).toMatchObject({ role: 1 });
+    expect((await manage(admin, id, { action: 'delete' })).json.data).toMatchObject({ username: `deleted:${id}` });
     for (const action of ['disable', 'enable', 'promote', 'demote', 'delete']) {
       expect([action, (await auditOf(`user.${action}`, id)).length]).toEqual([action, 1]);
     }
@@ -108,7 +114,7 @@ describe('accounts', () => {
 
   test('get quota changes once per idempotency key', async () => {
     const { id } = await make();
-    const change = (more: object) => manage(admin, id, 'add_quota', more);
+    const change = (more: object) => manage(admin, id, { action: 'add_quota', ...more });
     expect((await change({ value: 500 })).json.data).toMatchObject({ quota: 500, repeated: false });
     expect((await change({ value: 200, mode: 'subtract' })).json.data.quota).toBe(300);
     expect((await change({ value: 1000, mode: 'override' })).json.data.quota).toBe(1000);
@@ -129,7 +135,7 @@ describe('accounts', () => {
 
   test('can lose factors, tokens, identities and the mail address', async () => {
     const { id, username, token } = await make({ email: 'bound@example.org' });
-    const pat = (await send('POST', '/api/user/token', token)).json.data.token;
+    const pat = (await send('POST', '/api/user/token', { token })).json.data.token;
     const session = await panel.logIn(username);
     panel.run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${id}, 's', 1, 1)`);
     panel.run(`insert into passkeys (user_id, credential_id, public_key, rp_id, name, counter, transports, backed_up, created_at)
@@ -141,16 +147,19 @@ describe('accounts', () => {
       ...{ two_factor: true, passkeys: 1, has_access_token: true, bindings: [{ provider: 'github', subject: '9' }] },
     });
 
-    const gone = (path: string) => send('DELETE', `/api/user/${id}/${path}`, admin);
+    const gone = (path: string) => send('DELETE', `/api/user/${id}/${path}`, { token: admin });
     expect((await gone('token')).status).toBe(200);
-    expect(outcome(await send('GET', '/api/user/self', pat))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(outcome(await send('GET', '/api/user/self', { token: pat }))).toEqual([401, 'AUTH_UNAUTHORIZED']);
     expect((await gone('bindings/github')).status).toBe(200);
     expect(outcome(await gone('bindings/github'))).toEqual([404, 'AUTH_BINDING_NOT_FOUND']);
     expect((await gone('bindings/email')).status).toBe(200);
-    expect((await send('GET', '/api/user/self', session.token)).status).toBe(200);
+    expect((await send('GET', '/api/user/self', { token: session.token })).status).toBe(200);
     expect((await gone('2fa')).status).toBe(200);
     expect(outcome(await gone('2fa'))).toEqual([409, 'AUTH_TWO_FACTOR_OFF']);
-    expect(outcome(await send('GET', '/api/user/self', session.token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect(outcome(await send('GET', '/api/user/self', { token: session.token }))).toEqual([
+      401,
+      'AUTH_SESSION_REVOKED',
+    ]);
     expect((await gone('reset_passkey')).json.data).toEqual({ deleted: 1 });
     expect(outcome(await gone('reset_passkey'))).toEqual([404, 'AUTH_PASSKEY_NOT_FOUND']);
     expect(await accountOf(id)).toMatchObject({ two_factor: false, passkeys: 0, has_access_token: false, email: null });
@@ -167,9 +176,9 @@ describe('accounts', () => {
   test('are listed by page, filter and order, also under /search', async () => {
     const group = newName();
     const made = [await make({ group, quota: 3 }), await make({ group, quota: 1 }), await make({ group, quota: 2 })];
-    await manage(admin, made[1]?.id ?? 0, 'disable');
+    await manage(admin, made[1]?.id ?? 0, { action: 'disable' });
     const ids = async (query: string, base = '/api/user') => {
-      const { json } = await send('GET', `${base}?group=${group}&${query}`, admin);
+      const { json } = await send('GET', `${base}?group=${group}&${query}`, { token: admin });
       return json.data.items.map(({ id }: { id: number }) => made.findIndex((one) => one.id === id));
     };
     for (const base of ['/api/user', '/api/user/search', '/api/user/']) {
@@ -181,10 +190,10 @@ describe('accounts', () => {
     expect(await ids('status=1&keyword=')).toEqual([0, 2]);
     expect(await ids('role=10')).toEqual([]);
     expect(await ids(`keyword=${made[2]?.username.toUpperCase()}`)).toEqual([2]);
-    const { json } = await send('GET', `/api/user?group=${group}&page_size=2`, admin);
+    const { json } = await send('GET', `/api/user?group=${group}&page_size=2`, { token: admin });
     expect(json.data).toMatchObject({ page: 1, page_size: 2, total: 3 });
-    await send('DELETE', `/api/user/${made[0]?.id}`, admin);
-    const deleted = await send('GET', '/api/user?status=-1&page_size=100', admin);
+    await send('DELETE', `/api/user/${made[0]?.id}`, { token: admin });
+    const deleted = await send('GET', '/api/user?status=-1&page_size=100', { token: admin });
     expect(deleted.json.data.items.map(({ id }: { id: number }) => id)).toContain(made[0]?.id);
 
     for (const query of [
@@ -196,7 +205,7 @@ describe('accounts', () => {
       'status=0',
       'x=1',
     ]) {
-      expect([query, ...outcome(await send('GET', `/api/user?${query}`, admin))]).toEqual([
+      expect([query, ...outcome(await send('GET', `/api/user?${query}`, { token: admin }))]).toEqual([
         query,
         400,
         'VALIDATION_FAILED',
@@ -206,7 +215,7 @@ describe('accounts', () => {
 
   test('are closed to users and anonymous callers; a personal token of an administrator is enough', async () => {
     const { id, token } = await make();
-    const pat = (await send('POST', '/api/user/token', admin)).json.data.token;
+    const pat = (await send('POST', '/api/user/token', { token: admin })).json.data.token;
     const requests: [string, string, unknown?][] = [
       ['GET', '/api/user'],
       ['GET', '/api/user/search'],
@@ -221,37 +230,49 @@ describe('accounts', () => {
       ['DELETE', `/api/user/${id}/token`],
     ];
     for (const [method, path, body] of requests) {
-      expect([path, ...outcome(await send(method, path, token, body))]).toEqual([
+      expect([path, ...outcome(await send(method, path, { token, body }))]).toEqual([
         path,
         403,
         'AUTH_INSUFFICIENT_PRIVILEGE',
       ]);
-      expect([path, ...outcome(await send(method, path, '', body))]).toEqual([path, 401, 'AUTH_UNAUTHORIZED']);
+      expect([path, ...outcome(await send(method, path, { token: '', body }))]).toEqual([
+        path,
+        401,
+        'AUTH_UNAUTHORIZED',
+      ]);
     }
-    expect((await send('PUT', '/api/user', pat, { id, remark: 'by token' })).json.data.remark).toBe('by token');
+    expect((await send('PUT', '/api/user', { token: pat, body: { id, remark: 'by token' } })).json.data.remark).toBe(
+      'by token',
+    );
     expect(await auditOf('user.update', id)).toMatchObject([{ auth_method: 'access_token' }]);
   });
 
   test('of equal or higher role, and the own one, cannot be changed', async () => {
     const peer = panel.addUser(newName(), 10);
     for (const id of [1, peer, adminId]) {
-      expect(outcome(await send('PUT', '/api/user', admin, { id, remark: 'x' }))).toEqual([
+      expect(outcome(await send('PUT', '/api/user', { token: admin, body: { id, remark: 'x' } }))).toEqual([
         403,
         'AUTH_INSUFFICIENT_PRIVILEGE',
       ]);
-      expect(outcome(await send('DELETE', `/api/user/${id}`, admin))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+      expect(outcome(await send('DELETE', `/api/user/${id}`, { token: admin }))).toEqual([
+        403,
+        'AUTH_INSUFFICIENT_PRIVILEGE',
+      ]);
     }
     for (const action of ['disable', 'promote', 'demote', 'delete']) {
-      expect([action, ...outcome(await manage(root, 1, action))]).toEqual([action, 403, 'AUTH_ROOT_PROTECTED']);
+      expect([action, ...outcome(await manage(root, 1, { action }))]).toEqual([action, 403, 'AUTH_ROOT_PROTECTED']);
     }
-    expect(outcome(await send('PUT', '/api/user', root, { id: 1, password: NEW_PASSWORD }))).toEqual([
+    expect(outcome(await send('PUT', '/api/user', { token: root, body: { id: 1, password: NEW_PASSWORD } }))).toEqual([
       403,
       'AUTH_OWN_ACCOUNT',
     ]);
-    expect((await manage(root, 1, 'add_quota', { value: 5 })).status).toBe(200);
+    expect((await manage(root, 1, { action: 'add_quota', value: 5 })).status).toBe(200);
     for (const role of [10, 100]) {
       const body = { username: newName(), password: PASSWORD, role };
-      expect(outcome(await send('POST', '/api/user', admin, body))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+      expect(outcome(await send('POST', '/api/user', { token: admin, body }))).toEqual([
+        403,
+        'AUTH_INSUFFICIENT_PRIVILEGE',
+      ]);
     }
   });
 
@@ -266,7 +287,7 @@ describe('accounts', () => {
       { inviter_id: 1 },
     ];
     for (const field of fields) {
-      const answer = await send('PUT', '/api/user', root, { id, ...field });
+      const answer = await send('PUT', '/api/user', { token: root, body: { id, ...field } });
       expect([...outcome(answer), answer.json.details.errors[0].rule]).toEqual([
         400,
         'VALIDATION_FAILED',
@@ -275,46 +296,58 @@ describe('accounts', () => {
     }
     const made = { username: newName(), password: PASSWORD };
     for (const field of [{ id: 5 }, { status: 2 }, { language: 'en' }, { role: 50 }, { role: '10' }]) {
-      expect(outcome(await send('POST', '/api/user', root, { ...made, ...field }))).toEqual([400, 'VALIDATION_FAILED']);
+      expect(outcome(await send('POST', '/api/user', { token: root, body: { ...made, ...field } }))).toEqual([
+        400,
+        'VALIDATION_FAILED',
+      ]);
     }
-    expect(outcome(await manage(root, id, 'make_root'))).toEqual([400, 'VALIDATION_FAILED']);
+    expect(outcome(await manage(root, id, { action: 'make_root' }))).toEqual([400, 'VALIDATION_FAILED']);
   });
 
   test('that do not exist, or whose name is taken, are refused', async () => {
     const { username } = await make();
-    expect(outcome(await send('POST', '/api/user', admin, { username, password: PASSWORD }))).toEqual([
+    expect(outcome(await send('POST', '/api/user', { token: admin, body: { username, password: PASSWORD } }))).toEqual([
       409,
       'NAME_TAKEN',
     ]);
     const { id } = await make({ email: 'owned@example.org' });
     const other = await make();
     const steal = { id: other.id, email: 'OWNED@example.org' };
-    expect(outcome(await send('PUT', '/api/user', admin, steal))).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
-    expect(outcome(await send('PUT', '/api/user', admin, { id, username }))).toEqual([409, 'NAME_TAKEN']);
-    expect(outcome(await send('PUT', '/api/user', admin, { id: 999_999 }))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
+    expect(outcome(await send('PUT', '/api/user', { token: admin, body: steal }))).toEqual([
+      409,
+      'AUTH_IDENTITY_TAKEN',
+    ]);
+    expect(outcome(await send('PUT', '/api/user', { token: admin, body: { id, username } }))).toEqual([
+      409,
+      'NAME_TAKEN',
+    ]);
+    expect(outcome(await send('PUT', '/api/user', { token: admin, body: { id: 999_999 } }))).toEqual([
+      404,
+      'AUTH_USER_NOT_FOUND',
+    ]);
     for (const name of ['0', '-1', '1e3', 'somebody', '%00', '01', '1%2F2', '99999999999999999999']) {
-      expect([name, (await send('GET', `/api/user/${name}`, root)).status]).toEqual([name, 404]);
-      expect([name, (await send('DELETE', `/api/user/${name}`, root)).status]).toEqual([name, 404]);
+      expect([name, (await send('GET', `/api/user/${name}`, { token: root })).status]).toEqual([name, 404]);
+      expect([name, (await send('DELETE', `/api/user/${name}`, { token: root })).status]).toEqual([name, 404]);
     }
     for (const provider of ['%00', '%20', 'x'.repeat(300), '..%2f2fa']) {
-      expect(outcome(await send('DELETE', `/api/user/${id}/bindings/${provider}`, root))[0]).toBe(404);
+      expect(outcome(await send('DELETE', `/api/user/${id}/bindings/${provider}`, { token: root }))[0]).toBe(404);
     }
     expect((await accountOf(id)).email).toBe('owned@example.org');
   });
 });
 
 describe('the own account', () => {
-  const self = (token: string, body: unknown) => send('PUT', '/api/user/self', token, body);
+  const self = (token: string, body: unknown) => send('PUT', '/api/user/self', { token, body });
 
   test('accepts display name and language without a password, and a user name in a session', async () => {
     const { id, token } = await make();
     const name = newName();
     const changed = await self(token, { display_name: 'Ada', language: 'zh', username: name });
     expect(changed.json.data).toMatchObject({ id, username: name, display_name: 'Ada', language: 'zh', bindings: [] });
-    expect((await send('GET', '/api/user/self', token)).json.data.username).toBe(name);
+    expect((await send('GET', '/api/user/self', { token })).json.data.username).toBe(name);
     expect((await panel.logIn(name)).sid).not.toBe('');
 
-    const pat = (await send('POST', '/api/user/token', token)).json.data.token;
+    const pat = (await send('POST', '/api/user/token', { token })).json.data.token;
     expect((await self(pat, { language: 'en' })).json.data).toMatchObject({ display_name: 'Ada', language: 'en' });
     expect(outcome(await self(pat, { username: newName() }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
     const change = { original_password: PASSWORD, password: NEW_PASSWORD };
@@ -360,7 +393,7 @@ describe('the own account', () => {
   });
 
   const proofFor = async (token: string, scope: string, body: object = { method: 'password', password: PASSWORD }) =>
-    (await send('POST', '/api/verify', token, { ...body, scope })).json.data?.proof_token;
+    (await send('POST', '/api/verify', { token, body: { ...body, scope } })).json.data?.proof_token;
   const end = (token: string, proof?: string): Promise<Answer> => {
     const request: Send = { method: 'DELETE', token, ...(proof ? { headers: { 'x-security-proof': proof } } : {}) };
     return panel.send('/api/user/self', request);
@@ -368,8 +401,8 @@ describe('the own account', () => {
 
   test('is deleted with a proof of that scope, created in this session', async () => {
     const mine = await make({ email: 'mine@example.org' });
-    const key = (await send('POST', '/api/token', mine.token, { name: 'key' })).json.data.key;
-    const pat = (await send('POST', '/api/user/token', mine.token)).json.data.token;
+    const key = (await send('POST', '/api/token', { token: mine.token, body: { name: 'key' } })).json.data.key;
+    const pat = (await send('POST', '/api/user/token', { token: mine.token })).json.data.token;
     const elsewhere = await panel.logIn(mine.username);
     expect(outcome(await end(mine.token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
     expect(outcome(await end(mine.token, 'x'))).toEqual([403, 'SECURITY_PROOF_INVALID']);
@@ -382,28 +415,31 @@ describe('the own account', () => {
     const done = await end(mine.token, proof);
     expect([done.status, done.json.data]).toEqual([200, null]);
     for (const { token } of [mine, elsewhere]) {
-      expect(outcome(await send('GET', '/api/user/self', token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+      expect(outcome(await send('GET', '/api/user/self', { token }))).toEqual([401, 'AUTH_SESSION_REVOKED']);
     }
     const refresh = { method: 'POST', headers: { cookie: elsewhere.cookie } };
     expect(outcome(await panel.send('/api/user/auth/refresh', refresh))).toEqual([401, 'AUTH_SESSION_REVOKED']);
-    expect(outcome(await send('GET', '/api/user/self', pat))).toEqual([401, 'AUTH_UNAUTHORIZED']);
-    expect((await send('GET', '/v1/tasks/task_none', key)).status).toBe(401);
+    expect(outcome(await send('GET', '/api/user/self', { token: pat }))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect((await send('GET', '/v1/tasks/task_none', { token: key })).status).toBe(401);
     const body = { username: mine.username, password: PASSWORD };
     expect(outcome(await panel.send('/api/user/login', { body }))).toEqual([401, 'AUTH_INVALID_CREDENTIALS']);
     expect(await accountOf(mine.id)).toMatchObject({ username: `deleted:${mine.id}`, email: null, api_keys: 0 });
     expect(await auditOf('user.delete', mine.id)).toMatchObject([{ username: mine.username, user_id: mine.id }]);
     const again = { username: mine.username, password: PASSWORD, email: 'mine@example.org' };
-    expect((await send('POST', '/api/user', admin, again)).status).toBe(200);
+    expect((await send('POST', '/api/user', { token: admin, body: again })).status).toBe(200);
   });
 
   test('downgrade: with a second factor, the password is not enough to delete it', async () => {
     const { id, token } = await make();
     const before = await proofFor(token, 'account.delete');
     panel.run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${id}, 's', 1, 1)`);
-    const refused = await send('POST', '/api/verify', token, {
-      method: 'password',
-      password: PASSWORD,
-      scope: 'account.delete',
+    const refused = await send('POST', '/api/verify', {
+      token,
+      body: {
+        method: 'password',
+        password: PASSWORD,
+        scope: 'account.delete',
+      },
     });
     expect(outcome(refused)).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
     expect(outcome(await end(token, before))).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
@@ -421,15 +457,15 @@ describe('the addresses', () => {
   test('of the own account keep their meaning next to those of users', async () => {
     const { id, token } = await make();
     for (const path of ['self', 'token', 'sessions', 'passkey', '2fa/status']) {
-      expect([path, (await send('GET', `/api/user/${path}`, token)).status]).toEqual([path, 200]);
+      expect([path, (await send('GET', `/api/user/${path}`, { token })).status]).toEqual([path, 200]);
     }
-    expect((await send('DELETE', '/api/user/token', token)).status).toBe(200);
-    expect(outcome(await send('DELETE', '/api/user/sessions/2fa', token))).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
-    expect(outcome(await send('DELETE', '/api/user/passkey', token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+    expect((await send('DELETE', '/api/user/token', { token })).status).toBe(200);
+    expect(outcome(await send('DELETE', '/api/user/sessions/2fa', { token }))).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
+    expect(outcome(await send('DELETE', '/api/user/passkey', { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
     // A user reaches their own passkeys there, never the administration: that would be 403.
-    expect(outcome(await send('DELETE', '/api/user/passkey/token', token))).toEqual([404, 'NOT_FOUND']);
-    expect(outcome(await send('DELETE', '/api/user/passkey/2fa', root))).toEqual([404, 'NOT_FOUND']);
-    expect((await send('GET', `/api/user/${id}`, token)).status).toBe(403);
+    expect(outcome(await send('DELETE', '/api/user/passkey/token', { token }))).toEqual([404, 'NOT_FOUND']);
+    expect(outcome(await send('DELETE', '/api/user/passkey/2fa', { token: root }))).toEqual([404, 'NOT_FOUND']);
+    expect((await send('GET', `/api/user/${id}`, { token })).status).toBe(403);
   });
 
   test('are unambiguous: a word never stands where an id could', async () => {

@@ -15,15 +15,15 @@ const KIB = 1024;
 
 /** Slashes before another character: `/\/+$/` would take minutes. */
 const urls = (size: number): Record<string, string> => ({
-  'slashes that do not end it': fill('/', size, 'http://a', 'b'),
-  'trailing slashes': fill('/', size, 'http://a'),
-  'credentials without end': fill('@', size, 'http://'),
-  'host of dots': fill('.', size, 'http://'),
-  'host of labels': fill('a.', size, 'http://'),
-  escapes: fill('%2f', size, 'http://a/'),
-  'parent folders': fill('../', size, 'http://a/'),
-  ports: fill(':1', size, 'http://a'),
-  brackets: fill('[', size, 'http://'),
+  'slashes that do not end it': fill('/', size, { before: 'http://a', after: 'b' }),
+  'trailing slashes': fill('/', size, { before: 'http://a' }),
+  'credentials without end': fill('@', size, { before: 'http://' }),
+  'host of dots': fill('.', size, { before: 'http://' }),
+  'host of labels': fill('a.', size, { before: 'http://' }),
+  escapes: fill('%2f', size, { before: 'http://a/' }),
+  'parent folders': fill('../', size, { before: 'http://a/' }),
+  ports: fill(':1', size, { before: 'http://a' }),
+  brackets: fill('[', size, { before: 'http://' }),
 });
 
 const answered = (text: string) => async () => ok({ status: 200, contentType: 'application/json', text });
@@ -68,7 +68,10 @@ export const addressCases = [
   stallCase({
     name: 'location of a marketplace',
     limit: 512 * KIB,
-    worst: (size) => ({ folder: fill('/', size, 'file:///a', 'b'), slashes: fill('/', size, 'file:///a') }),
+    worst: (size) => ({
+      folder: fill('/', size, { before: 'file:///a', after: 'b' }),
+      slashes: fill('/', size, { before: 'file:///a' }),
+    }),
     call: (indexUrl: string) => indexLocation({ name: '', indexUrl }),
     limitedBy: 'the rule of the option',
   }),
@@ -76,17 +79,20 @@ export const addressCases = [
     name: 'address that a download leads to',
     limit: 512 * KIB,
     worst: urls,
-    call: (text: string) => pointsToSelf(['http://a/b', text], new URL(fill('/', 512 * KIB, 'http://a'))),
+    call: (text: string) => pointsToSelf(['http://a/b', text], new URL(fill('/', 512 * KIB, { before: 'http://a' }))),
     limitedBy: 'the rule for addresses of requests',
   }),
   stallCase({
     name: 'discovery document',
     limit: MAX_PROVIDER_ANSWER_BYTES,
     worst: (size) => ({
-      'issuer of slashes': JSON.stringify({ issuer: fill('/', size - 20, 'http://a', 'b') }),
-      'endpoint of slashes': JSON.stringify({ issuer: 'http://a', token_endpoint: fill('/', size - 60, 'http://a') }),
-      'many methods': fill('"a",', size, '{"issuer":"http://a","scopes_supported":[', '""]}'),
-      'empty objects': fill('{},', size, '{"issuer":[', '0]}'),
+      'issuer of slashes': JSON.stringify({ issuer: fill('/', size - 20, { before: 'http://a', after: 'b' }) }),
+      'endpoint of slashes': JSON.stringify({
+        issuer: 'http://a',
+        token_endpoint: fill('/', size - 60, { before: 'http://a' }),
+      }),
+      'many methods': fill('"a",', size, { before: '{"issuer":"http://a","scopes_supported":[', after: '""]}' }),
+      'empty objects': fill('{},', size, { before: '{"issuer":[', after: '0]}' }),
       'many names': `{${Array.from({ length: size / 14 }, (_, i) => `"name${i}":0`).join(',')}}`,
       nesting: fill('[', size),
     }),
@@ -97,9 +103,9 @@ export const addressCases = [
     name: 'mail address',
     limit: MAX_ADDRESS,
     worst: (size) => ({
-      'dots in the name': fill('a.', size, '', '@'),
-      'dots in the host': fill('a.', size, 'a@'),
-      hyphens: fill('-', size, 'a@a', '.a'),
+      'dots in the name': fill('a.', size, { before: '', after: '@' }),
+      'dots in the host': fill('a.', size, { before: 'a@' }),
+      hyphens: fill('-', size, { before: 'a@a', after: '.a' }),
       signs: fill('@', size),
     }),
     call: (text: string) => readMailAddress(text),
@@ -113,7 +119,7 @@ export const addressCases = [
       groups: fill('ffff:', size),
       numbers: fill('1.', size),
       zeros: fill('0', size),
-      zones: fill('a', size, '::1%'),
+      zones: fill('a', size, { before: '::1%' }),
     }),
     call: (ip: string) => addressKey(ip as DecidingIp),
     limitedBy: 'the size of a request’s headers',

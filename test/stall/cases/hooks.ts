@@ -16,13 +16,13 @@ function objectsOf(size: number, letter: string): string {
 
 const results = (size: number): Record<string, string> => ({
   'as many empty objects as are taken': `[${'{},'.repeat(MAX_RESULT_VALUES - 2)}0]`,
-  'more empty objects than are taken': fill('{},', size, '[', '{}]'),
-  'more empty texts than are taken': fill('"",', size, '[', '""]'),
+  'more empty objects than are taken': fill('{},', size, { before: '[', after: '{}]' }),
+  'more empty texts than are taken': fill('"",', size, { before: '[', after: '""]' }),
   'names, each another': objectsOf(size, 'a'),
   'escaped names': objectsOf(size, '\\n'),
-  'one text': fill('a', size, '"', '"'),
-  'one escaped text': fill('\\n', size, '"', '"'),
-  'one text of escaped letters': fill('\\u4e00', size, '"', '"'),
+  'one text': fill('a', size, { before: '"', after: '"' }),
+  'one escaped text': fill('\\n', size, { before: '"', after: '"' }),
+  'one text of escaped letters': fill('\\u4e00', size, { before: '"', after: '"' }),
   brackets: fill('[', size),
 });
 

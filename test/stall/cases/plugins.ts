@@ -21,8 +21,8 @@ export const pluginCases = [
     worst: (size) => ({
       statements: fill(';', size),
       calls: fill('a();', size),
-      members: fill('a:{},', size, 'x={', '}'),
-      names: fill('a,', size, '', 'a'),
+      members: fill('a:{},', size, { before: 'x={', after: '}' }),
+      names: fill('a,', size, { before: '', after: 'a' }),
       'async functions': fill('async()=>{};', size),
       parentheses: fill('(', size),
     }),
@@ -33,9 +33,9 @@ export const pluginCases = [
     name: 'manifest of a plugin',
     limit: MAX_INSPECT_BYTES,
     worst: (size) => ({
-      'same models': fill('"a",', size, '{"models":[', '"a"]}'),
-      'models of other types': fill('1,', size, '{"models":[', '1]}'),
-      routes: fill('{},', size, '{"routes":[', '{}]}'),
+      'same models': fill('"a",', size, { before: '{"models":[', after: '"a"]}' }),
+      'models of other types': fill('1,', size, { before: '{"models":[', after: '1]}' }),
+      routes: fill('{},', size, { before: '{"routes":[', after: '{}]}' }),
       'language tags': `{"description":{${each(size / 16, (i) => `"aa-${i.toString(36)}":"a"`)}}}`,
       'one language tag of parts': `{"description":{"${fill('aa-', size - 40)}":"a"}}`,
       'unknown names': `{${each(size / 12, (i) => `"k${i}":1`)}}`,
@@ -69,10 +69,10 @@ export const pluginCases = [
     worst: (size) => ({
       elements: svg(fill('<g/>', size - 60)),
       attributes: svg(fill(`<g ${each(100, (i) => ` a${i}=""`).replaceAll(',', '')}/>`, size - 60)),
-      style: svg(fill('url(', size - 90, '<style>', '</style>')),
-      addresses: svg(fill('url(#a)', size - 90, '<g a="', '"/>')),
+      style: svg(fill('url(', size - 90, { before: '<style>', after: '</style>' })),
+      addresses: svg(fill('url(#a)', size - 90, { before: '<g a="', after: '"/>' })),
       references: svg(fill('&#65;', size - 60)),
-      colons: svg(fill(':', size - 120, '<animate attributeName="', '"/>')),
+      colons: svg(fill(':', size - 120, { before: '<animate attributeName="', after: '"/>' })),
     }),
     call: (dataUrl: string) => worker.run('readIcon', dataUrl),
     refuses: (answer) => (answer as { ok: boolean; error?: string }).error?.includes('is larger than') === true,
@@ -81,8 +81,8 @@ export const pluginCases = [
     name: 'index of a marketplace',
     limit: MARKET_FILE_BYTES.index,
     worst: (size) => ({
-      'empty objects': fill('{},', size, '{"indexVersion":1,"plugins":[', '{}]}'),
-      numbers: fill('0,', size, '[', '0]'),
+      'empty objects': fill('{},', size, { before: '{"indexVersion":1,"plugins":[', after: '{}]}' }),
+      numbers: fill('0,', size, { before: '[', after: '0]' }),
       nesting: fill('[', size),
       'plugins with many versions': `{"indexVersion":1,"plugins":[${each(
         Math.min(2000, Math.floor(size / 13_000)),

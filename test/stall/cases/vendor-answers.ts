@@ -9,19 +9,19 @@ const MIB = 1024 * 1024;
 const texts = (size: number): Record<string, Buffer> =>
   Object.fromEntries(
     Object.entries({
-      'empty objects': fill('{},', size, '{"x":[', '{}]}'),
-      'empty strings': fill('"",', size, '[', '""]'),
+      'empty objects': fill('{},', size, { before: '{"x":[', after: '{}]}' }),
+      'empty strings': fill('"",', size, { before: '[', after: '""]' }),
       brackets: fill('[', size),
-      'escaped quotes': fill('\\"', size, '["'),
-      backslashes: fill('\\', size, '["', '\\'),
-      'short runs of Base64': fill('a ', size, '["', '"]'),
-      'one long run of Base64': fill('a', size, '{"image":"', '"}'),
-      'escaped slashes': fill('\\/', size, '["', '"]'),
-      'escaped letters': fill('\\u0041', size, '["', '"]'),
-      'escaped accents': fill('\\u00e9', size, '["', '"]'),
-      'many names': fill('"id":"a",', size, '{', '"id":"b"}'),
+      'escaped quotes': fill('\\"', size, { before: '["' }),
+      backslashes: fill('\\', size, { before: '["', after: '\\' }),
+      'short runs of Base64': fill('a ', size, { before: '["', after: '"]' }),
+      'one long run of Base64': fill('a', size, { before: '{"image":"', after: '"}' }),
+      'escaped slashes': fill('\\/', size, { before: '["', after: '"]' }),
+      'escaped letters': fill('\\u0041', size, { before: '["', after: '"]' }),
+      'escaped accents': fill('\\u00e9', size, { before: '["', after: '"]' }),
+      'many names': fill('"id":"a",', size, { before: '{', after: '"id":"b"}' }),
       'many lines': fill('data:{"id":"a"}\n', size),
-      'line ends': fill('\r', size, 'data:{'),
+      'line ends': fill('\r', size, { before: 'data:{' }),
     }).map(([name, text]) => [name, Buffer.from(text)]),
   );
 
