@@ -8,7 +8,7 @@ import type { Verdict } from './types.ts';
 const MAX_KNOWN = 100_000;
 
 /** Response headers that differ from answer to answer and say nothing about the task. */
-const VARYING_HEADER = /^(?:date|age|expires|etag|set-cookie|server-timing|.*(?:id|ray|trace|time|ratelimit.*))$/;
+const VARYING_HEADER = /^date$|^age$|^expires$|^etag$|^set-cookie$|^server-timing$|ratelimit|(?:id|ray|trace|time)$/;
 
 type Known = { digest: bigint; sourceHash: string; polls: number };
 type AnsweredPoll = { plugin: LoadedPlugin; channel: ChannelRecord; task: TaskRecord; answer: VendorAnswer };
