@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readdirSync } from 'node:fs';
 import type { Json, PluginModule, ProtocolContext } from '../../contracts/v1.d.ts';
 import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
+import { type Compiler, createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';
 
@@ -27,15 +28,17 @@ const hooksOf = (exports: object, at = ''): string[] =>
   });
 
 let sandbox: Sandbox;
+let compiler: Compiler;
 beforeAll(() => {
   sandbox = startSandbox();
+  compiler = createCompiler(sandbox);
 });
 afterAll(() => sandbox.close());
 
 for (const key of keys) {
   describe(key, () => {
     test('passes all checks of the contract without a warning', async () => {
-      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox);
+      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox, compiler);
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
 
@@ -53,7 +56,7 @@ for (const key of keys) {
 
     test('the fixture passes', async () => {
       const fixture = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
-      const report = await runFixture(sandbox, { source: await fileOf(`${key}.js`).text(), fixture });
+      const report = await runFixture(sandbox, { compiler, source: await fileOf(`${key}.js`).text(), fixture });
       expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
       expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
     });

@@ -13,6 +13,7 @@ import {
   recordCall,
   runFixture,
 } from '../../src/plugins/index.ts';
+import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
@@ -21,18 +22,19 @@ setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
+const compiler = createCompiler(sandbox);
 
 const read = (path: string): string => readFileSync(join(import.meta.dir, '../..', path), 'utf8');
 
 describe('lint', () => {
   test('the demo plugin and its batch sibling are clean', async () => {
     for (const source of [demoSource, read('test/fixtures/demo-batch.js')]) {
-      expect(await lintPlugin(source, sandbox)).toMatchObject({ ok: true, faults: [], warnings: [] });
+      expect(await lintPlugin(source, sandbox, compiler)).toMatchObject({ ok: true, faults: [], warnings: [] });
     }
   });
 
   test('faults come with path, rule, message and position', async () => {
-    expect(await lintPlugin(`${pluginSource()}\nconst x = require('fs');`, sandbox)).toEqual({
+    expect(await lintPlugin(`${pluginSource()}\nconst x = require('fs');`, sandbox, compiler)).toEqual({
       ok: false,
       faults: [
         {
@@ -65,7 +67,7 @@ describe('lint', () => {
       },
       `${VIDEO_HOOKS}\nexport const native = { r: () => 1 };`,
     ).replace('{ status: body.status }', "{ status: body.status || 'IN_PROGRESS' }");
-    const report = await lintPlugin(source, sandbox);
+    const report = await lintPlugin(source, sandbox, compiler);
     expect(report.ok).toBe(true);
     expect(report.warnings.map(({ path, rule }) => `${path} ${rule}`)).toEqual([
       '/protocols protocol.artifacts',
@@ -87,7 +89,7 @@ describe('lint', () => {
     ['a joiner after a Latin letter, behind one that joins an emoji', 'const s = "👩\u200d🚀 ad\u200dmin";', 20],
   ])('hidden text: %s is a warning with its place', async (_what, line, column) => {
     const source = `${pluginSource()}\r\n${line}\n`;
-    const { ok, warnings } = await lintPlugin(source, sandbox);
+    const { ok, warnings } = await lintPlugin(source, sandbox, compiler);
     expect(ok).toBe(true);
     expect(warnings).toEqual([
       {
@@ -102,13 +104,14 @@ describe('lint', () => {
 
   test('tabs, line ends, emoji and words of other scripts are not warnings', async () => {
     const source = `\ufeff${pluginSource()}\r\n\tconst words = ['می‌خواهم', 'חיים', '日本', '👩‍🚀', '\\u202e'];\r\n`;
-    expect(await lintPlugin(source, sandbox)).toMatchObject({ ok: true, warnings: [] });
+    expect(await lintPlugin(source, sandbox, compiler)).toMatchObject({ ok: true, warnings: [] });
   });
 });
 
 describe('fixtures', () => {
   test("the demo plugin's fixture passes", async () => {
     const report = await runFixture(sandbox, {
+      compiler,
       source: demoSource,
       fixture: JSON.parse(read('src/plugins/factory/demo.fixture.json')),
     });
@@ -124,6 +127,7 @@ describe('fixtures', () => {
       'export const helpers = { now: () => utils.unixNow(), deep: { none: () => undefined } };',
     );
     const report = await runFixture(sandbox, {
+      compiler,
       source,
       fixture: {
         unixNow: 1_700_000_000,
@@ -184,12 +188,13 @@ describe('fixtures', () => {
     ],
   ];
   test.each(broken)('a fixture with %s is refused', async (_name, fixture, message) => {
-    const report = await runFixture(sandbox, { source: pluginSource(), fixture });
+    const report = await runFixture(sandbox, { compiler, source: pluginSource(), fixture });
     expect(report).toMatchObject({ ok: false, faults: [{ path: 'fixture', message }] });
   });
 
   test('a plugin that is not valid runs no case', async () => {
     const report = await runFixture(sandbox, {
+      compiler,
       source: 'export const meta = 1;',
       fixture: { cases: [{ hook: 'x', args: [] }] },
     });
@@ -249,7 +254,7 @@ describe('recording', () => {
     args: unknown[],
     { outcome, fixture = { unixNow: 5, cases: [] } }: { outcome: object; fixture?: object },
   ) => {
-    const [plugin, read] = [await openPlugin(source, sandbox), readFixture(fixture)];
+    const [plugin, read] = [await openPlugin(source, sandbox, compiler), readFixture(fixture)];
     if (!plugin.ok || !read.ok) throw new Error('the plugin or the fixture is not valid');
     const call = { hook, args, outcome } as Parameters<typeof recordCall>[1]['call'];
     return recordCall(plugin.value, { fixture: read.value, call, channelKey: 'ak-123456|sk-secret-7890' });
@@ -258,7 +263,7 @@ describe('recording', () => {
 
   test('a key of two parts becomes a placeholder of two parts, and the result is for it', async () => {
     const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], { outcome: ok });
-    expect(await runFixture(sandbox, { source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({
+    expect(await runFixture(sandbox, { compiler, source, fixture: { unixNow: 5, cases: [made] } })).toMatchObject({
       ok: true,
       passed: 1,
     });
@@ -361,7 +366,7 @@ export function buildSubmitRequest() {}
 export function parseSubmitResponse() {}
 export const parseTaskResult = () => ({});
 export const buildQueryRequest = 1;`;
-  const { faults } = await lintPlugin(source, sandbox);
+  const { faults } = await lintPlugin(source, sandbox, compiler);
   expect(faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual([
     '/models/1 2:3',
     'exports/buildQueryRequest 9:14',

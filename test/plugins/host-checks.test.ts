@@ -17,6 +17,7 @@ import {
   renderVideo,
   runFixture,
 } from '../../src/plugins/index.ts';
+import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { makeService, openTestStore, refusal, startSandbox } from './support.ts';
 
 // Long, because a busy machine starts processes and databases slowly.
@@ -50,6 +51,7 @@ export const helpers = { give };
 `;
 
 const sandbox = startSandbox();
+const compiler = createCompiler(sandbox);
 const opened = await openTestStore('sqlite');
 const service = makeService(opened.store, sandbox);
 await service.start();
@@ -149,6 +151,7 @@ describe('dry runs and fixtures refuse what the gateway refuses, with the same m
     const reported = { code: dry.code, message: dry.message, kind: (dry.details as Context).kind };
     expect(reported).toEqual({ code: 'plugins.hook_failed', message, kind: 'invalid_result' });
     const report = await runFixture(sandbox, {
+      compiler,
       source: SOURCE,
       fixture: { cases: [{ name: 'it', hook: first, path, args: [ctx] }] },
     });
@@ -188,7 +191,7 @@ test('results that the gateway accepts pass, and functions that are not hooks ma
     // The refusal itself can be what a case expects.
     { hook: 'parseTaskResult', args: [{ returns: 1 }], expectedError: 'no task result' },
   ];
-  const report = await runFixture(sandbox, { source: SOURCE, fixture: { cases } });
+  const report = await runFixture(sandbox, { compiler, source: SOURCE, fixture: { cases } });
   expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
   expect(report.passed).toBe(cases.length);
 });

@@ -15,7 +15,15 @@ import type { Sandbox } from '../../src/sandbox/index.ts';
 import { DEFAULT_MARKET_SOURCES } from '../../src/settings/market-sources.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
-import { makeService, type OpenedStore, openTestStore, pluginSource, refusal, startSandbox } from './support.ts';
+import {
+  makeService,
+  type OpenedStore,
+  openTestStore,
+  pluginSource,
+  pluginWorker,
+  refusal,
+  startSandbox,
+} from './support.ts';
 
 const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
 const scratch = mkdtempSync(join(tmpdir(), 'taskgate-market-'));
@@ -65,6 +73,7 @@ const open = (
     clock: systemClock,
     logger: silentLogger,
     timeoutMs,
+    worker: pluginWorker,
   });
 const code = (key: string, version: string, more = '') => pluginSource({ key, version, models: [`${key}-1`] }, more);
 const offer = async (marketplace: Marketplace, refresh = false) => {

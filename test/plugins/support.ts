@@ -5,6 +5,7 @@ import type { Meta } from '../../contracts/v1.d.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type FactoryPlugin, type HookCall, type PluginService } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createPluginWorker } from '../../src/plugins/worker/create-worker.ts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
 import { openStore } from '../../src/store/index.ts';
@@ -88,14 +89,24 @@ export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<Ope
   };
 }
 
-/** The sources as the build hands them to the gateway. */
+/** Shared, since each thread loads and compiles the rules of plugins anew. */
+export const pluginWorker = createPluginWorker();
+
+const compiled = new Map<string, Promise<FactoryPlugin>>();
+
+/** The sources as the build hands them to the gateway; each is compiled once. */
 export function compiledPlugins(sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> {
-  const compiler = createCompiler(sandbox);
+  const compiler = createCompiler(sandbox, pluginWorker);
+  const compile = async (source: string): Promise<FactoryPlugin> => {
+    const result = await compiler.compile(source);
+    if (!result.ok) throw new Error(JSON.stringify(result.error));
+    return result.value;
+  };
   return Promise.all(
-    sources.map(async (source) => {
-      const compiled = await compiler.compile(source);
-      if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
-      return compiled.value;
+    sources.map((source) => {
+      const once = compiled.get(source) ?? compile(source);
+      compiled.set(source, once);
+      return once;
     }),
   );
 }
@@ -109,7 +120,15 @@ export function makeService(
     onHookCall,
   }: { factory?: readonly FactoryPlugin[]; syncFrequencyMs?: number; onHookCall?: (call: HookCall) => void } = {},
 ): PluginService {
-  const common = { store, sandbox, clock: systemClock, logger: silentLogger, factory, syncFrequencyMs };
+  const common = {
+    store,
+    sandbox,
+    clock: systemClock,
+    logger: silentLogger,
+    factory,
+    syncFrequencyMs,
+    worker: pluginWorker,
+  };
   return createPluginService({ ...common, ...(onHookCall ? { onHookCall } : {}) });
 }
 

@@ -25,7 +25,7 @@ import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.
 import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey } from '../contract/each-store.ts';
-import { compiledPlugins, demoSource } from '../plugins/support.ts';
+import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
 import { addUser } from '../support/add-user.ts';
 
 // For hooks and tests that start a sandbox and a database on a busy machine.
@@ -64,6 +64,7 @@ export async function startEngine(
     ...common,
     sandbox,
     factory: await compiledPlugins(sandbox, demoSource, batchSource),
+    worker: pluginWorker,
   });
   await plugins.start();
   const facts = createPluginFacts(plugins);

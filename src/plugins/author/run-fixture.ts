@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
+import type { Compiler } from '../source/compile-plugin.ts';
 import type { PluginFault } from '../types.ts';
 import { uncoveredHooks } from './list-hooks.ts';
 import { type OpenPlugin, openPlugin } from './open-plugin.ts';
@@ -47,20 +48,22 @@ const failed = (faults: PluginFault[]): FixtureReport => ({
   faults,
 });
 
+type FixtureRun = { source: string; fixture: unknown; filter?: string; compiler?: Compiler };
+
 /**
  * Runs the cases of a fixture against a source. `fixture` is the parsed JSON of its file.
  * `expected` is compared as JSON; `expectedError` must be part of the message; a case with neither
  * must only not fail. A result of nothing counts as null. A result that the gateway would refuse is
  * an error with the same message. With `filter`, only cases run whose name contains it, ignoring
- * case.
+ * case. `compiler`: see `openPlugin`.
  */
 export async function runFixture(
   sandbox: Sandbox,
-  { source, fixture, filter = '' }: { source: string; fixture: unknown; filter?: string },
+  { source, fixture, filter = '', compiler }: FixtureRun,
 ): Promise<FixtureReport> {
   const read = readFixture(fixture);
   if (!read.ok) return failed([{ path: 'fixture', rule: 'fixture.format', message: read.error }]);
-  const opened = await openPlugin(source, sandbox);
+  const opened = await openPlugin(source, sandbox, compiler);
   if (!opened.ok) return failed(opened.error);
   const plugin = opened.value;
   const { cases } = read.value;

@@ -7,7 +7,7 @@ import type { IconImage } from '../service/check-icon.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
 import type { UploadedPlugin } from '../service/upload-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
-import { createPluginWorker } from '../worker/create-worker.ts';
+import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
 import { createListingCache } from './listing-cache.ts';
@@ -75,6 +75,8 @@ type Deps = {
   /** Deadline for one file in ms, by default 15 s. */
   timeoutMs?: number;
   watchCache?: WatchCache;
+  /** Default: one of its own. */
+  worker?: PluginWorker;
 };
 
 type Entry = { source: MarketSource; plugin: MarketPlugin };
@@ -85,9 +87,8 @@ type Entry = { source: MarketSource; plugin: MarketPlugin };
  * `plugins.market_changed`, and the errors of an upload.
  */
 export function createMarketplace(deps: Deps): Marketplace {
-  const { plugins } = deps;
+  const { plugins, worker = createPluginWorker() } = deps;
   const readFile = createMarketReader(deps);
-  const worker = createPluginWorker();
   const listings = createListingCache({ readFile, worker, clock: deps.clock, watchCache: deps.watchCache });
 
   async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {

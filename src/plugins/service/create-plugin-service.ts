@@ -5,7 +5,7 @@ import { createRegistry, type RuntimeStatus } from '../registry/create-registry.
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
 import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
-import { createPluginWorker } from '../worker/create-worker.ts';
+import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { type Activation, activateVersion } from './activate-version.ts';
 import type { IconImage } from './check-icon.ts';
 import { compileOrThrow, refuseHiddenNames, type ServiceContext } from './context.ts';
@@ -73,11 +73,12 @@ type Deps = {
   syncFrequencyMs: number;
   /** Called after every call of a serving plugin's hook. Must not throw. */
   onHookCall?: (call: HookCall) => void;
+  /** Default: one of its own. */
+  worker?: PluginWorker;
 };
 
 export function createPluginService(deps: Deps): PluginService {
-  const { store, clock } = deps;
-  const worker = createPluginWorker();
+  const { store, clock, worker = createPluginWorker() } = deps;
   const compiler = createCompiler(deps.sandbox, worker);
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
