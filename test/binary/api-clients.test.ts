@@ -1,5 +1,5 @@
 /**
- * What API clients are promised, on the executable: docs/api.md word for word, repeats on two
+ * What docs/api.md promises API clients, on the executable: the guide word for word, repeats on two
  * nodes, streams, a node that dies.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -93,8 +93,7 @@ describe('two nodes on PostgreSQL', () => {
     const terminal = new Terminal(temporaryFolder(), process.env.PATH ?? '', env);
     const commands = readBlocks(GUIDE).flatMap((block) => block.commands);
     expect(commands.length).toBeGreaterThan(10);
-    // The guide's task runs until its stream has begun, however long its reader takes to come
-    // there.
+    // The guide's task runs until its stream has begun, however slow the machine is.
     Object.assign(proxy, { mode: 'hold_answers', match: 'GET /v1/jobs/' });
     for (const command of commands) {
       const ended = terminal.run(command);
@@ -108,7 +107,7 @@ describe('two nodes on PostgreSQL', () => {
     terminal.close();
   }, 180_000);
 
-  test('50 requests with one key at once, on both: one task, one bill, one order', async () => {
+  test('50 concurrent requests with one Idempotency-Key on both nodes make one task, one bill and one order', async () => {
     const quota = await admin.quota();
     const { creates } = await vendor.stats();
     const send = (i: number) =>
@@ -128,7 +127,7 @@ describe('two nodes on PostgreSQL', () => {
     expect(await admin.quota()).toBe(quota - BILL);
   });
 
-  test('every submit surface takes the key, and tells its clients’ mistakes apart', async () => {
+  test('every submit surface honours an Idempotency-Key and refuses one that is misused', async () => {
     const post = (
       path: string,
       body: unknown,
@@ -167,7 +166,7 @@ describe('two nodes on PostgreSQL', () => {
     expect((await post('/v1/videos', ORDER, { idempotencyKey: 'a mistake' })).status).toBe(200);
   });
 
-  test('a stream on one node follows a task that the other works on, to its end', async () => {
+  test('a stream on one node follows a task that the other node polls, to its end', async () => {
     const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=6]' });
     const stream = await openStream(`${nodes[1].url}/v1/tasks/${body.id}/events`, key);
     expect(stream.response.status).toBe(200);
@@ -186,7 +185,7 @@ describe('two nodes on PostgreSQL', () => {
     expect(late.events).toEqual([expect.objectContaining({ event: 'task.finished', data: read.body })]);
   });
 
-  test('two streams a key; who leaves makes room, and a HEAD takes none', async () => {
+  test('a key may hold two streams; a client that leaves frees its slot, and HEAD takes none', async () => {
     const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=600]' });
     const url = `${nodes[1].url}/v1/tasks/${body.id}/events`;
     for (let i = 0; i < 5; i += 1) {
@@ -198,7 +197,7 @@ describe('two nodes on PostgreSQL', () => {
     expect([third.status, third.body.error]).toMatchObject([429, { code: 'rate_limit_exceeded' }]);
     first.leave();
     await first.done.catch(() => undefined);
-    const room = await until('there is room again', async () => {
+    const room = await until('a slot is free again', async () => {
       const stream = await openStream(url, key);
       if (stream.response.status === 200) return stream;
       stream.leave();
@@ -209,11 +208,11 @@ describe('two nodes on PostgreSQL', () => {
       stream.leave();
       await stream.done.catch(() => undefined);
     }
-    // The task has not minded.
+    // The task goes on.
     expect((await ask(`${nodes[0].url}/v1/tasks/${body.id}`, { token: key })).body.status).not.toBe('FAILURE');
   });
 
-  test('nobody else follows or cancels a task, and a running one is not cancelled', async () => {
+  test('another user can neither follow nor cancel a task, and a running task cannot be cancelled', async () => {
     const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=600]' });
     const path = `${nodes[0].url}/v1/tasks/${body.id}`;
     for (const [method, url, status] of [
@@ -240,7 +239,7 @@ describe('two nodes on PostgreSQL', () => {
   });
 });
 
-test('a node that dies while the vendor has the order: the repeat is told so, and nothing is bought twice', async () => {
+test('a node dies while the vendor has the order: the repeat reports it, and nothing is ordered twice', async () => {
   const dataDir = temporaryFolder();
   const first = await startGateway({ dataDir, env: ENV });
   let second: Gateway | undefined;

@@ -80,8 +80,8 @@ for (const dialect of RULE_DATABASE_NAMES) {
     });
 
     /**
-     * The ledger adds up, the balance is what it was, the gateway lives and has met nothing that it
-     * did not foresee.
+     * The ledger adds up, the balance is unchanged, and the gateway lives and has logged no
+     * unexpected error.
      */
     async function expectNothingLost(): Promise<void> {
       const examined = await runBeside(gateway, ['doctor', '--json']);
@@ -102,7 +102,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         fail_reason: string;
       };
 
-    /** A channel of its own for a model of its own, which is the demo model to the vendor. */
+    /** Creates a channel for a new model, which is mapped to the vendor's demo model. */
     const channelFor = (model: string, baseUrl: string, fields: Record<string, unknown> = {}) =>
       admin.createChannel(baseUrl, {
         name: model,
@@ -210,8 +210,8 @@ for (const dialect of RULE_DATABASE_NAMES) {
           expectPanelRefusal(answer, { status: 413, code: 'TOO_LARGE', says: /256 KiB/ });
         });
 
-        test(`20 MB from a stranger, ${kind}`, async () => {
-          // A length that is declared is refused before anybody asks who it is.
+        test(`20 MB without signing in, ${kind}`, async () => {
+          // A declared length is refused before authentication.
           const refused =
             kind === 'declared' ? { status: 413, code: 'TOO_LARGE' } : { status: 401, code: 'AUTH_UNAUTHORIZED' };
           expectPanelRefusal(await send('POST', '/api/channel', { body: large(kind), headers: json }), refused);
@@ -388,7 +388,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         });
       }
 
-      test('a NUL and half a surrogate pair are a prompt like another', async () => {
+      test('a NUL and half a surrogate pair are accepted in a prompt', async () => {
         const submitted = await submit(gateway.url, key, {
           model: 'demo-video-pro',
           prompt: 'a \u0000 cat \ud800 [duration=0]',
@@ -400,7 +400,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
       test('lost nothing', expectNothingLost);
     });
 
-    describe('plugins that cannot be taken', () => {
+    describe('plugins that are refused', () => {
       const manifestOf = (change: (source: string) => string): string =>
         change(demo.replace(/key: 'demo'/, "key: 'bad'"));
       type Row = [
@@ -663,7 +663,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
       test('lost nothing', expectNothingLost);
     });
 
-    describe('callers who may not', () => {
+    describe('callers without permission or money', () => {
       const stranger = `sk-${'S'.repeat(48)}`;
       let poor: string;
 
@@ -802,10 +802,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
   });
 }
 
-/**
- * What never ends takes a processor until the limit: a short one, with which nothing else can be
- * tested.
- */
+/** An endless plugin takes a processor until the time limit, so this gateway has a short one. */
 test('a plugin that never ends when it is loaded is refused, and changes nothing', async () => {
   const gateway = await startGateway({ env: { SANDBOX_TIMEOUT_MILLISECONDS: '1000' } });
   try {

@@ -1,6 +1,6 @@
 /**
- * What surrounds the compiled binary is not as it should be: disk, port, folder, configuration, an
- * earlier process, a later version.
+ * The compiled binary in bad surroundings: disk, port, folder, configuration, an earlier process, a
+ * later version.
  */
 import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -60,7 +60,7 @@ async function start(options: GatewayOptions = {}): Promise<Gateway> {
 const serve = async (dataDir: string, options: CommandOptions = {}, port?: number) =>
   runCommand(['serve', '--port', String(port ?? (await freePort())), '--data-dir', dataDir], options);
 
-/** Exit 1 with a message for people: no stack, no names of files of ours. */
+/** Exit 1 with a message for people: no stack trace, no names of source files. */
 function expectPlainRefusal({ code, err }: CommandResult, ...says: (string | RegExp)[]): void {
   expect([code, err]).toEqual([1, expect.any(String)]);
   for (const text of says) expect(err).toMatch(text);
@@ -93,8 +93,8 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     chmodSync(folder, 0o555);
     const prefix: string[] = [];
     let program = BINARY;
-    // Permissions do not hold root back: the same as an unprivileged user, with a copy of the
-    // program that they may read.
+    // Permissions do not bind root, so this runs as an unprivileged user with a copy of the program
+    // that they may read.
     if (process.getuid?.() === 0) {
       const own = temporaryFolder();
       chmodSync(own, 0o755);
@@ -144,7 +144,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     expect(wrong.err).toContain('--prot');
   });
 
-  test('a database newer than the binary, which stays as it is', async () => {
+  test('a database newer than the binary, which is left unchanged', async () => {
     const gateway = await start();
     await gateway.stop();
     const file = join(gateway.dataDir, 'taskgate.db');
@@ -158,7 +158,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     expect((await runCommand(['doctor', '--data-dir', gateway.dataDir])).code).toBe(1);
   });
 
-  test('a database file that is none', async () => {
+  test('a file that is not a database', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'taskgate.db'), 'x'.repeat(10_000));
     expectPlainRefusal(await serve(folder), /damaged|no database/, /backup/);
@@ -172,7 +172,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
   });
 });
 
-describe('what lies around', () => {
+describe('surroundings that change nothing', () => {
   test('.env and bunfig.toml in the working directory change nothing', async () => {
     const dataDir = temporaryFolder();
     writeFileSync(join(dataDir, '.env'), 'NODE_ROLE=boss\nLOG_LEVEL=loud\nHOST=203.0.113.1\n');
@@ -185,7 +185,7 @@ describe('what lies around', () => {
     expect(await Bun.file(join(dataDir, 'loaded')).exists()).toBe(false);
   });
 
-  test('a log that cannot be written holds nobody up', async () => {
+  test('a log that cannot be written delays no request', async () => {
     const gateway = await start({ prefix: ['sh', '-c', 'exec "$@" 2>/dev/full', 'sh'], env: { LOG_LEVEL: 'debug' } });
     const { key } = await prepare(gateway);
     const submitted = await submit(gateway.url, key, {});
@@ -193,7 +193,7 @@ describe('what lies around', () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test('nor does an output that nobody takes', async () => {
+  test('an output that nobody reads delays no request', async () => {
     const dataDir = temporaryFolder();
     const port = await freePort();
     for (const script of ['exec "$@" >/dev/full 2>&1', '"$@" 2>&1 | true']) {
@@ -218,7 +218,7 @@ describe('what lies around', () => {
 });
 
 describe('a full disk', () => {
-  test('answers 503, loses nothing, and all goes on when there is room again', async () => {
+  test('answers 503, loses nothing, and recovers when there is space again', async () => {
     const dataDir = temporaryFolder();
     const mount = `mount -t tmpfs -o size=8m tmpfs ${dataDir} && exec "$0" "$@"`;
     const gateway = await start({ dataDir, prefix: ['unshare', '-Urm', 'sh', '-c', mount] });
@@ -245,7 +245,7 @@ describe('a full disk', () => {
     const read = await ask(`${gateway.url}/v1/tasks/${running}`, { token: key });
     expect(read.status).toBe(200);
     await until('the log says so', () => /disk that holds the data directory is full/.test(gateway.log()));
-    // Long enough for polls whose result finds no room.
+    // Long enough for polls whose results cannot be written.
     await Bun.sleep(2500);
     const orders = (await vendor.stats()).creates;
 
@@ -253,7 +253,7 @@ describe('a full disk', () => {
     const late = await slow;
     expect([late.status, late.body]).toEqual([200, expect.any(Object)]);
     accepted.push(String(late.body.id));
-    const next = await until('a submission is taken again', async () => {
+    const next = await until('a submission is accepted again', async () => {
       const answer = await submit(gateway.url, key, { prompt: 'a cat [duration=0]', seconds: 5 });
       return answer.status === 200 ? answer : undefined;
     });
@@ -269,7 +269,7 @@ describe('a full disk', () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test('for so long that an accepted job finds no room: not billed, not to be repeated, and the log names it', async () => {
+  test('an accepted job that cannot be stored is not billed, must not be repeated, and is named in the log', async () => {
     const dataDir = temporaryFolder();
     const mount = `mount -t tmpfs -o size=8m tmpfs ${dataDir} && exec "$0" "$@"`;
     const gateway = await start({ dataDir, prefix: ['unshare', '-Urm', 'sh', '-c', mount] });
@@ -283,7 +283,7 @@ describe('a full disk', () => {
     await until('the vendor has taken the order', () => proxy.held() === 1);
     const [{ task_id: id }] = await runInside<[{ task_id: string }]>(gateway, 'SELECT task_id FROM tasks');
     fill(filler);
-    // Into what room SQLite's log file still has.
+    // Uses up the space that is left in SQLite's write-ahead log.
     await until('nothing more can be written', async () => {
       const made = await ask(`${gateway.url}/api/token`, { token: admin.token, body: { name: 'x' } });
       return made.status === 503;
@@ -298,7 +298,7 @@ describe('a full disk', () => {
     await until('the log names the job', () => named.test(gateway.log()));
 
     rmSync(filler);
-    // Its lease has up to 30 s left: the stored time is shifted instead.
+    // Its lease lasts up to 30 s more: the test shifts the stored time instead of waiting.
     await runInside(gateway, "UPDATE tasks SET lease_until = 1 WHERE status = 'NOT_START' RETURNING task_id");
     expect((await waitForEnd(gateway.url, key, id)).status).toBe('FAILURE');
     expect(await admin.quota()).toBe(before);
@@ -317,7 +317,7 @@ function terminate(pid: number): void {
   }
 }
 
-/** Into the gateway's own view of the disks. */
+/** A prefix that runs a command in the gateway's mount namespace. */
 const enter = (gateway: Gateway): string[] => [
   'nsenter',
   '--preserve-credentials',
@@ -328,8 +328,8 @@ const enter = (gateway: Gateway): string[] => [
 ];
 
 /**
- * A statement on a database that only the gateway sees. SQLite resolves links, so the way through
- * /proc leads past it.
+ * Runs a statement in the gateway's mount namespace: SQLite resolves links, so a path below
+ * /proc/PID/root would not lead to this database.
  */
 async function runInside<Rows>(gateway: Gateway, statement: string): Promise<Rows> {
   const script = `
@@ -346,7 +346,7 @@ async function runInside<Rows>(gateway: Gateway, statement: string): Promise<Row
   return JSON.parse(out) as Rows;
 }
 
-/** Takes every byte that is left. */
+/** Fills the disk to its last byte. */
 function fill(path: string): void {
   const descriptor = openSync(path, 'w');
   try {

@@ -1,7 +1,7 @@
 /**
- * The gateway is killed with SIGKILL and started again while four tasks are at four points of their
- * lives. A proxy in front of the vendor holds each conversation at the exact point; what the vendor
- * counted decides. Each point is taken twenty times on each database.
+ * The gateway is killed with SIGKILL and restarted while four tasks are at four points of their
+ * life cycle. A proxy in front of the vendor holds each exchange at the exact point, and the
+ * vendor's own counts decide. The full run repeats each point twenty times on each database.
  */
 
 import { Database } from 'bun:sqlite';
@@ -63,7 +63,7 @@ function sqliteBackdoor(dataDir: string): Backdoor {
         blocker.close();
       };
     },
-    // Its one writer waits inside SQLite, so the whole process stands still.
+    // Its one writer waits inside SQLite, so the whole process blocks.
     isWaiting: (url) =>
       fetch(`${url}/livez`, { signal: AbortSignal.timeout(150) }).then(
         () => false,
@@ -90,7 +90,7 @@ function postgresBackdoor(url: string): Backdoor {
       };
     },
     isWaiting: async () => {
-      // Of this database: others of the server may have locks of their own to wait for.
+      // Only of this database: others on the server may wait for locks of their own.
       const [row] = await sql`SELECT count(*)::int AS waiting FROM pg_locks
         WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
       return row.waiting > 0;
@@ -146,7 +146,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
     const submitAndForget = (body: Record<string, unknown>) =>
       void submit(gateway.url, key, { seconds: 5, ...body }).catch(() => {});
 
-    /** Holds conversations of a kind and waits until one is held. */
+    /** Holds exchanges of this kind and waits until one is held. */
     async function holdOne(
       mode: HoldingProxy['mode'],
       match: string,
@@ -156,7 +156,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       proxy.mode = mode;
       proxy.match = match;
       await trigger();
-      await until('a conversation is held', () => proxy.held() > before);
+      await until('an exchange is held', () => proxy.held() > before);
     }
 
     async function expectLedger(id: string, sum: number): Promise<void> {
@@ -200,7 +200,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       await holdOne('hold_answers', 'GET /v1/jobs/', async () => {
         polled = await submitted({});
       });
-      // The vendor delivers three of five seconds, so that a settlement has something to give back.
+      // The vendor delivers three of five seconds, so that the settlement refunds a part.
       let unsettled = '';
       await holdOne('hold_answers', 'GET /v1/jobs/', async () => {
         unsettled = await submitted({ prompt: 'a cat [seconds=3] [duration=0.3]' });

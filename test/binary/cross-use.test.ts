@@ -1,7 +1,7 @@
 /**
- * Every credential of the gateway, presented at every place where another one belongs: all refused,
- * and nothing is used up or ended by the attempt. The matrix is made of two lists; a credential is
- * left out only at the places that are its own.
+ * Every credential of the gateway, presented wherever another kind is expected: all are refused,
+ * and the attempt uses up and ends nothing. The matrix is two lists; a credential is left out only
+ * where it is valid.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -41,7 +41,7 @@ type Credential = (typeof CREDENTIALS)[number];
 /** What the matrix runs against. */
 type Stage = {
   gateway: Gateway;
-  /** A gateway that nobody has set up yet: only there is a set-up token looked at. */
+  /** A gateway that is not set up yet: only there is a set-up token checked. */
   fresh: Gateway;
   vendor: VendorProcess;
   admin: Administrator;
@@ -55,7 +55,7 @@ type Stage = {
 
 type Place = {
   place: string;
-  /** Whose place it is. */
+  /** The credentials that are valid there. */
   owners: readonly Credential[];
   present(stage: Stage, value: string): Promise<Answer>;
   /** Status and code of the refusal. */
@@ -98,11 +98,11 @@ const apiKeyPlaces = SCHEMES.flatMap((scheme) => {
   ];
 });
 
-/** A field that takes a token has a length; what is longer is refused unread. */
+/** Token fields have a maximum length; longer values are refused unread. */
 const inField = (value: string, code: string, status = 400): [number, string] =>
   value.length > 200 ? [400, 'VALIDATION_FAILED'] : [status, code];
 
-/** An answer of an authenticator, as far as its form goes. */
+/** A well-formed response of an authenticator that signs nothing valid. */
 const credentialWith = (response: object) => ({ id: 'AAAA', rawId: 'AAAA', type: 'public-key', response });
 const ASSERTION = credentialWith({ clientDataJSON: 'e30', authenticatorData: 'AAAA', signature: 'AAAA' });
 const ATTESTATION = credentialWith({ clientDataJSON: 'e30', attestationObject: 'AAAA' });
@@ -205,7 +205,7 @@ afterAll(async () => {
 });
 
 describe('cross-use', () => {
-  test('before: what may be shown twice is good at its own places', expectGood);
+  test('before: every reusable credential works where it belongs', expectGood);
 
   for (const { place, owners, present, refused } of PLACES) {
     for (const credential of CREDENTIALS) {
@@ -232,7 +232,7 @@ describe('cross-use', () => {
         logOut({ cookie: `svc_refresh=${stage.values[credential]}` }));
   }
 
-  test('after: all are as good as before, those that work once too, and none is in the log', async () => {
+  test('after: every credential still works, single-use ones too, and none is in the log', async () => {
     await expectGood();
     await expectUnused();
     const log = stage.gateway.log() + stage.fresh.log().split('\n').slice(1).join('\n');
@@ -262,7 +262,7 @@ async function expectUnused(): Promise<void> {
     body: { flow_token: values['flow token of a second factor'], code: backupCode },
   });
   expect(signedIn.status).toBe(200);
-  // The flows of passkeys are found; it is the authenticator's answer that is none.
+  // The passkey flows are found; only the response of the authenticator is invalid.
   const codes = [];
   for (const { owners, present } of flowPlaces.slice(1)) {
     for (const owner of owners) codes.push(codeOf(await present(stage, values[owner])));

@@ -68,8 +68,8 @@ describe('the debug log', () => {
     });
   const requestOf = ({ headers }: { headers: Headers }) => headers.get('x-request-id') ?? '';
 
-  test('one task, from its route to its artifact: every step once, in order, under its request', async () => {
-    await until('the log tells of the plugin', () =>
+  test('one task, from its route to its artifact: every step is logged once, in order, with its request id', async () => {
+    await until('the log names the plugin', () =>
       lines().some((line) => line.task_plugin === 'rebuild' && line.request_id === 'SYSTEM'),
     );
 
@@ -88,7 +88,7 @@ describe('the debug log', () => {
     await content.arrayBuffer();
 
     const request = requestOf(submitted);
-    const own = await until('the log tells of the last steps', () => {
+    const own = await until('the log has the last steps', () => {
       const found = lines().filter((line) => line.task_id === id || line.request_id === request);
       const last = ['observation_end', 'settlement', 'artifact_request'];
       return last.every((step) => found.some((line) => line.task_plugin === step)) && found;
@@ -118,10 +118,10 @@ describe('the debug log', () => {
     });
   });
 
-  test('a request of a protocol names the plugin that it is for', async () => {
+  test('a request of a protocol is logged with the plugin that serves it', async () => {
     const submitted = await submit('/v1/videos');
     expect(submitted.status).toBe(200);
-    const pins = await until('the log tells of it', () => {
+    const pins = await until('the log has it', () => {
       const found = lines().filter(
         (line) => line.request_id === requestOf(submitted) && line.task_plugin === 'protocol_pin',
       );
@@ -131,8 +131,8 @@ describe('the debug log', () => {
     await waitForEnd(gateway.url, key, String(submitted.body.id));
   });
 
-  test('what plugins say is there with their name, and no secret is', async () => {
-    await until('a plugin has said something', () =>
+  test('console lines of plugins are logged with the plugin’s name and without secrets', async () => {
+    await until('a console line is logged', () =>
       lines().some(({ task_plugin: step, msg }) => step === 'console' && msg.startsWith('[plugin:told@1.0.0] asking')),
     );
     const log = gateway.log();

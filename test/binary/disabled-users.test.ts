@@ -1,6 +1,6 @@
 /**
- * A disabled or deleted user loses all access at once, with every credential, on every node and
- * whatever the nodes share.
+ * A disabled or deleted user loses all access at once, with every credential, on every node, with
+ * and without a shared cache.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
@@ -11,8 +11,8 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 
 setDefaultTimeout(120_000);
 
-/** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
-const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
+/** Cache entries outlive the test, so that no result depends on their expiry. */
+const LONG_CACHE = { SYNC_FREQUENCY: '86400' };
 
 const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: 'none' | 'shared' | 'one each'])[] = [
   ['SQLite', 1, 'none'],
@@ -25,7 +25,7 @@ const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: 'non
   ['PostgreSQL and a Redis for each node', 2, 'one each'],
 ];
 
-/** What takes a user out, and how each credential is refused from then on. */
+/** What ends a user's access, and how each credential is refused from then on. */
 const ENDS = [
   {
     what: 'disabled',
@@ -50,7 +50,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       redis = sharing === 'none' ? undefined : await startRedis();
       for (let i = 0; i < count; i += 1) {
         const redisUrl = redis && { REDIS_URL: sharing === 'shared' ? redis.url : databaseOf(redis.url, i) };
-        nodes.push(await startGateway({ databaseUrl, env: { ...LONG_MEMORY, ...redisUrl } }));
+        nodes.push(await startGateway({ databaseUrl, env: { ...LONG_CACHE, ...redisUrl } }));
       }
       const [first] = nodes;
       if (!first) throw new Error('no node was started');
@@ -69,7 +69,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
         const id = await insertUser(backdoor, username);
         const held = await collectCredentials(username);
 
-        // Every node has seen every credential, and remembers what it remembers.
+        // Every node has seen every credential, so that its caches have them.
         for (const node of nodes) {
           for (const { access } of held.sessions) expect(await statusOf(node, access)).toBe(200);
           expect(await statusOf(node, held.pat)).toBe(200);
@@ -142,7 +142,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
   });
 }
 
-/** Another database of the same server: what is in it no other node sees. */
+/** Another database of the same Redis server: no other node sees it. */
 function databaseOf(url: string, index: number): string {
   const other = new URL(url);
   other.pathname = `/${index + 1}`;
@@ -155,7 +155,7 @@ async function outcomeOf(node: Gateway, authorization: string): Promise<[number,
 }
 const statusOf = async (node: Gateway, token: string) => (await outcomeOf(node, `Bearer ${token}`))[0];
 
-/** Of a task that nobody has, a valid key hears that it is not found. */
+/** A valid key gets 404 for a task that does not exist. */
 async function codeOfKey(node: Gateway, key: string): Promise<unknown> {
   const answer = await ask(`${node.url}/v1/videos/task_of_nobody`, { token: key });
   return (answer.body.error as { code?: unknown } | undefined)?.code;

@@ -1,5 +1,5 @@
 /**
- * A vendor that repeats all headers of a request in what it answers: nothing of the channel's
+ * A vendor that repeats all headers of a request in its answers: nothing of the channel's
  * credential leaves the gateway.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
@@ -37,7 +37,7 @@ let key: string;
 let receiver: Receiver;
 const pieces = new Set([ACCESS, SECRET]);
 
-/** Keeps what of a request nobody else may see. */
+/** Records the parts of a request that nobody else may see. */
 function note({ headers }: Request): void {
   const { authorization = '', cookie = '' } = Object.fromEntries(headers);
   const token = authorization.split(' ')[1] ?? '';
@@ -88,7 +88,7 @@ test.each([
   ["a signature of a request's parts", 'jimeng', 'jimeng-video-3.0'],
   ['headers that are made of the key', 'headers', 'headers-1'],
 ])(
-  '%s leaves in no error, log, timeline, task, webhook or dry run',
+  '%s appears in no error, log, timeline, task, webhook or dry run',
   async (_name, plugin, model) => {
     const base = vendor.url.origin;
     await admin.createChannel(base, { key: `${ACCESS}|${SECRET}`, models: [model], task_plugin_key: plugin });
@@ -115,7 +115,7 @@ test.each([
       return body.status === 'FAILURE' ? body : undefined;
     });
     expect(task.fail_reason).toContain('the headers were');
-    const webhook = await until('the webhook has come', async () =>
+    const webhook = await until('the webhook has arrived', async () =>
       receiver.received.find(({ payload }) => payload.data?.id === id && payload.data.status === 'FAILURE'),
     );
     const detail = JSON.stringify(await admin.call('GET', `/api/task/${id}`));
@@ -131,7 +131,7 @@ test.each([
   30_000,
 );
 
-test('a dry run shows the request without what was made of the key', async () => {
+test('a dry run shows the request without anything derived from the key', async () => {
   const context = { apiKey: `${ACCESS}|${SECRET}`, baseUrl: 'https://vendor.example', requestBody: {}, files: [] };
   const run = { hook: 'buildSubmitRequest', args: [context] };
   const made = await admin.call('POST', '/api/plugin/task/headers/dryrun', run);

@@ -17,7 +17,7 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
-/** What is promised, with room for a machine that is busy. */
+/** The promised time, with a margin for a busy machine. */
 const SOON_MS = 15_000;
 
 let near: Gateway;
@@ -163,10 +163,10 @@ test('streams end with an error when their key, user or session has ended at ano
     expect([name, last]).toEqual([name, expect.stringMatching(/^event: error\ndata: .*"code":"access_ended"/)]);
   }
   expect(control.isOver()).toBe(false);
-  await until('the relay’s vendor is left', async () => (relayCancelled > 0 ? true : undefined));
+  await until('the relay’s connection to the vendor is closed', async () => (relayCancelled > 0 ? true : undefined));
 });
 
-test('who waits for a response without a stream is refused once the key has ended', async () => {
+test('a client that waits for a response without a stream is refused once its key has ended', async () => {
   const { id, key } = await admin.call<{ id: number; key: string }>('POST', '/api/token', {
     ...{ name: 'waiting', unlimited_quota: true },
   });
@@ -174,7 +174,7 @@ test('who waits for a response without a stream is refused once the key has ende
     token: key,
     body: { model: 'demo-video', input: 'a cat [duration=600]' },
   });
-  await until('the task is there', async () => {
+  await until('the task exists', async () => {
     const { items } = await admin.call<{ items: { status: string }[] }>('GET', '/api/task?scope=all&page_size=1');
     return items[0]?.status === 'SUBMITTED' || items[0]?.status === 'IN_PROGRESS' ? true : undefined;
   });

@@ -10,7 +10,7 @@ setDefaultTimeout(120_000);
 describe('a disk that becomes full or read-only under a gateway', () => {
   let gateway: Gateway;
   let root: Administrator;
-  /** The data directory as the gateway's own mounts show it. */
+  /** The data directory in the gateway's mount namespace. */
   let inside = '';
   beforeAll(async () => {
     const dataDir = temporaryFolder();

@@ -37,10 +37,7 @@ afterAll(async () => {
   await redis?.stop();
 });
 
-/**
- * An empty database of a server that other tests may use too: users here have the ids that they
- * have there.
- */
+/** An emptied database of a Redis server that other tests use too, with the same user ids. */
 async function startOwnRedis(): Promise<TestRedis> {
   const started = await startRedis();
   const url = new URL(started.url);
@@ -67,7 +64,7 @@ async function startNodes(env: Record<string, string>): Promise<Nodes> {
 }
 
 let addresses = 0;
-/** The header by which a proxy on this machine names a client that no other test has. */
+/** A forwarding header with a client address that no other test uses. */
 const newClient = () => {
   addresses += 1;
   return { 'x-forwarded-for': `10.77.${addresses >> 8}.${addresses & 255}` };
@@ -75,7 +72,8 @@ const newClient = () => {
 
 let guesses = 0;
 /**
- * A wrong password for an account that was never tried before: the limit of guesses is another one.
+ * A wrong password for an account that was never tried before, so that the limit of guesses does
+ * not interfere.
  */
 const guess = ({ url }: Gateway, headers: Record<string, string>) => {
   guesses += 1;
@@ -85,7 +83,7 @@ const guess = ({ url }: Gateway, headers: Record<string, string>) => {
   });
 };
 
-/** A node serves, and counts for itself, before it has connected to the cache. */
+/** A node serves, counting in memory, before it has connected to the cache. */
 async function countsInCache(node: Gateway): Promise<void> {
   const client = new Redis(redis.url);
   const counts = async () => (await client.keys('taskgate:count:*')).length;
@@ -122,7 +120,7 @@ describe('two nodes with a shared cache', () => {
   }, 120_000);
   afterAll(() => nodes?.stop());
 
-  test('have one count of critical requests an address', async () => {
+  test('share one count of critical requests per address', async () => {
     const client = newClient();
     expect(await inTurns(nodes, 5, (node) => guess(node, client))).toEqual({
       a: [401, 401, 401, 429, 429],
@@ -150,7 +148,7 @@ describe('two nodes with a shared cache', () => {
     expect((await refresh(nodes.b, newClient())).status).toBe(200);
   });
 
-  test('have one count of all requests below /api', async () => {
+  test('share one count of all requests below /api', async () => {
     const client = newClient();
     const { a, b } = await inTurns(nodes, API, ({ url }) => ask(`${url}/api/status`, { headers: client }));
     expect([...a, ...b].filter((status) => status === 200)).toHaveLength(API);
@@ -158,7 +156,7 @@ describe('two nodes with a shared cache', () => {
     expect((await ask(`${nodes.a.url}/livez`, { headers: client })).status).toBe(200);
   });
 
-  test('the limit of model requests is set while they run, and holds on both', async () => {
+  test('a new limit of model requests applies at once on both', async () => {
     const send = (node: Gateway) => submit(node.url, key, {});
     expect((await send(nodes.a)).status).toBe(200);
     await setLimits(nodes.root, { SuccessCount: 3, DurationMinutes: 60, Enabled: true });
@@ -177,7 +175,7 @@ describe('two nodes with a shared cache', () => {
     expect(times).toHaveLength(3);
     for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-    // A group of its own, then none at all.
+    // A limit for the group lifts the general one; then the limit is switched off.
     await setLimits(nodes.root, { Group: '{"default":[0,1000]}' });
     for (const node of [nodes.a, nodes.b])
       await until('the group passes', async () => (await send(node)).status === 200);
@@ -240,15 +238,15 @@ describe('two nodes without a shared cache', () => {
   }, 120_000);
   afterAll(() => nodes?.stop());
 
-  test('have a count of critical requests each', async () => {
+  test('each count critical requests alone', async () => {
     const client = newClient();
     const own = [401, 401, 401, 401, 401, 401, 429];
     expect(await inTurns(nodes, 7, (node) => guess(node, client))).toEqual({ a: own, b: own });
   });
 
-  test('have a count of a user’s model requests each', async () => {
+  test('each count a user’s model requests alone', async () => {
     await setLimits(nodes.root, { SuccessCount: 2, DurationMinutes: 60, Enabled: true });
-    // Nodes that know the limit from their start on.
+    // These nodes read the limit at their start.
     const options = { databaseUrl: nodes.a.databaseUrl };
     const fresh = await Promise.all([startGateway(options), startGateway(options)]);
     try {
@@ -283,7 +281,7 @@ describe('a node whose shared cache dies', () => {
     await relay?.stop();
   });
 
-  test('counts on for itself, answers nobody with an error, and shares again when the cache is back', async () => {
+  test('counts in memory without an error, and shares its counts again when the cache is back', async () => {
     const client = newClient();
     const send = async () => (await guess(node, client)).status;
     for (let i = 0; i < 4; i += 1) expect(await send()).toBe(401);
@@ -294,7 +292,7 @@ describe('a node whose shared cache dies', () => {
     expect(alone.slice(-2)).toEqual([429, 429]);
     await relay.mend();
     await node.logged('the shared cache is reachable again');
-    // Four there before the cut: two more pass.
+    // Four were counted before the outage, so two more pass.
     expect([await send(), await send(), await send()].map((status) => status === 429)).toEqual([false, false, true]);
   }, 120_000);
 });

@@ -23,7 +23,7 @@ for (const { meta, fault } of invalid) {
   const at = fault.lastIndexOf(' ');
   const rule = fault.slice(at + 1);
   if (cases.has(rule)) continue;
-  // Whatever is wrong about a manifest that is written out stands in its one line.
+  // A manifest written as JSON is one line, so all its faults are on line 1.
   const line = meta === undefined ? {} : { line: 1 };
   cases.set(rule, { rule, path: fault.slice(0, at), source: pluginWith(meta), ...line });
 }
@@ -63,7 +63,7 @@ describe('plugin lint on the compiled binary', () => {
     for (const one of cases.values()) expectFault(SLOW.includes(one.rule) ? second.out : first.out, one);
   }, 120_000);
 
-  // One of each group by itself: the exit code is that file's.
+  // One rule of each group alone, so that the exit code is due to it.
   test.each([
     ...['key.format', 'export.required', 'source.import'],
     ...(IS_FULL_RUN

@@ -1,6 +1,6 @@
 /**
- * Registration, mailed codes and links, end to end: the compiled binary, a real mail server, a
- * verifier of the challenge.
+ * Registration, mailed codes and links, end to end: the compiled binary, a real mail server and a
+ * captcha verifier.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
@@ -74,7 +74,7 @@ for (const database of RULE_DATABASE_NAMES) {
         headers: { 'x-forwarded-for': `198.51.100.${clients % 250}`, ...more.headers },
       });
     }
-    /** Headers that prove whose session it is, for a change of the address. */
+    /** A Security Proof for a change of the mail address. */
     async function proveFor(token: string): Promise<{ 'x-security-proof': string }> {
       const request = { method: 'password', password: PASSWORD, scope: 'account.email' };
       const { body } = await post('/api/verify', request, { token });
@@ -82,7 +82,7 @@ for (const database of RULE_DATABASE_NAMES) {
     }
     const isSignIn = ({ subject }: ReceivedMail) => subject.startsWith('New sign-in');
     /**
-     * The next mail but those that tell of a sign-in on a new device: each request here comes from
+     * The next mail except notices of a sign-in on a new device: each request here comes from
      * another address.
      */
     const mailTo = (address: string) => mail.next((each) => each.recipients.includes(address) && !isSignIn(each));
@@ -105,7 +105,7 @@ for (const database of RULE_DATABASE_NAMES) {
       return { token: data.access_token, user: data.user };
     }
 
-    test('a test mail tells its steps and no secret', async () => {
+    test('a test mail reports its steps and no secret', async () => {
       const result = await root.call('POST', '/api/option/test', { what: 'smtp', to: 'root@example.net' });
       expect(result).toMatchObject({ ok: true });
       expect(JSON.stringify(result)).not.toContain(ACCOUNT.password);
@@ -180,7 +180,7 @@ for (const database of RULE_DATABASE_NAMES) {
       ]);
     });
 
-    test('codes are asked for twice in 30 seconds from one address', async () => {
+    test('one address may request two codes in 30 seconds', async () => {
       const headers = { 'x-forwarded-for': '192.0.2.77' };
       const answers = [];
       for (let i = 0; i < 3; i += 1) {
@@ -261,7 +261,7 @@ for (const database of RULE_DATABASE_NAMES) {
       }
     });
 
-    test('the challenge stands before registration, codes and links, and before no sign-in, once it is switched on', async () => {
+    test('once enabled, the challenge guards registration, codes and links, but not sign-in', async () => {
       await register('ivy');
       await set({
         TurnstileSiteKey: 'site-key',
@@ -315,7 +315,7 @@ for (const database of RULE_DATABASE_NAMES) {
       await set({ TurnstileCheckEnabled: 'false', TurnstileSecretKey: SECRET_KEY });
     });
 
-    test('an expired code or link is worth nothing, and a code is for the account that asked for it', async () => {
+    test('an expired code or link is refused, and a code works only for the account that requested it', async () => {
       await register('mona');
       await register('nils');
       const late = await codeFor('otto@example.net');
@@ -349,7 +349,7 @@ for (const database of RULE_DATABASE_NAMES) {
       expect((await bind(fresh, token)).status).toBe(200);
     });
 
-    test('open registration without challenge and confirmed addresses is warned of when it begins', async () => {
+    test('opening registration without challenge and confirmed addresses logs a warning', async () => {
       const warnings = () =>
         gateway.log().split('neither TurnstileCheckEnabled nor EmailVerificationEnabled').length - 1;
       expect(warnings()).toBe(0);
@@ -368,7 +368,7 @@ for (const database of RULE_DATABASE_NAMES) {
 }
 
 describe('mail servers in trouble', () => {
-  test('nobody waits for a server that hangs, and a stop ends in time', async () => {
+  test('no request waits for a mail server that hangs, and the gateway stops in time', async () => {
     const hanging = await startBadServer(() => {});
     const gateway = await startGateway();
     const root = await setUp(gateway);

@@ -94,7 +94,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       expect(detail.timeline.map((event) => event.status)).toContain('SUCCESS');
     }, 120_000);
 
-    test('a large video is streamed, and HEAD tells its length', async () => {
+    test('a large video is streamed, and HEAD gives its length', async () => {
       const submitted = await submit(gateway.url, key, { prompt: 'a cat [bytes=3000000] [duration=0]', seconds: 5 });
       const id = String(submitted.body.id);
       await waitForEnd(gateway.url, key, id);

@@ -33,7 +33,7 @@ function put(path: string, content: string | Uint8Array): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);
 }
-/** Brings the folder to the server as it is now. */
+/** Copies these files of the folder to the server. */
 function upload(paths: readonly string[]): void {
   for (const path of paths) market.files.set(`/${path}`, new Uint8Array(readFileSync(join(folder, path))));
 }
@@ -61,7 +61,7 @@ afterAll(async () => {
 });
 
 describe('a folder of plugins', () => {
-  test('becomes an index, the same every time, that holds against its files', async () => {
+  test('becomes an index that is the same every time and matches its files', async () => {
     const index = join(folder, 'index.json');
     const built = await run('build', folder, '--name', 'Papers', '--json');
     expect([built.code, JSON.parse(built.out)]).toEqual([
@@ -98,7 +98,7 @@ describe('a folder of plugins', () => {
 });
 
 describe('the sources', () => {
-  test('are the public ones at first, and the same list as the option', async () => {
+  test('default to the public ones, and are the list of the option', async () => {
     const shipped = await admin.call<Data[]>('GET', `${ROOM}/sources`);
     expect(shipped.map(({ index_url }) => new URL(index_url).host)).toEqual([
       'www.newapi.ai',
@@ -143,10 +143,10 @@ describe('the sources', () => {
       ['Outside', '', 'The file is outside MARKETPLACE_DIR, the only folder that is read.'],
     ]);
     const logLine = /"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/;
-    await until('the log tells of the failed source', () => logLine.test(gateway.log()));
+    await until('the log names the failed source', () => logLine.test(gateway.log()));
   });
 
-  test('nobody but root asks', async () => {
+  test('an API key or no credential reads and installs nothing', async () => {
     for (const path of [ROOM, `${ROOM}/sources`, `${ROOM}/icon?source=Papers&key=paper`]) {
       expect((await ask(`${gateway.url}${path}`)).status).toBe(401);
     }
@@ -221,7 +221,7 @@ describe('from the marketplace to a serving plugin', () => {
     expect(await offered()).toMatchObject({ state: 'upgradable', versions: [{ stored: 'same', active: false }, {}] });
     await admin.call('POST', '/api/plugin/task/paper/activate', { version: '1.1.0' });
     expect((await offered()).state).toBe('up_to_date');
-    // The folder tells the same as the server that it was copied to.
+    // The folder gives the same as the server that it was copied to.
     expect((await list())[2].plugins[0].state).toBe('up_to_date');
 
     const rows = await audit('plugin.install');
@@ -234,12 +234,12 @@ describe('from the marketplace to a serving plugin', () => {
       username: 'root',
       detail: { source: 'Papers', before: null, after: { version: '1.1.0', source_hash: sha256(two), active: false } },
     });
-    // The second source had the same: nothing but a new logo or remark could have changed.
+    // The second source offered the same version: only logo or remark could have changed.
     const stored = { version: '1.0.0', source_hash: sha256(one), active: true, has_icon: true };
     expect(rows[1]).toMatchObject({ detail: { before: stored, after: stored } });
   });
 
-  test('a file that is not the announced one is not installed, and a market that changed its word is diverged', async () => {
+  test('a file with another hash is not installed, and a version whose announced hash changed is diverged', async () => {
     market.files.set('/paper/1.1.0.js', `${two}\n// changed`);
     const body = { source: 'Papers', key: 'paper', version: '1.1.0' };
     const refused = await call('POST', `${ROOM}/install`, { body });

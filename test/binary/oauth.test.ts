@@ -110,7 +110,7 @@ describe('over HTTP', () => {
     },
   );
 
-  test('replayed, foreign, denied and broken answers', async () => {
+  test('replayed, foreign, denied and broken callbacks are refused', async () => {
     const code = async (answer: Promise<{ status: number; body: Data }>) => {
       const { status, body } = await answer;
       return [status, body.code];
@@ -148,7 +148,7 @@ describe('over HTTP', () => {
     expect(await code(hanging)).toEqual([502, 'AUTH_PROVIDER_FAILED']);
   });
 
-  test('who asks: a broken access token is refused, an unknown word is nobody, a personal access token binds nothing', async () => {
+  test('callers: a broken access token is refused, an unknown credential counts as none, a personal access token binds nothing', async () => {
     const state = (token: string | undefined, intent: string) =>
       ask(`${gateway.url}/api/oauth/state`, { body: { provider: 'github', intent }, ...(token ? { token } : {}) });
     const token = await passwordSession();
@@ -167,7 +167,7 @@ describe('over HTTP', () => {
     expect((await finish('github', { state: 'x', code: 'y' }, { token: broken })).status).toBe(401);
   });
 
-  test('ASVS 7.6.2: login CSRF: the callback is no link', async () => {
+  test('ASVS 7.6.2: login CSRF: a navigation to the callback signs nobody in', async () => {
     const { query } = await idp.agree((await begin('github')).authorization_url);
     const links: Record<string, string>[] = [
       { accept: 'text/html,application/xhtml+xml' },
@@ -189,7 +189,7 @@ describe('over HTTP', () => {
     expect((await finish('github', query, { headers: script })).status).toBe(200);
   });
 
-  test('account takeover: a provider at which people are bound is not put elsewhere unasked', async () => {
+  test('account takeover: a provider with bound users is not pointed elsewhere without confirmation', async () => {
     await logIn('github');
     await logIn('acme');
     const headers = await proofHeader({ url: gateway.url, token: root.token, password: ROOT.password });
@@ -218,7 +218,7 @@ describe('over HTTP', () => {
     expect((await put(path, { user_info_endpoint: `${idp.base}/custom/me`, force: true }))[0]).toBe(200);
   });
 
-  test('no secret leaves: not in answers, not in the log', async () => {
+  test('no secret appears in answers or in the log', async () => {
     const { query } = await idp.agree((await begin('oidc')).authorization_url);
     await finish('oidc', query);
     const shown = JSON.stringify([
@@ -285,7 +285,7 @@ describe('with Chromium', () => {
     expect(await page.context().cookies()).toEqual([]);
   });
 
-  test('binding in a popup: the opener alone calls the API, with its own token; then it is let go of', async () => {
+  test('a popup binds: only the opener calls the API, with its own token; then the identity is unbound', async () => {
     const { page, complaints } = await open();
     await signIn(page);
     await page.goto(`${gateway.url}/security`);
@@ -309,7 +309,7 @@ describe('with Chromium', () => {
     expect(breaches(complaints)).toEqual([]);
   });
 
-  test('forged messages from another window or of another state move nothing', async () => {
+  test('forged messages from another window or with another state change nothing', async () => {
     const { page } = await open();
     await signIn(page);
     await page.goto(`${gateway.url}/security`);
@@ -329,7 +329,7 @@ describe('with Chromium', () => {
     expect(await root.call<Data[]>('GET', '/api/user/oauth/bindings')).toEqual([]);
   });
 
-  test('a window that is closed before it is known where it leads says so', async () => {
+  test('a popup that is closed before its address is known is reported', async () => {
     const { page, complaints } = await open();
     await signIn(page);
     await page.goto(`${gateway.url}/security`);

@@ -32,7 +32,7 @@ beforeAll(async () => {
       TASK_POLL_INTERVAL_SECONDS: '1',
       TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: '200',
       TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS: '1',
-      // As many as the node takes, from one client.
+      // As many streams as a node accepts, from one client.
       TASK_PLUGIN_PROTOCOL_PLUGIN_CONCURRENCY: '1000',
       TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '1000',
       TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '1000',
@@ -114,7 +114,7 @@ describe('the official openai client', () => {
     expect(deltas.join()).toMatch(RESULT);
   }, 120_000);
 
-  test('leaves a response in the background and reads it until it is there', async () => {
+  test('starts a response in the background and reads it until it is complete', async () => {
     const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
     expect(faultsOfResponse(pending)).toEqual([]);
     expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
@@ -203,7 +203,7 @@ describe('over HTTP', () => {
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  /** The text of a stream until `enough` of it is there; the client stays. */
+  /** The text of a stream until it has `enough`; the client stays connected. */
   async function read(response: globalThis.Response, enough: (text: string) => boolean): Promise<string> {
     const reader = response.body?.getReader();
     let text = '';
@@ -239,13 +239,13 @@ describe('over HTTP', () => {
     expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } });
     clients[0]?.abort();
     const client = new AbortController();
-    const admitted = await until('there is a place', async () => {
+    const admitted = await until('a slot is free', async () => {
       const response = await post(body, { signal: client.signal });
       return response.status === 200;
     });
     expect(admitted).toBeTrue();
     for (const one of [...clients, client]) one.abort();
-    await until('all places are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
+    await until('all slots are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
   }, 120_000);
 
   test('a gateway that stops ends its streams at once, as incomplete', async () => {

@@ -1,6 +1,6 @@
 /**
- * The settings of the executable: sealed, followed by the other node, tried, and marked when the
- * secret that sealed them is gone.
+ * Settings of the executable: encrypted, applied by the other node, tested, and marked when the
+ * secret that encrypted them is gone.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openRaw } from '../contract/open-raw.ts';
@@ -30,8 +30,8 @@ afterAll(async () => {
 });
 
 /**
- * An OpenID Connect provider as far as a trial goes; it takes the client `gate` with the right
- * secret alone.
+ * An OpenID Connect provider that is complete enough for a trial; it accepts the client `gate` only
+ * with the right secret.
  */
 function startProvider(): string {
   const right = `Basic ${Buffer.from(`gate:${CLEAR}`).toString('base64')}`;
@@ -62,7 +62,7 @@ type Option = { key: string; value: string; unreadable?: true };
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`on ${dialect}`, () => {
-    test('a provider is set up, tried, followed, and lost with the secret that sealed it', async () => {
+    test('a provider is set up, tested, applied by the other node, and unreadable once the secret has changed', async () => {
       const options: GatewayOptions = {
         dataDir: temporaryFolder(),
         databaseUrl: dialect === 'postgres' ? await migratedDatabaseUrl() : '',
@@ -116,7 +116,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         'oidc.client_secret was entered for the former oidc.well_known and is sent nowhere else: enter it again, or empty it, in the same change.',
       ]);
 
-      await until('the other node follows', async () => (await status(last)).oidc_enabled === true);
+      await until('the other node applies it', async () => (await status(last)).oidc_enabled === true);
       const seen = JSON.stringify([
         await root.call('GET', '/api/option'),
         await root.call('GET', '/api/audit?page_size=100'),

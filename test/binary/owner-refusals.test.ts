@@ -1,4 +1,6 @@
-/** Hook calls that have to be killed count against the user who caused them, on every way in. */
+/**
+ * Hook calls that have to be killed count against the user who caused them, on every API surface.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {
   type Administrator,
@@ -15,10 +17,7 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 
 setDefaultTimeout(120_000);
 
-/**
- * A prompt on which the plugin below never ends, and not even the engine's own interrupt gets
- * through.
- */
+/** A prompt on which the plugin below never ends, and the engine's own interrupt cannot stop it. */
 const DEADLY = 'a cat [stuck]';
 const source = (await Bun.file(new URL('../../src/plugins/factory/demo.js', import.meta.url)).text())
   .replace("version: '1.0.0'", "version: '1.0.1'")
@@ -67,11 +66,11 @@ const post = (path: string, token: string, body: unknown) => ask(`${gateway.url}
 const openAiCode = ({ status, body }: Answer) => [status, (body.error as { code: string } | undefined)?.code];
 const panelCode = ({ status, body }: Answer) => [status, body.code];
 
-describe('a key whose requests have the plugin killed again and again', () => {
+describe('a key whose requests get the plugin killed again and again', () => {
   let running: string;
 
   test('is answered 503 for those that were killed', async () => {
-    // A task of the other one that is polled all the while.
+    // A task of the other user, polled all the while.
     const submitted = await submit(gateway.url, other.key, { prompt: 'a slow cat [duration=4]' });
     expect(submitted.status).toBe(200);
     running = String(submitted.body.id);
@@ -100,7 +99,7 @@ describe('a key whose requests have the plugin killed again and again', () => {
     }
   });
 
-  test('hurts nobody else: other submissions of the plugin, and the polls of running tasks, go on', async () => {
+  test('affects nobody else: other submissions of the plugin, and the polls of running tasks, go on', async () => {
     const next = await submit(gateway.url, other.key, {});
     expect(next.status).toBe(200);
     const quote = await post('/api/task/quote', other.token, {

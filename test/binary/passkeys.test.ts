@@ -9,7 +9,7 @@ import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway
 import { proofHeader } from '../support/security-proof.ts';
 import { until } from '../support/until.ts';
 
-// A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and
+// A wait in the page times out by itself (see `openPage`), well before the runner ends the test and
 // the browser with it.
 setDefaultTimeout(120_000);
 
@@ -19,7 +19,7 @@ type Stored = Awaited<ReturnType<typeof storedCredentials>>[number];
 
 let browser: Browser;
 let gateway: Gateway;
-/** Where a browser has to be: passkeys belong to a name. */
+/** The address for browsers: passkeys belong to a host name. */
 let origin: string;
 const opened: WatchedPage[] = [];
 
@@ -44,8 +44,8 @@ async function start(env: Record<string, string> = {}): Promise<void> {
 async function open(at = origin): Promise<Page> {
   const watched = await openPage(browser, at);
   opened.push(watched);
-  // What is asked of the browser here is asked under the page's policies; its own code takes a
-  // second to run.
+  // Scripts of the test run under the page's policies; its own code, which takes a second to load,
+  // is not needed.
   await watched.page.route(/\.js$/, (route) => route.abort());
   await watched.page.goto(`${at}/sign-in`);
   return watched.page;
@@ -56,7 +56,7 @@ type Device = { cdp: CDPSession; id: string };
 const LAPTOP = 'internal';
 const SECURITY_KEY = 'usb';
 
-/** Plugs an authenticator into a page: one that recognises its owner, who is always there. */
+/** Adds a virtual authenticator to a page; it verifies its user, who is always present. */
 async function plugIn(page: Page, transport: typeof LAPTOP | typeof SECURITY_KEY): Promise<Device> {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
@@ -77,8 +77,8 @@ const storedCredentials = async ({ cdp, id }: Device) =>
   (await cdp.send('WebAuthn.getCredentials', { authenticatorId: id })).credentials;
 
 /**
- * Puts the one credential of `from` into `to` as well: Chromium's authenticators count, so `from`
- * is out of date with the first use.
+ * Copies the one credential of `from` into `to`: Chromium's authenticators count uses, so `from` is
+ * out of date after the first use of `to`.
  */
 async function copyKey(from: Device, to: Device): Promise<Stored> {
   const [credential] = await storedCredentials(from);
@@ -180,7 +180,7 @@ const list = async (page: Page, token: string): Promise<Json[]> =>
   (await done(page, '/api/user/passkey', { method: 'GET', token })) as unknown as Json[];
 
 describe('passkeys in Chromium', () => {
-  test('register, name, a second one, sign in elsewhere, confirm, delete, refused after that', async () => {
+  test('a passkey is registered, named, signs in elsewhere, confirms, is deleted and then refused', async () => {
     await start();
     const page = await open();
     const laptop = await plugIn(page, LAPTOP);
@@ -191,7 +191,7 @@ describe('passkeys in Chromium', () => {
     expect(first).toMatchObject({ name: 'Laptop', usable: true, last_used_at: 0 });
     await done(page, `/api/user/passkey/${first?.id}`, { method: 'PUT', token, body: { name: 'My laptop' } });
 
-    // The browser itself does not make another on the same device.
+    // The browser itself refuses to create another on the same device.
     expect(await call(page, '/api/user/passkey/register/begin', { token })).toMatchObject({
       status: 403,
       code: 'SECURITY_PROOF_REQUIRED',
@@ -200,7 +200,7 @@ describe('passkeys in Chromium', () => {
     const again = await done(page, '/api/user/passkey/register/begin', { token, proof });
     expect(await dialog(page, 'create', again)).toBe('InvalidStateError');
 
-    // A fresh profile on the laptop, which is no longer at the first page.
+    // A fresh profile on the laptop, which is then unplugged from the first page.
     const other = await open();
     const key = await copyKey(laptop, await plugIn(other, LAPTOP));
     await unplug(laptop);
@@ -210,7 +210,7 @@ describe('passkeys in Chromium', () => {
     expect(both.map(({ name }) => name)).toEqual(['My laptop', 'Passkey 2']);
     expect((await done(page, '/api/user/self', { method: 'GET', token })).passkeys).toBe(2);
 
-    // No name is typed.
+    // No user name is typed.
     const signedIn = await logIn(other);
     expect(signedIn.data).toMatchObject({
       token_type: 'Bearer',
@@ -238,7 +238,7 @@ describe('passkeys in Chromium', () => {
     expect(JSON.stringify(audit)).not.toContain(key.credentialId);
   });
 
-  test('two-factor: a touch alone is one factor, a recognised person is two', async () => {
+  test('two-factor: user presence alone is one factor, user verification is two', async () => {
     await start();
     const page = await open();
     const laptop = await plugIn(page, LAPTOP);
@@ -257,8 +257,8 @@ describe('passkeys in Chromium', () => {
       });
     };
 
-    // Chromium lets an authenticator that recognises nobody sign in where the gateway would rather
-    // not have it.
+    // Chromium signs in with an authenticator that verifies nobody only where the gateway
+    // discourages verification.
     await verification('discouraged');
     await recognise(false);
     expect((await logIn(page)).data).toMatchObject({ session: { login_method: 'passkey' } });
@@ -270,7 +270,7 @@ describe('passkeys in Chromium', () => {
     const due = await logIn(page);
     expect(due).toMatchObject({ status: 200, data: { require_2fa: true } });
     expect(due.data.access_token).toBeUndefined();
-    // A code works once: that of the next step is a new one, and within what a clock may differ.
+    // A code works once: that of the next time step is new, and within the allowed clock drift.
     const code = app.generate({ timestamp: Date.now() + 30_000 });
     const body = { flow_token: due.data.flow_token, code };
     expect(await done(page, '/api/user/login/2fa', { body })).toMatchObject({
@@ -342,7 +342,7 @@ describe('passkey routes', () => {
     expect(JSON.stringify([login.body, register.body])).not.toContain('evil');
   });
 
-  test('who may call them', async () => {
+  test('refuse callers without a session', async () => {
     await start();
     const token = await root();
     const made = await ask(`${gateway.url}/api/user/token`, { method: 'POST', token });
@@ -388,7 +388,7 @@ describe('passkey routes', () => {
     expect(unknown.headers.getSetCookie()).toEqual([]);
   });
 
-  test('bodies that are none, or hold what no browser sends', async () => {
+  test('refuse malformed bodies and values that no browser sends', async () => {
     await start();
     const response = { clientDataJSON: 'AAAA', authenticatorData: 'AAAA', signature: 'AAAA' };
     const honest = { id: 'AAAA', rawId: 'AAAA', type: 'public-key', response };
@@ -410,7 +410,7 @@ describe('passkey routes', () => {
       const answer = await ask(`${gateway.url}/api/user/passkey/login/finish`, { body });
       expect([name, answer.status, answer.body.code]).toEqual([name, 400, 'VALIDATION_FAILED']);
     }
-    // What browsers add of their own is passed over.
+    // Extra fields from browsers are ignored.
     const more = {
       ...honest,
       authenticatorAttachment: 'platform',
@@ -421,7 +421,7 @@ describe('passkey routes', () => {
     expect((await ask(`${gateway.url}/api/user/passkey/login/finish`, { body })).status).toBe(401);
   });
 
-  test('options: typed, checked, and followed at once', async () => {
+  test('options: typed, checked, and applied at once', async () => {
     await start();
     const token = await root();
     const headers = await proofHeader({ url: gateway.url, token, password: ROOT.password });

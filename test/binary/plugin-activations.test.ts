@@ -1,6 +1,6 @@
 /**
- * What is live stays whole while plugins change: requests under activations, and uploads that are
- * refused.
+ * Serving plugins stay consistent while plugins change: requests during activations, and refused
+ * uploads.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { childrenOf } from '../support/child-processes.ts';
@@ -16,8 +16,7 @@ const AT_ONCE = 16;
 const MODEL = 'acme-1';
 
 /**
- * Each hook signs what it makes with its version; the parser fails the task when another version
- * had a hand in it.
+ * Each hook marks its result with its version; the parser fails the task when versions were mixed.
  */
 const source = (version: string, change: object = {}): string => {
   const meta = {
@@ -131,7 +130,7 @@ test(`${REQUESTS} requests during ${ACTIVATIONS} activations each finish on the 
   expect([last_rebuild, plugin_errors]).toEqual([expect.objectContaining({ status: 'success' }), {}]);
 }, 240_000);
 
-test('an upload that is refused changes nothing that is live', async () => {
+test('a refused upload changes nothing that serves', async () => {
   await activate('1.0.0');
   const live = async () => {
     const { current_generation, database_revision } = await admin.call('GET', '/api/plugin/task/runtime/status');

@@ -18,14 +18,14 @@ const plugin = (...argv: string[]): Promise<CommandResult> => runCommand(['plugi
 
 type Event = Record<string, unknown>;
 
-/** Commands that go on are ended whatever a test finds. */
+/** Long-running commands are killed at the end, also when a test fails. */
 const children: Bun.Subprocess[] = [];
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
   await Promise.all(children.map(({ exited }) => exited));
 });
 
-/** A command that goes on: its answers as JSON so far, and an end by Ctrl-C. */
+/** A long-running command: its JSON events so far, and an end by Ctrl-C. */
 function keepRunning(argv: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) {
   const child = spawnCommand(['plugin', ...argv, '--json'], { cwd: folder, ...options });
   children.push(child);
@@ -75,7 +75,7 @@ describe('plugin new', () => {
     expect(JSON.parse(out)).toMatchObject({ ok: true, uncovered: [], skipped: 0, faults: [] });
   });
 
-  test('an editor finds its types sound, and a wrong one wrong', async () => {
+  test('its types pass the type checker, which refuses a wrong one', async () => {
     const tsc = join(ROOT, 'node_modules/.bin/tsc');
     const check = async (): Promise<string> =>
       (await Bun.$`${tsc} -p ${at('jsconfig.json')}`.nothrow().quiet()).stdout.toString();
@@ -85,7 +85,7 @@ describe('plugin new', () => {
     await Bun.file(at('wrong.js')).delete();
   });
 
-  test('overwrites nothing, and shares what is the same', async () => {
+  test('overwrites no file, and reuses an identical declaration file', async () => {
     writeFileSync(at('paper-s-films.js'), `${read('paper-s-films.js')}// mine\n`);
     const again = await plugin('new', "Paper's Films");
     expect(again).toMatchObject({ code: 1, out: '' });
@@ -103,7 +103,7 @@ describe('plugin new', () => {
     expect([older.code, readdirSync(at('older'))]).toEqual([1, ['v1.d.ts']]);
   });
 
-  test('a name without a key, or with one of the gateway, is wrong usage', async () => {
+  test('a name that makes no key, or a reserved one, is wrong usage', async () => {
     for (const name of ['', '可灵', 'Runtime', 'x'.repeat(31), 'a\u2028b']) {
       const { code, err } = await plugin('new', name, '--dir', 'none');
       expect([name, code]).toEqual([name, 2]);
@@ -114,7 +114,7 @@ describe('plugin new', () => {
 });
 
 describe('plugin lint', () => {
-  test('faults of several files, where they stand, with rule and hint', async () => {
+  test('reports the faults of several files with position, rule and hint', async () => {
     writeFileSync(
       at('broken.js'),
       read('ecran.js').replace("key: 'ecran'", "key: 'É'").replace("'per_task'", "'sometimes'"),
@@ -141,7 +141,7 @@ describe('plugin lint', () => {
     );
   });
 
-  test('a warning leaves the exit code; a file that is not there does not', async () => {
+  test('a warning exits 0; a missing file does not', async () => {
     writeFileSync(at('priced.js'), read('ecran.js').replace('author:', "description: 'Only $5', author:"));
     const warned = await plugin('lint', 'priced.js');
     expect(warned.code).toBe(0);
@@ -185,14 +185,14 @@ describe('plugin test', () => {
     expect(out).toEndWith('2 of 4 cases passed, 2 failed\n');
   });
 
-  test('--filter runs some, and says when there are none', async () => {
+  test('--filter runs the matching cases, and says when none match', async () => {
     expect(await plugin('test', 'try.js', '--filter', 'OPEN')).toMatchObject({ code: 0 });
     const none = await plugin('test', 'try.js', '--filter', 'nothing');
     expect(none).toMatchObject({ code: 1 });
     expect(none.out).toEndWith('no case has "nothing" in its name\n0 of 0 cases passed; --filter left out 4\n');
   });
 
-  test('--update writes what is missing and leaves all else as it is', async () => {
+  test('--update adds missing results and changes nothing else', async () => {
     const before = read('try.fixture.json');
     const { code, out } = await plugin('test', 'try.js', '--update');
     expect(code).toBe(1);
@@ -287,7 +287,7 @@ describe('plugin dev', () => {
       at('dev.js'),
       read('ecran.js').replace('const { prompt,', "console.log('order', utils.unixNow());\n  const { prompt,"),
     );
-    // Another gateway's settings in the environment are not its.
+    // Settings of another gateway in the environment are ignored.
     const env = {
       TMPDIR: scratch,
       PORT: '1',
@@ -299,14 +299,14 @@ describe('plugin dev', () => {
   });
   afterAll(() => dev?.interrupt());
 
-  test('a task runs against the demo vendor, and every hook call is told without credentials', async () => {
+  test('a task runs against the demo vendor, and every hook call is printed without credentials', async () => {
     expect(ready).toMatchObject({ ok: true, key: 'ecran', vendor: { demo: true } });
     expect(String(ready.submit)).toContain(`curl -s ${ready.address}/v1/videos`);
     const answer = await submit(ready.address, ready.api_key, { model: 'ecran-video' });
     expect(answer.status).toBe(200);
     const { id } = (await answer.json()) as { id: string };
     const headers = { authorization: `Bearer ${ready.api_key}` };
-    const video = await until('the video is there', async () => {
+    const video = await until('the video is done', async () => {
       const response = await fetch(`${ready.address}/v1/videos/${id}/content`, { headers });
       return response.status === 200 && response;
     });
@@ -317,7 +317,7 @@ describe('plugin dev', () => {
     await dev.wait('the content is asked for', ({ hook }) => hook === 'buildContentRequest');
   });
 
-  test('a save is served at once; of a broken one the faults are told and the last good one goes on', async () => {
+  test('a saved file serves at once; a broken one is reported while the last good one serves on', async () => {
     writeFileSync(at('dev.js'), `${source()}\nawait 1;\n`);
     const broken = await dev.wait('the broken save', ({ event, ok }) => event === 'reloaded' && ok === false);
     expect(broken.faults).toMatchObject([{ rule: 'source.await', line: expect.any(Number) }]);
@@ -329,7 +329,7 @@ describe('plugin dev', () => {
     expect((await submit(ready.address, ready.api_key, { model: 'ecran-video' })).status).toBe(404);
   });
 
-  test('what was recorded passes, holds no credential, and the temporary data is gone', async () => {
+  test('the recorded fixture passes and holds no credential, and the temporary data is gone', async () => {
     expect(readdirSync(scratch)).toHaveLength(1);
     const { code, err } = await dev.interrupt();
     expect([code, err]).toEqual([0, '']);
@@ -343,7 +343,7 @@ describe('plugin dev', () => {
     expect(read('seen.fixture.json')).not.toContain(String(ready.api_key));
   });
 
-  test("the vendor's key comes on standard input, and is nowhere to be seen", async () => {
+  test("the vendor's key is read from standard input and appears nowhere", async () => {
     const seen: string[] = [];
     const vendor = Bun.serve({
       port: 0,
@@ -395,7 +395,7 @@ describe('plugin dev', () => {
     }
   });
 
-  test('it touches no folder that is not its own, and starts nothing with a broken plugin', async () => {
+  test('it changes no other folder, and does not start with a broken plugin', async () => {
     const foreign = await plugin('dev', 'ecran.js', '--port', '0', '--data-dir', '.');
     expect(foreign).toMatchObject({ code: 1 });
     expect(foreign.err).toContain('is not empty and was not created by "plugin dev"');

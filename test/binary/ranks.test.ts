@@ -1,6 +1,6 @@
 /**
- * Privilege escalation on the executable: nobody changes a peer, anybody above them, or themselves
- * by the administrator's way.
+ * Privilege escalation on the executable: nobody changes an account of the same or a higher rank,
+ * or their own by an administrator's route.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { PASSWORD } from '../support/cheap-hash.ts';
@@ -16,7 +16,7 @@ const ADMIN = 10;
 
 type Request = [method: string, path: string, body?: Record<string, unknown>];
 
-/** All that can be done to an account. */
+/** All changes that can be made to an account. */
 const requestsTo = (id: number): Request[] => [
   ['PUT', '/api/user', { id, remark: 'x' }],
   ['PUT', '/api/user', { id, password: 'taken over by somebody' }],
@@ -69,7 +69,7 @@ for (const database of RULE_DATABASE_NAMES) {
     }
     const look = (id: number) => root.call<Record<string, unknown>>('GET', `/api/user/${id}`);
 
-    test('an administrator does nothing to a peer or to root, and what they are stays', async () => {
+    test('an administrator cannot change a peer or root', async () => {
       const [operator, peer] = [await make(ADMIN), await make(ADMIN)];
       const before = [await look(peer.id), await look(ROOT_ID)];
       for (const id of [peer.id, ROOT_ID]) {
@@ -79,7 +79,7 @@ for (const database of RULE_DATABASE_NAMES) {
       expect((await ask(`${gateway.url}/api/user/self`, { token: peer.token })).status).toBe(200);
     });
 
-    test('an administrator makes no peer, promotes nobody, and reads no options, providers or audit trail', async () => {
+    test('an administrator cannot create or promote a peer, nor read options, providers or the audit log', async () => {
       const [operator, user] = [await make(ADMIN), await make(USER)];
       const requests: Request[] = [
         ['POST', '/api/user', { username: 'a-new-admin', password: PASSWORD, role: ADMIN }],
@@ -92,7 +92,7 @@ for (const database of RULE_DATABASE_NAMES) {
         ['GET', '/api/audit'],
         ['DELETE', `/api/user/${user.id}/sessions`],
       ];
-      // A role of root is no role that can be given at all.
+      // The role of root cannot be given at all.
       const others = (await refusalsOf(operator.token, requests)).filter(
         (outcome) => (outcome as unknown[])[3] !== 400,
       );
@@ -100,14 +100,14 @@ for (const database of RULE_DATABASE_NAMES) {
       expect((await look(user.id)).role).toBe(USER);
     });
 
-    test('a user does nothing to anybody', async () => {
+    test('a user cannot change any account', async () => {
       const [user, other] = [await make(USER), await make(USER)];
       for (const id of [user.id, other.id, ROOT_ID]) {
         expect(await refusalsOf(user.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
       }
     });
 
-    test('root is not disabled, promoted, demoted or deleted, not even by root', async () => {
+    test('root cannot be disabled, promoted, demoted or deleted, not even by root', async () => {
       const before = await look(ROOT_ID);
       const requests = [
         ...['disable', 'promote', 'demote', 'delete'].map(

@@ -100,7 +100,7 @@ describe('the relay of the executable', () => {
     expect(spent).toBe(4 * SECOND);
   });
 
-  test('the vendor’s own errors are of the client’s classes; nothing of the channel shows', async () => {
+  test('the vendor’s errors have the client’s classes and show nothing of the channel', async () => {
     const rows: [play: string, kind: new (...args: never[]) => Error, status: number][] = [
       ['400', OpenAI.BadRequestError, 400],
       ['429', OpenAI.RateLimitError, 429],
@@ -127,7 +127,7 @@ describe('the relay of the executable', () => {
     expect(gateway.log()).not.toContain('sk-vendor');
   });
 
-  test('a plugin’s model stays the plugin’s, whatever a relay lists', async () => {
+  test('a plugin’s model is never relayed, even where a relay channel lists it', async () => {
     const before = vendor.requests.length;
     const answer = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'demo-video', prompt: 'a' } });
     // The demo plugin has no channel here.
@@ -135,7 +135,7 @@ describe('the relay of the executable', () => {
     expect(vendor.requests.length).toBe(before);
   });
 
-  test('another user finds nothing, by no way', async () => {
+  test('another user can reach nothing of it', async () => {
     const made = await client.responses.create({ model: 'gpt-x', input: 'mine' });
     const video = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', seconds: 1 } });
     await admin.createUser({ username: 'thief', quota: 1_000_000 });
@@ -160,7 +160,7 @@ describe('the relay of the executable', () => {
     expect(vendor.requests.length).toBe(before);
   });
 
-  test('killed before the answer: refunded. Killed amid a stream: billed. The ledger adds up', async () => {
+  test('a relay killed before the answer is refunded, one killed during a stream is billed; the ledger adds up', async () => {
     const balance = await admin.quota();
     const seen = vendor.requests.length;
     const body = (user: string, stream = false) => ({ model: 'gpt-x', user, stream });

@@ -1,6 +1,6 @@
 /**
- * What people and programs sign in with never reaches a log: in both forms of it, at every level,
- * when all goes well and when nothing does.
+ * Credentials of people and programs never reach a log: in both formats, at every level, in success
+ * and in failure.
  */
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -31,7 +31,7 @@ const WRONG_PASSWORD = 'a wrong password nobody may see';
 let gateway: Gateway | undefined;
 afterEach(() => gateway?.kill());
 
-/** Every secret that came up, by what it is. */
+/** Every secret that was used, by its kind. */
 type Seen = Map<string, string>;
 
 const refreshTokenOf = ({ headers }: Answer): string =>
@@ -102,7 +102,7 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
   note('refresh token', refreshTokenOf(finished));
   await post('/api/user/login/2fa', { flow_token: flow, code: setup.backup_codes[1] });
 
-  // Proofs, and what they open.
+  // Security Proofs, and the routes that need them.
   const vendor = await startVendor();
   const channel = await admin
     .createChannel(vendor.url, { key: note('vendor key', VENDOR_KEY) })
@@ -139,7 +139,7 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
   const passkeyLogin = data(await post('/api/user/passkey/login/begin'));
   await post('/api/user/passkey/login/finish', { flow_token: note('flow token', passkeyLogin.flow_token), credential });
 
-  // Tokens of programs, at their places and at wrong ones.
+  // API keys and personal access tokens, on their own routes and on wrong ones.
   const pat = note('personal access token', (await admin.call<{ token: string }>('POST', '/api/user/token')).token);
   const key = note('API key', await admin.createKey());
   for (const token of [admin.token, pat, key, `${pat}x`, `${key}x`, keyProof, last, flow]) {
@@ -191,7 +191,7 @@ for (const [form, env] of [
       const seen: Seen = new Map();
       await useEverything(gateway, seen);
       expect(seen.size).toBeGreaterThan(40);
-      // The log is there, and says who was let in.
+      // The log names who was signed in.
       await gateway.logged('signed in');
       await gateway.stop();
       expectNone(gateway, seen);

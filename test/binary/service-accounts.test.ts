@@ -42,7 +42,7 @@ for (const dialect of RULE_DATABASES) {
 
     const submit = () =>
       ask(`${gateway.url}/v1/tasks/vertexlike`, { method: 'POST', token, body: { model: 'cloud-video' } });
-    /** Nobody sees the key, and no log a token. */
+    /** No answer shows the key, and no log a token. */
     const keepsSecrets = () => {
       const log = gateway.log();
       for (const line of [...cloud.secretLines, 'ya29.token']) expect(log).not.toContain(line);
@@ -79,7 +79,7 @@ for (const dialect of RULE_DATABASES) {
       keepsSecrets();
     });
 
-    test('a token server that refuses the key, and a key that is none: the caller hears why and nothing of it', async () => {
+    test('a refused or malformed key is reported to the caller, and nothing of it is shown', async () => {
       cloud.tokenStatus = 400;
       const wrong = cloud.key({ project_id: 'another' });
       await admin.call('PUT', `/api/channel/${channelId}`, { key: wrong });

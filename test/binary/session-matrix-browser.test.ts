@@ -92,8 +92,8 @@ test('the panel signs in, survives a reload by its cookie alone, and signs out',
 });
 
 test.each([
-  // Another port is another origin of the same site: SameSite lets the cookie go along, and the
-  // origin alone refuses.
+  // Another port is another origin of the same site: SameSite sends the cookie, and only the origin
+  // check refuses.
   ['another port of the same host', 'localhost'],
   ['another site', '127.0.0.1'],
 ])('cross-site request forgery from %s: refresh and logout are refused and nothing changes', async (_what, host) => {
@@ -136,8 +136,8 @@ test.each([
       expect(await attack.textContent('body')).toContain('AUTH_ORIGIN_FORBIDDEN');
       await attack.goto(`https://${host}:${evil.port}/`);
     }
-    // All three ways of both paths have arrived, and none got further than the origin.
-    await until('the log has come', () => refusals() === refused + 6);
+    // All three kinds of request on both paths have arrived and were refused for their origin.
+    await until('the log has them all', () => refusals() === refused + 6);
   } finally {
     await evil.stop(true);
   }

@@ -101,7 +101,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     expect(await opens(nodes[0], signedIn)).toBe(true);
   });
 
-  test('the active limit is one of both nodes: 409, nothing is issued, and revoke-others makes room', async () => {
+  test('the active limit counts both nodes: 409, nothing is issued, and revoke-others lowers the count', async () => {
     const { nodes, db } = open();
     const user = await addUser(db);
     const first = await signIn(nodes[0], user);
@@ -136,7 +136,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     await signIn(nodes[0], user);
   });
 
-  test('an account that is over the active limit already is logged out nowhere', async () => {
+  test('an account that is already over the active limit keeps its sessions', async () => {
     const { nodes, db } = open();
     const session = await signIn(nodes[0], await addUser(db));
     for (let i = 0; i < LIMITS.active + 2; i += 1) {
@@ -178,7 +178,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     expectRefusal(await logIn(nodes[0], user), 429, 'AUTH_SESSION_ISSUANCE_LIMIT');
   });
 
-  test('both limits reached: the active one is told, since the user can do something about it', async () => {
+  test('with both limits reached the active one is reported, since the user can act on it', async () => {
     const { nodes, db } = open();
     const user = await addUser(db);
     const { sid } = await signIn(nodes[0], user);

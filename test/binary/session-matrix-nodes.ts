@@ -1,7 +1,4 @@
-/**
- * The compiled binary in the ways it can be deployed, and a browser's view of its sign-in: cookies
- * by name and attribute.
- */
+/** The compiled binary in its topologies, and the cookies of a sign-in as a browser sees them. */
 import { expect } from 'bun:test';
 import { connect } from 'node:net';
 import { Redis } from 'ioredis';
@@ -28,7 +25,7 @@ export type Topology = {
   /** A node with SESSION_COOKIE_SECURE=true; on SQLite with a database of its own. */
   secure: Gateway;
   secureDb: Backdoor;
-  /** PostgreSQL: the secure node's way to its database. */
+  /** PostgreSQL: the proxies between the secure node and its database. */
   database: { away: Relay; hold: HoldingProxy } | undefined;
   redisUrl: string;
   stop(): Promise<void>;
@@ -90,8 +87,8 @@ export async function openTopology(name: TopologyName): Promise<Topology> {
 }
 
 /**
- * An emptied database of its own, in a server that other tests may use too: they count the same
- * users and addresses.
+ * An emptied database of a Redis server that other tests use too, with the same users and
+ * addresses.
  */
 async function startOwnRedis(): Promise<TestRedis> {
   const started = await startRedis();
@@ -125,7 +122,7 @@ export type Reply = {
   status: number;
   body: Record<string, unknown>;
   headers: Headers;
-  /** As they arrived, `Set-Cookie` by name. */
+  /** `Set-Cookie` by the cookie's name. */
   cookies: Map<string, { value: string; attributes: Record<string, string | true> }>;
   /** Unix seconds before the request and after its answer. */
   sent: number;
@@ -138,7 +135,7 @@ export type Ask = {
   method?: string;
   /** The refresh cookie's value. */
   refresh?: string | undefined;
-  /** An access token, or whatever stands in its place. */
+  /** An access token, or another value in its place. */
   bearer?: string | undefined;
   /** X-Auth-Session */
   sid?: string | undefined;
@@ -187,7 +184,7 @@ export async function ask(node: Gateway, path: string, { secure = false, ...opti
   };
 }
 
-/** What is written on the wire comes back from it, for headers that occur more than once. */
+/** Sends a request as raw text and gives the raw answer, for headers that occur more than once. */
 export function askRaw(node: Gateway, requestLine: string, headers: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -247,7 +244,7 @@ export function expectWritten(reply: Reply, secure = false): string {
   return token;
 }
 
-/** Both cookies made void on their own paths. */
+/** Both cookies cleared, on their own paths. */
 export function expectCleared(reply: Reply, secure = false): void {
   const fixed = fixedAttributes(secure);
   const times = { 'Max-Age': '0', Expires: 'Thu, 01 Jan 1970 00:00:00 GMT' };
@@ -315,7 +312,7 @@ export async function signIn(node: Gateway, user: TestUser, secure = false): Pro
   return { user, sid: bundle.session.sid, access: bundle.access_token, refresh, bundle };
 }
 
-/** Whether an access token opens the door: 200, or the refusal that a session's end gives. */
+/** Whether an access token is accepted; if not, it must be refused as revoked. */
 export async function opens(node: Gateway, { access, user }: Pick<SignedIn, 'access' | 'user'>): Promise<boolean> {
   const reply = await ask(node, '/api/user/self', { method: 'GET', bearer: access, ip: user.ip });
   expectUntouched(reply);

@@ -1,6 +1,6 @@
 /**
- * What a start of the compiled binary makes of sessions that are there: what is kept, what goes,
- * what the log says of it.
+ * What the compiled binary does with existing sessions when it starts: what it keeps, deletes and
+ * logs.
  */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 test.each(['sqlite', 'postgres'] as const)(
-  'on %s the window is clamped, dead sessions and flows go, those that still count stay, an alert refuses nobody',
+  'on %s the window is clamped, ended sessions and flows are deleted, those that still count stay, and an alert refuses nobody',
   async (dialect) => {
     const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
     // A worker leaves the rows alone until they are all written.

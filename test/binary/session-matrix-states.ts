@@ -90,7 +90,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     });
   });
 
-  test('the list: what a refresh on the other node saw', async () => {
+  test('the list shows address and browser of a refresh on the other node', async () => {
     const session = await start();
     const moved = { refresh: session.refresh, ip: '2001:db8::99', headers: { 'user-agent': 'moved' } };
     dataOf(await ask(b(), REFRESH, { ...moved }));
@@ -131,7 +131,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     expect((await list(mine, b())).map(({ sid }) => sid)).toEqual([mine.sid]);
   });
 
-  test('delete: the current session too; its cookies go with the next refresh', async () => {
+  test('delete: the current session too; the next refresh clears its cookies', async () => {
     const session = await start();
     await expectAlive(session);
     const reply = await remove(session, session.sid, b());
@@ -197,7 +197,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await expectAlive(foreign);
   });
 
-  test('a change of password: the version moves, others end, the current session goes on with a new access token', async () => {
+  test('a change of password raises the version, ends other sessions, and gives the current one a new access token', async () => {
     const mine = await start();
     const other = await start(mine.user);
     await expectAlive(mine, other);
@@ -212,8 +212,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
       expires_at: mine.bundle.session.expires_at,
     });
     expectUntouched(reply);
-    // The new token is taken, the old one refused, at once, by the node that knows the session from
-    // before.
+    // The node that has cached the session accepts the new token and refuses the old one at once.
     expect(await opens(b(), { ...mine, access: rotation.access_token })).toBe(true);
     for (const node of [b(), a()]) expect(await opens(node, mine)).toBe(false);
     await expectDead(other);
@@ -230,7 +229,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     dataOf(await logIn(b(), mine.user, { body: renewed }));
   });
 
-  test('a wrong current password is 400 and changes nothing: the session is fine', async () => {
+  test('a wrong current password is 400 and ends no session', async () => {
     const mine = await start();
     const change = { original_password: 'a wrong password', password: 'another good password' };
     const reply = await ask(b(), '/api/user/self', { ...as(mine, 'PUT', change) });
@@ -239,7 +238,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await expectAlive(mine);
   });
 
-  test('a password reset ends every session on both nodes, and the issuance count goes on', async () => {
+  test('a password reset ends every session on both nodes and keeps the issuance count', async () => {
     const sessions = [await start()];
     const [{ user }] = sessions as [SignedIn];
     for (let i = 1; i < LIMITS.active; i += 1) sessions.push(await start(user));
@@ -257,7 +256,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     expectRefusal(await logIn(b(), user), 429, 'AUTH_SESSION_ISSUANCE_LIMIT');
   });
 
-  test('another group logs nobody out', async () => {
+  test('a change of group ends no session', async () => {
     const session = await start();
     await expectAlive(session);
     await open().db.run(`update users set "group" = 'vip' where id = ${session.user.id}`);
@@ -266,12 +265,11 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     expect((await row(session.sid)).user_auth_version).toBe(1);
   });
 
-  test('an expired session is over everywhere that reads the database, and its row stays', async () => {
+  test('an expired session is refused wherever the database is read, and its row stays', async () => {
     const session = await start();
     const other = await start(session.user);
     await change(other.sid, `expires_at = ${unixNow() - 1}`);
-    // A cache may hold the end that the row had before: time passes the same for all, rows are only
-    // moved by hand.
+    // A cache may still have the former end, since only the test moves it by hand.
     if (name !== 'PostgreSQL with Redis') for (const node of [a(), b()]) expect(await opens(node, other)).toBe(false);
     expectRefusal(await refresh(other), 401, 'AUTH_SESSION_REVOKED');
     expectRefusal(await remove(session, other.sid), 404, 'AUTH_SESSION_NOT_FOUND');
@@ -287,7 +285,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
   });
 
-  test('a personal access token has no say over sessions', async () => {
+  test('a personal access token can neither list nor end sessions', async () => {
     const session = await start();
     const token = `tgp_${crypto.randomUUID().replaceAll('-', '')}${crypto.randomUUID().replaceAll('-', '')}`;
     const hash = new Bun.CryptoHasher('sha256').update(token).digest('hex');

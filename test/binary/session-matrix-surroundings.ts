@@ -92,7 +92,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     ['a second Host', ['Origin: http://evil.example', 'Host: evil.example'], false],
     ['a Host with user info', ['Origin: http://evil.example', 'Host: x@evil.example'], false],
   ];
-  test('secure mode: refresh and logout pass by their origin alone: 403 changes and clears nothing', async () => {
+  test('secure mode: only the origin admits refresh and logout: 403 changes and clears nothing', async () => {
     const { secure } = open();
     let session = await startSecure();
     const own = `127.0.0.1:${secure.port}`;
@@ -123,7 +123,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     }
   });
 
-  test('plain mode: no origin is asked for', async () => {
+  test('plain mode: the origin is not checked', async () => {
     const session = await start();
     for (const origin of ['https://evil.example', 'null', '']) {
       const headers = { origin };
@@ -188,13 +188,13 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
       }
     }
     if (!shared) expect((await ask(nodes[1], REFRESH, { ip })).status).toBe(401);
-    // What is not critical goes on, and so does the session from elsewhere.
+    // Other routes are served, and so is the session from another address.
     const listed = await ask(nodes[0], SESSIONS, { method: 'GET', bearer: session.access, ip });
     expect(listed.status).toBe(200);
     expectWritten(await ask(nodes[1], REFRESH, { refresh: session.refresh, ip: session.user.ip }));
   });
 
-  // Trouble.
+  // Failures.
 
   const expectUnavailable = (reply: Reply): void => {
     expectRefusal(reply, 503, 'AUTH_UNAVAILABLE');
@@ -203,7 +203,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     expectUntouched(reply);
   };
 
-  test('the database is away: 503 AUTH_UNAVAILABLE with Retry-After everywhere, and nobody is logged out', async () => {
+  test('the database is unreachable: 503 AUTH_UNAVAILABLE with Retry-After everywhere, and nobody is logged out', async () => {
     const { secure, secureDb, database } = open();
     const session = await startSecure();
     const { refresh, access: bearer, user, sid } = session;

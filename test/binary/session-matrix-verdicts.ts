@@ -40,7 +40,7 @@ const MALFORMED: [what: string, value: string][] = [
   ['a number', '17'],
   ['a broken escape', '%E0%A4%A'],
   ['an access token in its place', `eyJhbGciOiJub25lIn0.${SECRET}.`],
-  ['something endless', 'x'.repeat(6000)],
+  ['6,000 characters', 'x'.repeat(6000)],
 ];
 
 export function describeVerdicts(name: TopologyName, open: () => Topology): void {
@@ -111,7 +111,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     expect((await rotated(session)).bundle.session.sid).toBe(session.sid);
   });
 
-  test('refresh: near its end the session gives shorter tokens and cookies, never more life', async () => {
+  test('refresh: near its end the session gives shorter tokens and cookies, and is not prolonged', async () => {
     const session = await start();
     const end = unixNow() + 100;
     await change(session.sid, `expires_at = ${end}`);
@@ -191,11 +191,11 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     }
     expect(await row(session.sid)).toEqual(before);
     expect(await opens(open().nodes[1], session)).toBe(true);
-    // What the panel does then: once more without the stale id.
+    // As the panel does then: it tries again without the stale id.
     await rotated(session);
   });
 
-  test('refresh: a mismatch is told before anything about the session', async () => {
+  test('refresh: a mismatch is reported before anything about the session', async () => {
     const session = await start();
     await change(session.sid, `status = 'revoked', revoked_at = 1`);
     for (const token of [session.refresh, `${UNKNOWN_SID}.${SECRET}`]) {
@@ -258,7 +258,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
       const end = unixNow() + 1;
       await change(first.sid, `previous_valid_until = ${end}`);
       const reply = await refresh(first);
-      // Whether it came in time is known only of one that was answered in time.
+      // Only a request that was answered in time is known to have come in time.
       if (reply.answered > end) continue;
       expect(expectWritten(reply)).toBe(second.refresh);
       break;
@@ -354,7 +354,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     }
   });
 
-  test('logout: cookie and bearer of one session, named: ended, told and cleared', async () => {
+  test('logout: cookie, bearer and X-Auth-Session of one session: it ends, is named, and its cookies are cleared', async () => {
     const session = await start();
     await expectAlive(session);
     const all = { refresh: session.refresh, bearer: session.access, sid: session.sid };
@@ -455,7 +455,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     ['a personal access token', () => `tgp_${'x'.repeat(40)}`],
     ['a tampered access token', (access: string) => `${access.slice(0, -3)}xxx`],
     ['its own refresh token', (_access: string, token: string) => token],
-  ])('logout: %s as bearer counts for nothing, the cookie decides', async (_what, bearerOf) => {
+  ])('logout: %s as bearer is ignored, the cookie decides', async (_what, bearerOf) => {
     const session = await start();
     const bearer = bearerOf(session.access, session.refresh);
     const alone = await logOut(session, { bearer });
@@ -515,7 +515,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     expectRefusal(refreshed, 401, 'AUTH_UNAUTHORIZED');
     expectCleared(refreshed);
     expect(refreshed.cookies.has('session')).toBe(false);
-    // Beside a real credential they change nothing about who it is.
+    // Beside a real credential they do not change who is signed in.
     const asked = {
       method: 'GET',
       bearer: session.access,

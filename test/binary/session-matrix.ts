@@ -1,7 +1,7 @@
 /**
- * Sessions of the compiled binary, line by line: issuance, refresh, logout, their states, their
- * cookies and their limits, with two nodes up where the database allows it. What one node changes
- * is asked of the other.
+ * Sessions of the compiled binary: issuance, refresh, logout, their states, their cookies and their
+ * limits, with two nodes where the database allows it. What one node changes is checked on the
+ * other.
  */
 import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
 import { describeIssuance } from './session-matrix-issuance.ts';
@@ -24,5 +24,5 @@ export function describeSessionMatrix(name: TopologyName): void {
   describe(`issuance on ${name}`, () => describeIssuance(name, open));
   describe(`refresh and logout on ${name}`, () => describeVerdicts(name, open));
   describe(`states of a session on ${name}`, () => describeStates(name, open));
-  describe(`around sessions on ${name}`, () => describeSurroundings(name, open));
+  describe(`cookies, origins, limits and failures on ${name}`, () => describeSurroundings(name, open));
 }

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
-/** A claim of a poll holds so long, unless it is renewed. */
+/** The lease of a poll lasts so long, unless it is renewed. */
 const LEASE_MS = 30_000;
 
 const closing: (() => unknown)[] = [];
@@ -15,9 +15,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/**
- * A vendor that never answers the first question for a job, and says at the second that it is done.
- */
+/** A vendor that never answers the first poll of a job, and reports success at the second. */
 function startVendor() {
   let asked = 0;
   const server = Bun.serve({
@@ -42,13 +40,13 @@ const start = async (options: Parameters<typeof startGateway>[0]): Promise<Gatew
   return gateway;
 };
 
-/** A task whose poll is under way; gives its id and the key that sees it. */
+/** A task whose poll is under way; gives its id and the key that may read it. */
 async function pollOne(gateway: Gateway, vendor: ReturnType<typeof startVendor>) {
   const admin = await setUp(gateway);
   await admin.createChannel(vendor.url);
   const key = await admin.createKey();
   const { body } = await submit(gateway.url, key, { seconds: 5 });
-  await until('the vendor is asked', () => vendor.asked() === 1);
+  await until('the vendor is polled', () => vendor.asked() === 1);
   return { id: String(body.id), key };
 }
 
@@ -59,12 +57,12 @@ test('SQLite: a killed node polls at once after its restart', async () => {
   await gateway.kill();
   const again = await start({ dataDir: gateway.dataDir });
   const readyAt = performance.now();
-  await until('the vendor is asked again', () => vendor.asked() === 2);
+  await until('the vendor is polled again', () => vendor.asked() === 2);
   expect(performance.now() - readyAt).toBeLessThan(LEASE_MS / 2);
   expect((await waitForEnd(again.url, key, id)).status).toBe('SUCCESS');
 });
 
-test('PostgreSQL: the claim of a killed node holds 30 seconds at most, then another node polls', async () => {
+test('PostgreSQL: the lease of a killed node lasts 30 seconds at most, then another node polls', async () => {
   const vendor = startVendor();
   const databaseUrl = await migratedDatabaseUrl();
   const first = await start({ databaseUrl });
@@ -77,7 +75,7 @@ test('PostgreSQL: the claim of a killed node holds 30 seconds at most, then anot
   expect(Number(row.left_ms)).toBeGreaterThan(0);
   expect(Number(row.left_ms)).toBeLessThanOrEqual(LEASE_MS);
   expect(vendor.asked()).toBe(1);
-  // Nobody waits for half a minute here: the stored time is shifted instead.
+  // The test does not wait half a minute: it shifts the stored time.
   await sql`UPDATE tasks SET lease_until = 1 WHERE lease_until > 0`;
   expect((await waitForEnd(second.url, key, id)).status).toBe('SUCCESS');
   expect(vendor.asked()).toBe(2);

@@ -121,13 +121,13 @@ for (const [database, count] of [
       secrets.add(ticket.flow_token);
       return ticket;
     }
-    /** What a browser has that began the binding of this flow. */
+    /** The cookie of the browser that began the binding of this flow. */
     const bindCookie = (flowToken: string): string =>
       `svc_telegram_bind=${createHash('sha256').update(flowToken).digest('base64url')}`;
     /**
-     * What the browser is told when the widget returns: the outcome and nothing else. It is the
-     * browser that began the binding, unless another one's cookies are given. The cookie is cleared
-     * by success alone.
+     * What the browser gets when the widget returns: the outcome and nothing else. It is the
+     * browser that began the binding, unless other cookies are given. Only success clears the
+     * cookie.
      */
     async function comeBack(callbackUrl: string, query: URLSearchParams | string, cookies?: string): Promise<string> {
       const flowToken = decodeURIComponent(callbackUrl.split('/').at(-1) ?? '');
@@ -168,7 +168,7 @@ for (const [database, count] of [
     }
     const wechatBind = ({ token }: Person, code: string, flow: string) =>
       ask(`${url()}/api/oauth/wechat/bind`, { token, body: { code, flow_token: flow } });
-    /** As if their time had passed for all flows that are under way. */
+    /** Expires all flows that are under way. */
     const letFlowsExpire = () =>
       backdoor.run(`update auth_flows set expires_at = ${nowSeconds() - 1} where consumed_at is null`);
     const trial = (what: string) =>
@@ -180,7 +180,7 @@ for (const [database, count] of [
       return code;
     };
 
-    test('off until they are set up, and the fixed paths are no provider’s', async () => {
+    test('off until they are set up, and no other provider serves their fixed paths', async () => {
       const person = await enter();
       const headers = { authorization: `Bearer ${person.token}` };
       for (const [method, path, body] of [
@@ -212,7 +212,7 @@ for (const [database, count] of [
       );
     });
 
-    test('trials: the bot’s token is looked at, the WeChat server is asked; what is wrong is said without a secret', async () => {
+    test('trials check the bot’s token and ask the WeChat server; their errors hold no secret', async () => {
       const good = [await trial('telegram'), await trial('wechat')];
       expect(good.map(({ ok, steps }) => [ok, steps.map(({ name }) => name)])).toEqual([
         [true, ['token', 'name']],
@@ -287,7 +287,7 @@ for (const [database, count] of [
         expect(new Set(all.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_ASSERTION_REPLAYED']));
       });
 
-      test('login CSRF: it is no link that signs a visitor in', async () => {
+      test('login CSRF: a link signs no visitor in', async () => {
         const person = await enter();
         const id = newTelegramId();
         await bindTelegram(person, id);
@@ -304,7 +304,7 @@ for (const [database, count] of [
         personOf(await telegramLogin(query, { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }));
       });
 
-      test('the second factor is asked for', async () => {
+      test('the second factor is required', async () => {
         const person = await enter();
         const id = newTelegramId();
         await bindTelegram(person, id);
@@ -320,7 +320,7 @@ for (const [database, count] of [
         expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
       });
 
-      test('binding says what was wrong, and what was refused leaves the flow usable', async () => {
+      test('binding reports what was wrong, and a refusal leaves the flow usable', async () => {
         const person = await enter();
         const { flow_token, callback_url } = await startBinding(person);
         const id = newTelegramId();
@@ -390,7 +390,7 @@ for (const [database, count] of [
         expect(await comeBack(callback_url, widget(newTelegramId()))).toBe('success');
       });
 
-      test('the session in which it began is looked at again: ended, user disabled, user deleted', async () => {
+      test('binding checks its session again: ended, user disabled, user deleted', async () => {
         const gone = await enter();
         const afterLogout = await startBinding(gone);
         const ended = await ask(`${url()}/api/user/sessions/${gone.sid}`, { method: 'DELETE', token: gone.token });
@@ -412,7 +412,7 @@ for (const [database, count] of [
         expect(await backdoor.run(`select 1 from external_identity_claims where subject = '${id}'`)).toEqual([]);
       });
 
-      test('a binding needs a session: no personal access token, nobody', async () => {
+      test('a binding needs a session: a personal access token or none is refused', async () => {
         const person = await enter();
         const pat = data<{ token: string }>(
           await ask(`${url()}/api/user/token`, { method: 'POST', token: person.token }),
@@ -475,13 +475,13 @@ for (const [database, count] of [
           await wechatLogin(code, await wechatBindFlow(person)),
         ];
         expect(refused.map(outcome)).toEqual(refused.map(() => [400, 'AUTH_FLOW_INVALID']));
-        // Nobody was even asked whose code it is.
+        // The WeChat server was not even asked for the code.
         expect(wechat.asked).not.toContain(code);
         expect((await wechatBind(person, code, await wechatBindFlow(person))).status).toBe(200);
         expect(personOf(await wechatLogin(code)).id).toBe(person.id);
       });
 
-      test('a server that fails, in every way, is a failed provider; the flow can be used when it is back', async () => {
+      test('every failure of the WeChat server is a failed provider; the flow can be used when it is back', async () => {
         const person = await enter();
         const subject = `openid-${person.id}`;
         expect((await wechatBind(person, newCode(subject), await wechatBindFlow(person))).status).toBe(200);
@@ -500,7 +500,7 @@ for (const [database, count] of [
         personOf(await wechatLogin(newCode(subject), flow));
       });
 
-      test(`new accounts only while registration is open; of ${RACERS} who bind one identity at once one owns it`, async () => {
+      test(`new accounts need open registration; of ${RACERS} who bind one identity at once one owns it`, async () => {
         const code = newCode('openid-of-a-new-user');
         expect(outcome(await wechatLogin(code))).toEqual([403, 'AUTH_REGISTRATION_DISABLED']);
         await setOptions({ RegisterEnabled: 'true' }, { register_enabled: true });
@@ -525,7 +525,7 @@ for (const [database, count] of [
         const owner = personOf(await telegramLogin(widget(id)));
         expect(owner.id).toBe(people[all.indexOf('success')]?.id as number);
 
-        // The same people, of whom nobody has an identity of WeChat any more.
+        // The same people, without their WeChat identities.
         await backdoor.run(`delete from external_identity_claims where provider = 'wechat'`);
         const bindings = [];
         for (const person of people) bindings.push({ person, flow: await wechatBindFlow(person) });
@@ -540,7 +540,7 @@ for (const [database, count] of [
       });
     });
 
-    test('no flow token, code, hash or bot token is in a log; the WeChat server was asked as it should be', async () => {
+    test('no flow token, code, hash or bot token is in a log; requests to the WeChat server have the right form', async () => {
       expect(wechat.complaints).toEqual([]);
       const [odd] = [...secrets].slice(-1);
       await ask(`${url()}/api/oauth/telegram/bind/${odd}`, { method: 'POST' });

@@ -1,6 +1,6 @@
 /**
- * A database of the layout before panel sessions, filled, under the hands of the compiled binary:
- * nothing of its owners is lost.
+ * A filled database with the layout before panel sessions, opened by the compiled binary: nothing
+ * is lost.
  */
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -32,7 +32,7 @@ import {
 setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
-/** As earlier gateways made them: base64, and whatever an owner put there by hand. */
+/** As earlier gateways made them: base64, and values that an owner entered by hand. */
 const PATS = { root: 'q0pW+3yb/8mJH2vDk5sT7aXc9uLeR1fN', anna: 'a.token.with.dots', dora: 'b'.repeat(64) };
 const API_KEY = `sk-${'k'.repeat(48)}`;
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex');
@@ -94,8 +94,8 @@ const self = (gateway: Gateway, headers: Record<string, string>) =>
   ask(gateway, '/api/user/self', { method: 'GET', headers });
 
 /**
- * All that a start could have changed: every row of what the owners have, and a mark that moves
- * with every change of the layout.
+ * All that a start could have changed: every row of the users, and a mark that moves with every
+ * change of the layout.
  */
 async function pictureOf({ dialect }: OldDatabase, db: Backdoor): Promise<unknown> {
   const tables = ['users', 'user_sessions', 'auth_flows', 'external_identity_claims', 'api_keys', 'ledger_entries'];
@@ -112,7 +112,7 @@ async function pictureOf({ dialect }: OldDatabase, db: Backdoor): Promise<unknow
   return { rows, layout };
 }
 
-/** `user_sessions` as a program in between had it. */
+/** `user_sessions` as a version in between had it. */
 const USER_SESSIONS = `create table user_sessions (sid varchar(64) primary key not null, user_id bigint not null,
   version bigint not null default 1, user_auth_version bigint not null, status varchar(16) not null, refresh_hash char(64) not null,
   previous_refresh_hash char(64), previous_valid_until bigint not null default 0, login_method varchar(32) not null,
@@ -164,7 +164,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       expect(gateway.log()).not.toContain(PATS.root);
     });
 
-    test('the old `session` cookie and the user-id header mean nothing any more', async () => {
+    test('the old `session` cookie and the user-id header are ignored', async () => {
       const { gateway } = await start(await anOldDatabase(dialect));
       const headers = { cookie: 'session=MTcyNjA1MTIwMHxOd3dBTkVOV', 'new-api-user': '1', 'x-user-id': '1' };
       for (const path of ['/api/user/self', SESSIONS]) {
@@ -175,7 +175,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const refreshed = await ask(gateway, REFRESH, { headers });
       expectRefusal(refreshed, 401, 'AUTH_UNAUTHORIZED');
       expectCleared(refreshed);
-      // A client that still sends the header beside its token is whom the token says.
+      // A client that still sends the header beside its token is the token's user.
       const asked = { ...headers, 'new-api-user': '1', authorization: `Bearer ${PATS.anna}` };
       expect(dataOf<unknown>(await self(gateway, asked))).toMatchObject({ username: 'anna' });
     });
@@ -194,7 +194,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       expect(await pictureOf(old, second.db)).toEqual(before);
     });
 
-    test('sessions with char(64) digests go on: current and previous token, padded or empty', async () => {
+    test('sessions with char(64) digests stay valid: current and previous token, padded or empty', async () => {
       const now = unixNow();
       const tokens = createRefreshTokens(deriveSessionKeys([SECRETS.SESSION_SECRET]));
       const [current, rotated, blank] = [tokens.create(), tokens.create(), tokens.create()];
@@ -203,7 +203,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, previous_refresh_hash, previous_valid_until,
           login_method, ip, user_agent, created_at, last_active_at, expires_at) values
           ('${sid}', 2, 1, 'active', '${hash}', ${previous}, ${now + 600}, 'password', '', '', ${now - 60}, ${now - 60}, ${now + 86_400})`;
-      // A fixed-width column of SQLite is what its program wrote into it: there, also a digest with
+      // SQLite does not pad fixed-width columns: an earlier program may have stored a digest with
       // blanks behind it.
       const padding = dialect === 'sqlite' ? '   ' : '';
       const old = await anOldDatabase(
@@ -235,7 +235,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     });
 
-    test('a Telegram id of two users refuses the start: exit 1, in words, and nothing is changed', async () => {
+    test('a Telegram id of two users refuses the start: exit 1, with the reason, and nothing is changed', async () => {
       const old = await anOldDatabase(dialect, "update users set telegram_id = '4711' where username = 'bert'");
       for (const argv of [['serve', '--port', String(await freePort())], ['migrate']]) {
         const { code, out, err } = await run(argv, old);

@@ -1,5 +1,6 @@
 /**
- * Uploads on the executable when the disk is small, the process is killed, or the address is odd.
+ * Uploads on the executable when the disk is small, the process is killed, or the host name is
+ * unusual.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -66,7 +67,7 @@ const roomOf = (path: string): number => {
   return bavail * bsize;
 };
 
-test('an upload for which there is no room is 503 and gives the room back; smaller ones go on', async () => {
+test('an upload for which there is no space is 503 and frees its space; smaller ones go on', async () => {
   const dataDir = temporaryFolder();
   const mount = `mount -t tmpfs -o size=10m tmpfs ${dataDir} && exec "$0" "$@"`;
   const { gateway, key } = await open({ dataDir, prefix: ['unshare', '-Urm', 'sh', '-c', mount] });
@@ -79,7 +80,7 @@ test('an upload for which there is no room is 503 and gives the room back; small
   expect([refused.status, refused.body.error?.code]).toEqual([503, 'upload_storage']);
   expect(refused.body.error?.message).toContain('try again');
   expect((await vendor.stats()).creates).toBe(earlier);
-  await until('the room is there again', () => roomOf(inside) > room - MIB);
+  await until('the space is free again', () => roomOf(inside) > room - MIB);
 
   const taken = await upload(gateway.url, key, 2 * MIB);
   expect(taken.status).toBe(200);
@@ -94,7 +95,8 @@ test('a process that is killed in the middle of an upload leaves nothing behind'
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   const socket = connect(gateway.port, '127.0.0.1');
   socket.on('error', () => {});
-  // A host of two letters: such a request is handed on under another address, and its body with it.
+  // A host of two letters: such a request is handed on under another address, together with its
+  // body.
   socket.write(
     `POST /v1/videos HTTP/1.1\r\nHost: tg\r\nAuthorization: Bearer ${key}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9000000\r\n\r\n--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n`,
   );
@@ -108,12 +110,12 @@ test('a process that is killed in the middle of an upload leaves nothing behind'
       }
     });
   await until('the file is being written', () => openFiles().length === 1);
-  // It loses its name right after it was opened.
+  // On POSIX the file is unlinked right after opening.
   await until('it has no name any more', () => readdirSync(folder).length === 0);
   await gateway.kill();
   expect(readdirSync(folder)).toEqual([]);
 
-  // As a system without nameless files would have left it.
+  // As a system that cannot unlink open files would have left it.
   writeFileSync(join(folder, 'left.part'), 'x');
   const again = await startGateway({ dataDir: gateway.dataDir });
   gateways.push(again);

@@ -1,5 +1,5 @@
 /**
- * Administration of accounts on the compiled binary: what one node decides, every node obeys at
+ * Administration of accounts on the compiled binary: a change on one node applies on every node at
  * once, and money stays in balance.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -23,8 +23,8 @@ import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
-/** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
-const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
+/** Cache entries outlive the test, so that no result depends on their expiry. */
+const LONG_CACHE = { SYNC_FREQUENCY: '86400' };
 const BILL = 5 * 0.02 * 500_000;
 
 const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: boolean])[] = [
@@ -35,7 +35,7 @@ const SURROUNDINGS: readonly (readonly [name: string, nodes: number, redis: bool
 
 /**
  * What ends a user's access, and how their personal access token and API key are refused from then
- * on; undefined: they work on.
+ * on; undefined: they still work.
  */
 const ENDS: {
   what: string;
@@ -72,7 +72,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       proxy = await startHoldingProxy({ host: '127.0.0.1', port: vendor.port });
       const databaseUrl = name === 'SQLite' ? '' : await migratedDatabaseUrl();
       redis = shared ? await startRedis() : undefined;
-      const env = { ...LONG_MEMORY, TASK_POLL_INTERVAL_SECONDS: '1', ...(redis ? { REDIS_URL: redis.url } : {}) };
+      const env = { ...LONG_CACHE, TASK_POLL_INTERVAL_SECONDS: '1', ...(redis ? { REDIS_URL: redis.url } : {}) };
       for (let i = 0; i < count; i += 1) nodes.push(await startGateway({ databaseUrl, env }));
       root = await setUp(first());
       await root.createChannel(proxy.url);
@@ -112,7 +112,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
         const { caller } = session;
         const { token: pat } = await caller.call<{ token: string }>('POST', '/api/user/token');
         const key = await caller.createKey();
-        // Every node has seen every credential, and remembers what it remembers.
+        // Every node has seen every credential, so that its caches have them.
         for (const node of nodes) {
           for (const { access } of sessions) expect(await outcomeOf(node, access)).toEqual([200, undefined]);
           expect(await outcomeOf(node, pat)).toEqual([200, undefined]);
@@ -158,7 +158,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       const { caller } = await signIn(last(), 'busy-user');
       const key = await caller.createKey();
       const ids: string[] = [];
-      // Their end is announced only after the user is deleted.
+      // The vendor reports their end only after the user is deleted.
       Object.assign(proxy, { mode: 'hold_answers', match: 'GET /v1/jobs/' });
       for (const prompt of ['a cat [duration=1]', 'a cat [duration=1] [fail]']) {
         const submitted = await submit(last().url, key, { seconds: 5, prompt });
@@ -179,7 +179,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       expect(await view()).toMatchObject({ username: `deleted:${id}`, quota: 4 * BILL, used_quota: BILL, api_keys: 0 });
       expect((await ask(`${first().url}/v1/tasks/${ids[0]}`, { token: key })).status).toBe(401);
 
-      // Name and address serve another person, who sees nothing of the former owner.
+      // Name and address are free for another person, who sees nothing of the former owner.
       await makeUser('busy-user', { email: 'busy@example.org' });
       const next = await signIn(first(), 'busy-user');
       expect(await next.caller.call('GET', '/api/task')).toMatchObject({ total: 0 });
@@ -187,7 +187,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
       expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('"ok":true')]);
     });
 
-    test('balances that are set while tasks are reserved on both nodes stay the sum of their lines', async () => {
+    test('balances set while both nodes reserve for tasks stay the sum of their ledger lines', async () => {
       const id = await makeUser('paid-user', { quota: 10 * BILL });
       const { caller } = await signIn(first(), 'paid-user');
       const key = await caller.createKey();
@@ -213,7 +213,7 @@ async function outcomeOf(node: Gateway, token: string): Promise<[number, unknown
   return [answer.status, answer.body.code];
 }
 
-/** Of a task that nobody has, a valid key hears that it is not found. */
+/** A valid key gets 404 for a task that does not exist. */
 async function codeOfKey(node: Gateway, key: string): Promise<unknown> {
   const answer = await ask(`${node.url}/v1/videos/task_of_nobody`, { token: key });
   return (answer.body.error as { code?: unknown } | undefined)?.code;

@@ -1,6 +1,6 @@
 /**
- * Webhooks of the executable: over a SIGKILL at the two points where one could be lost, from two
- * nodes, and over a changed CRYPTO_SECRET.
+ * Webhooks of the executable: after a SIGKILL at the two points where a notice could be lost, from
+ * two nodes, and after a change of CRYPTO_SECRET.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { freePort } from '../support/free-port.ts';
@@ -78,7 +78,7 @@ describe('on SQLite', () => {
       body: { model: 'demo-video', prompt: 'a cat [duration=0]' },
     });
     const id = String(submitted.body.id);
-    // Nobody listens there yet: what the end of the task has written is still to be delivered.
+    // Nobody listens there yet: the notice of the task's end is still to be delivered.
     const done = await waitForEnd(gateway.url, key.key, id);
     await gateway.kill();
     const late = await startReceiver(port);
@@ -93,7 +93,7 @@ describe('on SQLite', () => {
     }
   }, 120_000);
 
-  test("killed between the receiver's answer and its row: the notice comes again, under the same id", async () => {
+  test("killed between the receiver's answer and its row: the notice is sent again, under the same id", async () => {
     let killed: Promise<void> | undefined;
     receiver.answer(async ({ payload }, response) => {
       if (payload.type === 'task.finished' && !killed) {
@@ -107,11 +107,11 @@ describe('on SQLite', () => {
     await until('the gateway is killed', () => killed !== undefined);
     await killed;
     await restart();
-    await until('the notice comes again', () => finishedOf(receiver, id).length > 1);
+    await until('the notice is sent again', () => finishedOf(receiver, id).length > 1);
     const [first, second] = finishedOf(receiver, id);
     expect(second?.id).toBe(first?.id ?? '');
     expect(second?.body).toBe(first?.body ?? '');
-    await until('it is written down', async () => {
+    await until('the attempt is stored', async () => {
       const { items } = await admin.call<{ items: { status: string; attempts: number }[] }>(
         'GET',
         `/api/task/${id}/webhooks`,
@@ -120,7 +120,7 @@ describe('on SQLite', () => {
     });
   }, 120_000);
 
-  test('CRYPTO_SECRET changed without its predecessor: doctor names the key, submissions say what to do, a new secret mends it', async () => {
+  test('CRYPTO_SECRET changed without CRYPTO_SECRET_PREVIOUS: doctor names the key, submissions say what to do, a new webhook secret repairs it', async () => {
     await gateway.stop();
     const secrets = { CRYPTO_SECRET: 'a-crypto-secret-that-came-later-0123456789' };
     await restart(secrets);
@@ -172,13 +172,13 @@ describe('two nodes on PostgreSQL', () => {
         expect(types.slice(0, -1).every((type) => type === 'task.updated')).toBe(true);
       }
       for (const one of receiver.received) expect(verified(one, key.secret)).toBe(1);
-      // Neither node leaves the work to the other, unless it was held up.
+      // Both nodes deliver, unless one was held up.
       for (const { url } of nodes) {
         await until('the node has delivered something', async () => {
           const { body } = await ask(`${url}/metrics`);
           if (/taskgate_webhook_attempts\{state="delivered"\} [1-9]/.test(String(body.text))) return true;
           const { body: next } = await submit(url, key.key, { prompt: 'a cat [duration=0]' });
-          await until('it is told', () => finishedOf(receiver, String(next.id)).length > 0);
+          await until('it is delivered', () => finishedOf(receiver, String(next.id)).length > 0);
           return false;
         });
       }

@@ -24,7 +24,7 @@ describeEachStore('API keys', (opened) => {
     expect(await store.apiKeys.byHash('unknown')).toBeUndefined();
   });
 
-  test('usable are keys that are enabled and unexpired, of enabled users; an empty budget does not matter', async () => {
+  test('a key is usable while it is enabled and unexpired and its user enabled, even with an empty budget', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const off = await addUser(store, { status: 2 });
@@ -38,7 +38,7 @@ describeEachStore('API keys', (opened) => {
     expect(usable.sort((a, b) => a - b)).toEqual([good.id, later.id]);
   });
 
-  test('changes and deletion reach the owner’s keys alone', async () => {
+  test('only the owner’s keys are changed and deleted', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const key = await addKey(store, owner.id);
@@ -67,7 +67,7 @@ describeEachStore('API keys', (opened) => {
     expect(page).toEqual({ total: 2, items: mine.reverse() });
   });
 
-  test('a key of nobody, or a second one of the same hash, breaks an invariant', async () => {
+  test('a key without a user, or a second one with the same hash, breaks an invariant', async () => {
     const { store } = opened();
     const key = await addKey(store, (await addUser(store)).id);
     await expect(addKey(store, 999_999)).rejects.toMatchObject({ code: 'store.broken_invariant', kind: 'internal' });

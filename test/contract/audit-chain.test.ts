@@ -1,4 +1,4 @@
-/** The audit log as chains of hashes: what somebody does to it below the gateway shows. */
+/** The audit log as chains of hashes: changes made below the gateway are detected. */
 import { expect, test } from 'bun:test';
 import { describeEachStore } from './each-store.ts';
 import { openRaw, runRaw } from './open-raw.ts';
@@ -44,14 +44,14 @@ describeEachStore(
       ['the last row removed', 'delete from audit_logs where id = 4', { id: 3, fault: 'missing' }],
       ['all rows removed', 'delete from audit_logs', { id: 0, fault: 'missing' }],
     ];
-    test.each(tricks)('%s shows', async (_name, statement, fault) => {
+    test.each(tricks)('%s is detected', async (_name, statement, fault) => {
       const { store } = opened();
       for (let i = 0; i < 4; i += 1) await store.logs.addAudit(row('channel.update'));
       await runRaw(opened(), statement);
       expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'change', ...fault }]);
     });
 
-    test('rows from before the chains are in none, and later ones without a hash are told of', async () => {
+    test('rows from before the chains are in none, and later rows without a hash are reported', async () => {
       const { store } = opened();
       const without = `insert into audit_logs (username, auth_method, ip, action, target, detail, created_at)
         values ('ada', 'session', '', 'channel.create', 'channel:1', '{}', 1)`;
@@ -63,7 +63,7 @@ describeEachStore(
       expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 2, unchained: 1 });
     });
 
-    test('retention takes the oldest sign-ins, leaves changes alone, and the chain holds', async () => {
+    test('retention deletes the oldest sign-ins and no changes, and the chain stays valid', async () => {
       const { store } = opened();
       for (const at of [10, 20, 30, 40]) {
         await store.logs.addAudit(row('auth.login', at));

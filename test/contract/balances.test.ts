@@ -21,7 +21,7 @@ describeEachStore('balances under administration', (opened) => {
     };
   };
 
-  test('an addition, a subtraction and a new balance are lines of their own', async () => {
+  test('an addition, a subtraction and a new balance are one ledger line each', async () => {
     const user = await addUser(opened().store, { balance: 1000 });
     expect(await adjust(user.id, 50)).toBe(true);
     expect(await adjust(user.id, -200)).toBe(true);
@@ -40,7 +40,7 @@ describeEachStore('balances under administration', (opened) => {
     ]);
   });
 
-  test('the same key moves the money once, at once and again later', async () => {
+  test('the same key moves the money once, concurrently and later', async () => {
     const user = await addUser(opened().store, { balance: 100 });
     const key = newUuid();
     const added = await Promise.all(Array.from({ length: 20 }, () => adjust(user.id, 10, key)));
@@ -58,7 +58,7 @@ describeEachStore('balances under administration', (opened) => {
     expect(await state(user.id)).toMatchObject({ quota: 100, sum: 100 });
   });
 
-  test('nobody’s balance is not set', async () => {
+  test('the balance of a missing user is not set', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     await store.users.softDelete(user.id, 1, 5);
@@ -67,7 +67,7 @@ describeEachStore('balances under administration', (opened) => {
     expect(await state(user.id)).toMatchObject({ quota: 100, sum: 100 });
   });
 
-  test('lost update: additions, new balances and reservations at once, on two nodes, leave the sum of the lines', async () => {
+  test('lost update: concurrent additions, new balances and reservations on two nodes leave the sum of the lines', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const user = await addUser(store, { balance: 1000 });
@@ -91,11 +91,11 @@ describeEachStore('balances under administration', (opened) => {
     expect(lines.filter(({ kind }) => kind === 'adjust')).toHaveLength(40);
     expect(lines.filter(({ kind }) => kind === 'reserve')).toHaveLength(reserved);
     expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
-    // Subtractions may have come last, below zero.
+    // A subtraction may have come last and left less than zero.
     expect(await reserve(user.id, Math.max(quota ?? 0, 0) + 1)).toBe('user_insufficient');
   });
 
-  test('a balance that is set inside a transaction that fails stays', async () => {
+  test('a balance set inside a failed transaction is unchanged', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const attempt = store.transaction(async (tx) => {

@@ -41,7 +41,7 @@ for (const [name, open] of [
       counters = await open();
     });
 
-    test('a key counts from its first addition and tells when its window ends', async () => {
+    test('a key counts from its first addition and gives the end of its window', async () => {
       const key = newKey();
       expect(await counters.peek(key)).toBeUndefined();
       const first = await counters.add(key, 1, 600);
@@ -53,7 +53,7 @@ for (const [name, open] of [
       expect(peeked?.resetsInSeconds).toBeGreaterThan(560);
     });
 
-    test('what is given back does not count, and no count falls below zero', async () => {
+    test('subtracted attempts do not count, and no count falls below zero', async () => {
       const key = newKey();
       await counters.add(key, 2, 60);
       expect((await counters.add(key, -1, 60)).count).toBe(1);
@@ -61,20 +61,20 @@ for (const [name, open] of [
       expect((await counters.add(key, 1, 60)).count).toBe(1);
     });
 
-    test('saved-up attempts: what is given back after its window has ended makes no room in the next', async () => {
+    test('saved-up attempts: a subtraction after the end of its window does not lower the next count', async () => {
       const key = newKey();
       expect((await counters.add(key, -3, 60)).count).toBe(0);
       expect((await counters.add(key, 2, 60)).count).toBe(2);
     });
 
-    test('keys and windows of different lengths do not touch each other', async () => {
+    test('keys, and windows of different lengths, are counted apart', async () => {
       const [short, long] = [newKey(), newKey()];
       await counters.add(short, 1, 5);
       expect((await counters.add(long, 1, 3600)).resetsInSeconds).toBeGreaterThan(3540);
       expect((await counters.add(short, 1, 5)).resetsInSeconds).toBeLessThanOrEqual(5);
     });
 
-    test('later additions do not prolong the window; after it counting starts again', async () => {
+    test('later additions do not prolong the window, and counting starts again after it', async () => {
       const key = newKey();
       const begun = performance.now();
       await counters.add(key, 5, 1);
@@ -82,7 +82,7 @@ for (const [name, open] of [
       expect(performance.now() - begun).toBeGreaterThan(900);
     });
 
-    test('a hundred additions at once are all counted, and each sees its own count', async () => {
+    test('a hundred concurrent additions are all counted, and each gets its own count', async () => {
       const key = newKey();
       const counts = await Promise.all(Array.from({ length: 100 }, () => counters.add(key, 1, 60)));
       expect(new Set(counts.map(({ count }) => count)).size).toBe(100);
@@ -92,14 +92,14 @@ for (const [name, open] of [
 }
 
 describe('counters shared through redis', () => {
-  test('two nodes see one count', async () => {
+  test('two nodes share one count', async () => {
     const [a, b] = [createRedisCounters(await connected(server.url)), createRedisCounters(await connected(server.url))];
     const key = newKey();
     await a.add(key, 3, 60);
     expect((await b.add(key, 1, 60)).count).toBe(4);
   });
 
-  test('additions of two nodes at the same time are all counted, each once', async () => {
+  test('concurrent additions of two nodes are all counted, each once', async () => {
     const nodes = [createRedisCounters(await connected(server.url)), createRedisCounters(await connected(server.url))];
     const key = newKey();
     const counts = await Promise.all(
@@ -121,14 +121,14 @@ describe('counters shared through redis', () => {
     };
     expect(await flood()).toBe(LIMIT);
     expect(await flood()).toBe(0);
-    // The window ends now and not in twenty minutes.
+    // The test ends the window now, not in twenty minutes.
     await redis.pexpire(`taskgate:count:${key}`, 1);
     await until(async () => (await redis.exists(`taskgate:count:${key}`)) === 0);
     expect(await flood()).toBe(LIMIT);
     expect(await flood()).toBe(0);
   });
 
-  test('a count that has lost its end would hold for ever: the next addition gives it one', async () => {
+  test('a count that has lost its expiry gets one at the next addition', async () => {
     const redis = await connected(server.url);
     const counters = createRedisCounters(redis);
     const key = newKey();
@@ -138,7 +138,7 @@ describe('counters shared through redis', () => {
     expect(await redis.ttl(`taskgate:count:${key}`)).toBeWithin(560, 601);
   });
 
-  test('a dead server costs nobody an answer: the node counts in memory, then in the server again', async () => {
+  test('a dead server fails no call: the node counts in memory, then in the server again', async () => {
     const relay: Relay = await startRelay(server.url);
     const redis = await connected(relay.url);
     const counters = createRedisCounters(redis);

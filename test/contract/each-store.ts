@@ -27,7 +27,7 @@ export function describeEachStore(
   suite: (opened: () => OpenedStore) => void,
   { fresh = 'suite', databases = DATABASES }: { fresh?: 'suite' | 'test'; databases?: readonly DatabaseKind[] } = {},
 ) {
-  // Hundreds of questions, one after the other, to a database that others use too.
+  // Hundreds of statements, one after the other, on a database that others use too.
   setDefaultTimeout(120_000);
   for (const dialect of databases) {
     describe(`${name} on ${dialect}`, () => {

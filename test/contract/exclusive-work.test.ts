@@ -3,7 +3,7 @@ import { until } from '../support/until.ts';
 import { describeEachStore } from './each-store.ts';
 
 describeEachStore('exclusive work', (opened) => {
-  test('runs once at a time under one name, and its value comes back', async () => {
+  test('runs once at a time under one name, and returns its value', async () => {
     const { store } = opened();
     let running = 0;
     const go = Promise.withResolvers<void>();
@@ -25,7 +25,7 @@ describeEachStore('exclusive work', (opened) => {
     expect(await store.exclusively('clean-up', async () => 'again')).toBe('again');
   });
 
-  test('uses the store, and leaves no lock when it throws', async () => {
+  test('may use the store, and leaves no lock when it throws', async () => {
     const { store } = opened();
     const fault = new Error('fault');
     const attempt = store.exclusively('failing', async () => {

@@ -32,7 +32,7 @@ describeEachStore(
       throw new Error('it goes on for ever');
     };
 
-    test('are the same before, while and after rows are added up, each row once', async () => {
+    test('are the same before, while and after rows are aggregated, each row once', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
       const other = (await addUser(store)).id;
@@ -69,7 +69,7 @@ describeEachStore(
         5, 6,
       ]);
       expect(await store.figures.usageByDay({ sinceDay: 6 })).toHaveLength(1);
-      // What comes afterwards counts at once, and joins what is there when it is added up.
+      // Later rows count at once, and join the sums when they are aggregated.
       await add(store, other, { createdAt: 8 * DAY, model: 'n' });
       await add(store, other, { createdAt: 8 * DAY, model: 'n' });
       const later = await all();
@@ -78,7 +78,7 @@ describeEachStore(
       expect(await all()).toEqual(later);
     });
 
-    test('nodes that add up at once count nothing twice', async () => {
+    test('nodes that aggregate concurrently count nothing twice', async () => {
       const { store, openAnother } = opened();
       const stores = store.dialect === 'postgres' ? [store, await openAnother()] : [store, store];
       const { id } = await addUser(store);
@@ -88,7 +88,7 @@ describeEachStore(
       expect(sum).toBe(40);
     });
 
-    test('adding up that dies half-way counts nothing, and what others write meanwhile counts once', async () => {
+    test('an aggregation that dies half-way counts nothing, and rows written meanwhile count once', async () => {
       const { store, openAnother } = opened();
       const another = store.dialect === 'postgres' ? await openAnother() : store;
       const { id } = await addUser(store);
@@ -115,7 +115,7 @@ describeEachStore(
       expect(await count()).toEqual([50, 50]);
     });
 
-    test('channels tell what has ended lately, what is under way and why the latest failed', async () => {
+    test('channels show recently ended and running tasks and why the latest failed', async () => {
       const { store } = opened();
       const { id: userId } = await addUser(store);
       const fields: NewChannel = {
@@ -148,7 +148,7 @@ describeEachStore(
       expect(await store.figures.databaseBytes()).toBeGreaterThan(10_000);
     });
 
-    test('what is under way is counted by day and status', async () => {
+    test('running tasks are counted by day and status', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
       await store.tasks.insert(newTask({ userId: id, createdAt: 3 * DAY }));

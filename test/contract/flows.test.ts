@@ -32,7 +32,7 @@ describeEachStore('flows', (opened) => {
     return flow;
   }
 
-  test('a flow is found as stored until it is used, and comes back from its use', async () => {
+  test('a flow is found as stored until it is used, and its use returns it', async () => {
     const { store } = opened();
     const flow = await addFlow(store);
     expect(await store.flows.find(flow.tokenHash, { purpose: 'oauth' }, 1500)).toEqual(flow);
@@ -42,14 +42,14 @@ describeEachStore('flows', (opened) => {
     expect(await store.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toBeUndefined();
   });
 
-  test('of 50 uses of one flow at once, one wins', async () => {
+  test('of 50 concurrent uses of one flow, one wins', async () => {
     const { store } = opened();
     const flow = await addFlow(store);
     const uses = Array.from({ length: 50 }, () => store.flows.consume(flow.tokenHash, matchOf(flow), 1500));
     expect((await Promise.all(uses)).filter((used) => used !== undefined)).toHaveLength(1);
   });
 
-  test('a use inside a transaction that fails has not happened', async () => {
+  test('a use inside a failed transaction leaves the flow unused', async () => {
     const { store } = opened();
     const flow = await addFlow(store);
     const attempt = store.transaction(async (tx) => {
@@ -85,7 +85,7 @@ describeEachStore('flows', (opened) => {
     expect(await store.flows.consume('unknown', { purpose: 'oauth' }, 1500)).toBeUndefined();
   });
 
-  test('assertion replay: of 50 registrations of one assertion at once, one is the first', async () => {
+  test('assertion replay: of 50 concurrent registrations of one assertion, one is the first', async () => {
     const { store } = opened();
     const claim = newFlow({ purpose: 'telegram_assertion' });
     const first = await Promise.all(Array.from({ length: 50 }, () => store.flows.insert(claim)));
@@ -94,7 +94,7 @@ describeEachStore('flows', (opened) => {
     expect(await store.flows.find(claim.tokenHash, matchOf(claim), 1500)).toEqual(claim);
   });
 
-  test('a flow that was stored without a payload has an empty one', async () => {
+  test('a flow stored without a payload has an empty one', async () => {
     const { store } = opened();
     const { tokenHash } = newFlow();
     await runRaw(
@@ -109,7 +109,7 @@ describeEachStore('flows', (opened) => {
 describeEachStore(
   'done flows',
   (opened) => {
-    test('go in batches, whether used or expired; the rest stays', async () => {
+    test('are deleted in batches once used or expired; the rest stays', async () => {
       const { store } = opened();
       for (const change of [
         { tokenHash: 'expired', expiresAt: 3000 },
@@ -125,7 +125,7 @@ describeEachStore(
       expect(await store.flows.deleteDone(3000, 3)).toBe(1);
       expect(await store.flows.deleteDone(3000, 3)).toBe(0);
       expect(await store.flows.find('open', { purpose: 'oauth' }, 3000)).toBeDefined();
-      // A token that is known is refused, and only then.
+      // Only a known token is refused.
       expect(await store.flows.insert(newFlow({ tokenHash: 'used-lately' }))).toBe(false);
       expect(await store.flows.insert(newFlow({ tokenHash: 'used' }))).toBe(true);
     });

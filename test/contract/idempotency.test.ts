@@ -5,7 +5,7 @@ import { describeEachStore } from './each-store.ts';
 const HASH = 'a'.repeat(64);
 
 describeEachStore('idempotency keys', (opened) => {
-  test('a key is one user’s, until it expires', async () => {
+  test('a key belongs to one user until it expires', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const record = { userId: owner.id, key: 'order 1', requestHash: HASH, taskId: 'task_1', expiresAt: 200 };
@@ -22,7 +22,7 @@ describeEachStore('idempotency keys', (opened) => {
     expect(await store.idempotency.find(owner.id, 'order 1', 200)).toEqual(next);
   });
 
-  test('of 20 transactions at once one takes the key; when it comes to nothing, another does', async () => {
+  test('of 20 concurrent transactions one takes the key; when that one is rolled back, another does', async () => {
     const { store } = opened();
     const { id: userId } = await addUser(store);
     let taken = 0;
@@ -42,7 +42,7 @@ describeEachStore('idempotency keys', (opened) => {
     expect((await store.idempotency.find(userId, 'k', 150))?.taskId).toBe(winners[0] as string);
   });
 
-  test('what has expired is deleted in batches, nothing else', async () => {
+  test('only expired keys are deleted, in batches', async () => {
     const { store } = opened();
     const { id: userId } = await addUser(store);
     await store.idempotency.deleteExpired(10_000, 1000);

@@ -10,7 +10,7 @@ describeEachStore('identities', (opened) => {
     opened().store.identities.claim({ provider, subject, userId: user.id, createdAt: 300 });
   const addUsers = (count: number) => Promise.all(Array.from({ length: count }, () => addUser(opened().store)));
 
-  test('an identity is owned once, and a user has one a provider', async () => {
+  test('an identity has one owner, and a user one identity per provider', async () => {
     const { identities } = opened().store;
     const [owner, other] = [await addUser(opened().store), await addUser(opened().store)];
     const mine = subject();
@@ -25,7 +25,7 @@ describeEachStore('identities', (opened) => {
     });
     expect(await claim(other, 'github', mine)).toBe('taken');
     expect(await claim(owner, 'github', subject())).toBe('user_has_one');
-    // Another user's identity is `taken` also for a user who has one of their own.
+    // Another user's identity is `taken`, also for a user who has one of their own.
     expect(await claim(other, 'github', subject())).toBe('ok');
     expect(await claim(other, 'github', mine)).toBe('taken');
   });
@@ -41,7 +41,7 @@ describeEachStore('identities', (opened) => {
     expect(await identities.owner('github', same.toUpperCase())).toBeUndefined();
   });
 
-  test.each(["' or '1'='1", '%', 'ß', '“ü” 😀', 'x'.repeat(128)])('a subject of %p is that subject', async (text) => {
+  test.each(["' or '1'='1", '%', 'ß', '“ü” 😀', 'x'.repeat(128)])('a subject of %p is kept as it is', async (text) => {
     const { identities } = opened().store;
     const provider = randomAlnum(20);
     const user = await addUser(opened().store);
@@ -50,7 +50,7 @@ describeEachStore('identities', (opened) => {
     expect(await identities.countProvider(provider)).toBe(1);
   });
 
-  test('account takeover by a race: of 50 users who claim one identity at once, one owns it', async () => {
+  test('account takeover by a race: of 50 users who claim one identity concurrently, one owns it', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const users = await addUsers(50);
@@ -65,7 +65,7 @@ describeEachStore('identities', (opened) => {
     expect((await store.identities.owner('oidc', mine))?.userId).toBe(users[verdicts.indexOf('ok')]?.id as number);
   });
 
-  test('of 50 identities that a user claims at once they get one; one identity claimed 50 times is theirs', async () => {
+  test('a user who claims 50 identities concurrently gets one; one identity claimed 50 times is theirs', async () => {
     const user = await addUser(opened().store);
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => claim(user, 'oidc', subject())));
     expect(verdicts.filter((verdict) => verdict === 'ok')).toHaveLength(1);
@@ -76,7 +76,7 @@ describeEachStore('identities', (opened) => {
     expect(await opened().store.identities.list(user.id)).toHaveLength(2);
   });
 
-  test('a claim inside a transaction that fails has not happened', async () => {
+  test('a claim inside a failed transaction is not made', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const mine = subject();
@@ -89,7 +89,7 @@ describeEachStore('identities', (opened) => {
     expect(await store.identities.owner('oidc', mine)).toBeUndefined();
   });
 
-  test('a refused claim leaves its transaction alive, for the statement that says why', async () => {
+  test('a refused claim leaves its transaction usable for the statement that finds the reason', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const mine = subject();
@@ -102,7 +102,7 @@ describeEachStore('identities', (opened) => {
     expect(await store.users.adminById(other.id)).toMatchObject({ remark: 'tried' });
   });
 
-  test('what is released is free; all of a user’s go at once', async () => {
+  test('a released identity can be claimed; all of a user’s can be released in one statement', async () => {
     const { identities } = opened().store;
     const [owner, other] = [await addUser(opened().store), await addUser(opened().store)];
     const provider = randomAlnum(20);
@@ -121,7 +121,7 @@ describeEachStore('identities', (opened) => {
     expect(await identities.list(owner.id)).toHaveLength(1);
   });
 
-  test('are listed by provider, the user’s own alone', async () => {
+  test('are listed by provider, only the user’s own', async () => {
     const { identities } = opened().store;
     const [owner, other] = [await addUser(opened().store), await addUser(opened().store)];
     const [telegram, github] = [subject(), subject()];
@@ -135,7 +135,7 @@ describeEachStore('identities', (opened) => {
     expect(await identities.list(999_999)).toEqual([]);
   });
 
-  test('an identity is never claimed for a user who is gone', async () => {
+  test('an identity is never claimed for a deleted user', async () => {
     const { store } = opened();
     const user = await addUser(store);
     await store.users.softDelete(user.id, 1, 500);
@@ -145,7 +145,7 @@ describeEachStore('identities', (opened) => {
     expect(await store.identities.owner('oidc', mine)).toBeUndefined();
   });
 
-  test('a deletion and a claim at once leave no identity behind that nobody could ever have again', async () => {
+  test('a concurrent deletion and claim leave no identity that nobody could claim again', async () => {
     const { store } = opened();
     for (let round = 0; round < 20; round += 1) {
       const user = await addUser(store);

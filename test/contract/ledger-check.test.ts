@@ -4,16 +4,13 @@ import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
 
-/** More than one statement of a check takes in. */
+/** More than one statement of the check reads. */
 const TASKS = 6000;
 
 describeEachStore(
   'the check of a large ledger',
   (opened) => {
-    /**
-     * One user's tasks that have ended, each with a reservation of 3 and a settlement that gives 1
-     * back.
-     */
+    /** Ended tasks of one user, each with a reservation of 3 and a settlement that refunds 1. */
     async function fill(userId: number): Promise<void> {
       const { store, databaseUrl, dataDir } = opened();
       const { taskId } = await store.tasks.insert(newTask({ userId, quota: 2 }));
@@ -41,7 +38,7 @@ describeEachStore(
       }
     }
 
-    test('others get their turn while it runs, and what is wrong is found wherever it stands', async () => {
+    test('other work gets its turn while it runs, and every imbalance is found', async () => {
       const { store, databaseUrl, dataDir } = opened();
       const user = await addUser(store, { balance: 1_000_000 });
       await fill(user.id);
@@ -81,7 +78,7 @@ describeEachStore(
       });
     });
 
-    test('money that moves meanwhile is no imbalance, and hides none', async () => {
+    test('money that moves meanwhile is reported as no imbalance, and hides none', async () => {
       const { store, openAnother } = opened();
       const user = await addUser(store, { balance: 1_000_000 });
       const wrong = await addUser(store, { balance: 100_000 });

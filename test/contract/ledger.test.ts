@@ -25,7 +25,7 @@ describeEachStore('ledger', (opened) => {
     expect(users.filter((row) => row.userId === userId)).toEqual([]);
   };
 
-  test('of 50 reservations of the last money at once, one wins', async () => {
+  test('of 50 concurrent reservations of the last money, one wins', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
     const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 1000)));
@@ -36,7 +36,7 @@ describeEachStore('ledger', (opened) => {
     await requireBalanced(store, user.id);
   });
 
-  test('of 50 reservations of a key’s last budget at once, one wins and the balance moves once', async () => {
+  test('of 50 concurrent reservations of a key’s last budget, one wins and the balance moves once', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100_000 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 70 });
@@ -56,7 +56,7 @@ describeEachStore('ledger', (opened) => {
     expect(await balance(user.id)).toBe(10);
   });
 
-  test('an unlimited key spends the user’s balance alone', async () => {
+  test('an unlimited key spends only the user’s balance', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
@@ -68,7 +68,7 @@ describeEachStore('ledger', (opened) => {
     ]);
   });
 
-  test('a disabled user, a missing one and a stranger’s key reserve nothing; nothing to pay is fine', async () => {
+  test('a disabled user, a missing one and another user’s key reserve nothing; an amount of zero passes', async () => {
     const { store } = opened();
     const disabled = await addUser(store, { balance: 100, status: 2 });
     const user = await addUser(store, { balance: 100 });
@@ -98,7 +98,7 @@ describeEachStore('ledger', (opened) => {
     expect(await balance(user.id)).toBe(80);
   });
 
-  test('20 equal postings at once move the money once, below zero too', async () => {
+  test('20 equal concurrent postings move the money once, below zero too', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 100 });
@@ -119,7 +119,7 @@ describeEachStore('ledger', (opened) => {
     await requireBalanced(store, user.id);
   });
 
-  test('a posting for a key deleted since still moves the user’s money; one for nobody throws', async () => {
+  test('a posting for a key deleted since still moves the user’s money; one for a missing user throws', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const post = {
@@ -139,7 +139,7 @@ describeEachStore('ledger', (opened) => {
     expect(await store.ledger.byTask(post.taskId)).toHaveLength(1);
   });
 
-  test('a grant is given once under its key, at once and again later', async () => {
+  test('a grant is given once under its key, concurrently and later', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const grant = { userId: user.id, kind: 'grant', key: `set-up ${user.id}`, amount: 100_000_000, at: 1 } as const;
@@ -158,7 +158,7 @@ describeEachStore('ledger', (opened) => {
     expect(Object.keys(items[0] ?? {})).not.toContain('grantKey');
   });
 
-  test('usage counts with user, key and channel', async () => {
+  test('usage is counted for user, key and channel', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const key = await addKey(store, user.id);
@@ -172,7 +172,7 @@ describeEachStore('ledger', (opened) => {
     expect((await store.apiKeys.byId(key.id))?.usedQuota).toBe(30);
   });
 
-  test('imbalances name users and ended tasks whose lines do not add up, and only those', async () => {
+  test('imbalances name exactly the users and ended tasks whose lines do not add up', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
     const ended = async (quota: number, lines: number[]) => {

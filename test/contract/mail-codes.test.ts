@@ -35,7 +35,7 @@ describeEachStore('mail codes', (opened) => {
       now,
     });
 
-  test('a code is used once, and its flow comes back as stored', async () => {
+  test('a code is used once, and its use returns the flow as stored', async () => {
     const { store } = opened();
     const code = await send(store);
     expect(await count(code)).toBe(1);
@@ -45,7 +45,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await count(code)).toBeUndefined();
   });
 
-  test('a right code is found without being used up, and only while it could be used', async () => {
+  test('a right code is found without being used, and only while it could be used', async () => {
     const { store } = opened();
     const code = await send(store);
     const find = (secrets: string[], now = 1500) =>
@@ -68,7 +68,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await find([secretHash])).toBeUndefined();
   });
 
-  test('replay: of 50 uses of one code at once, on two nodes, one wins', async () => {
+  test('replay: of 50 concurrent uses of one code on two nodes, one wins', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const code = await send(store);
@@ -87,7 +87,7 @@ describeEachStore('mail codes', (opened) => {
     expect(uses.filter((used) => used !== undefined)).toHaveLength(1);
   });
 
-  test('guessing at once: of 50 tries five are counted, and the code is dead after them', async () => {
+  test('concurrent guessing: of 50 tries five are counted, and the code is dead after them', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const code = await send(store);
@@ -105,7 +105,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await count(code)).toBeUndefined();
   });
 
-  test('of 50 callers with the right code at once, five are let through and one wins', async () => {
+  test('of 50 concurrent callers with the right code, five are compared and one wins', async () => {
     const { store } = opened();
     const code = await send(store);
     const winners = await Promise.all(
@@ -114,7 +114,7 @@ describeEachStore('mail codes', (opened) => {
     expect(winners.filter((won) => won !== undefined)).toHaveLength(1);
   });
 
-  test('another secret is refused, among candidates the right one is found, and none finds nothing', async () => {
+  test('another secret is refused, the right one among candidates is accepted, and no candidates find nothing', async () => {
     const { store } = opened();
     const code = await send(store);
     const tryWith = (candidates: string[]) =>
@@ -140,7 +140,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await take(code, 1999)).toBeDefined();
   });
 
-  test('a resend replaces the code, its tries and its use; one is alive', async () => {
+  test('a resend replaces the code, its tries and its use; one code is valid', async () => {
     const { store } = opened();
     const first = await send(store);
     for (let i = 0; i < LIMIT; i += 1) await count(first);
@@ -153,7 +153,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await take(third)).toMatchObject({ consumedAt: 1500 });
   });
 
-  test('of 20 sendings at once one code is alive', async () => {
+  test('after 20 concurrent sendings one code is valid', async () => {
     const { store } = opened();
     const { tokenHash } = newCode();
     const codes = Array.from({ length: 20 }, () => newCode({ tokenHash }));
@@ -163,7 +163,7 @@ describeEachStore('mail codes', (opened) => {
     expect(taken).toHaveLength(1);
   });
 
-  test('a use inside a transaction that fails has not happened; its try stays counted', async () => {
+  test('a use inside a failed transaction leaves the code unused, and its try counted', async () => {
     const { store } = opened();
     const code = await send(store);
     expect(await count(code)).toBe(1);
@@ -183,7 +183,7 @@ describeEachStore('mail codes', (opened) => {
     expect(await take(code)).toBeDefined();
   });
 
-  test('flow confusion: a code is not used without its secret, nor a flow without a code as one', async () => {
+  test('flow confusion: a code is not used without its secret, nor a flow without a code used as one', async () => {
     const { store } = opened();
     const code = await send(store);
     expect(await store.flows.find(code.tokenHash, { purpose: code.purpose }, 1500)).toBeUndefined();
@@ -200,7 +200,7 @@ describeEachStore('mail codes', (opened) => {
     await expect(send(store, { secretHash: '' })).rejects.toMatchObject({ code: 'store.misused' });
   });
 
-  test('all flows of a user go at once, and nobody else’s', async () => {
+  test('all flows of one user are deleted in one statement', async () => {
     const { store } = opened();
     const [user, other] = [await addUser(store), await addUser(store)];
     const reset = await send(store, { purpose: 'password_reset', userId: user.id });

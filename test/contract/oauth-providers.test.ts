@@ -29,7 +29,7 @@ const newProvider = (change: Partial<NewOAuthProvider> = {}): NewOAuthProvider =
 });
 
 describeEachStore('custom providers', (opened) => {
-  test('a provider comes back as stored, by slug and in the list', async () => {
+  test('a provider is read as stored, by slug and in the list', async () => {
     const { providers } = opened().store;
     const input = newProvider();
     const provider = await providers.insert(input);
@@ -41,14 +41,14 @@ describeEachStore('custom providers', (opened) => {
     expect(ids.slice(-2)).toEqual([provider?.id ?? 0, later?.id ?? 0]);
   });
 
-  test('of 20 providers of one slug at once, one is made', async () => {
+  test('of 20 providers created concurrently with one slug, one is stored', async () => {
     const { providers } = opened().store;
     const { slug } = newProvider();
     const made = await Promise.all(Array.from({ length: 20 }, () => providers.insert(newProvider({ slug }))));
     expect(made.filter((provider) => provider !== undefined)).toHaveLength(1);
   });
 
-  test('a change writes what it names', async () => {
+  test('a change writes only the fields that it names', async () => {
     const { providers } = opened().store;
     const provider = await providers.insert(newProvider());
     const id = provider?.id ?? 0;
@@ -59,7 +59,7 @@ describeEachStore('custom providers', (opened) => {
     expect(await providers.update(999_999, {})).toBeUndefined();
   });
 
-  test('of two changes of a held provider at once the second sees what the first has written', async () => {
+  test('of two concurrent changes of a locked provider the second sees what the first has written', async () => {
     const { store } = opened();
     const id = (await store.providers.insert(newProvider({ name: '' })))?.id ?? 0;
     const append = (letter: string) =>
@@ -74,7 +74,7 @@ describeEachStore('custom providers', (opened) => {
     expect(await store.transaction((tx) => tx.providers.lock(999_999))).toBeUndefined();
   });
 
-  test('a provider goes when nobody has an identity of it any more', async () => {
+  test('a provider can be deleted once nobody has an identity of it', async () => {
     const { providers, identities } = opened().store;
     const user = await addUser(opened().store);
     const [used, unused] = [await providers.insert(newProvider()), await providers.insert(newProvider())];

@@ -2,7 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 
-/** A database under the hands of a test, below the store. */
+/** A test's own access to a database, below the store. */
 export type Raw = {
   run(text: string): Promise<void>;
   rows(text: string): Promise<Record<string, unknown>[]>;

@@ -23,7 +23,7 @@ describeEachStore('passkeys', (opened) => {
     return (await store.passkeys.insert(newPasskey(userId, change))) as PasskeyRecord;
   }
 
-  test('a passkey comes back as stored, several a user, the oldest first', async () => {
+  test('a passkey is read as stored, several per user, the oldest first', async () => {
     const { store } = opened();
     const { id: userId } = await addUser(store);
     const first = newPasskey(userId);
@@ -49,7 +49,7 @@ describeEachStore('passkeys', (opened) => {
     expect(await store.passkeys.byCredentialId(credentialId)).toEqual(winners[0] as PasskeyRecord);
   });
 
-  test('cloned authenticator: of 50 uses at once from the counter that was read, one wins', async () => {
+  test('cloned authenticator: of 50 concurrent uses from the counter that was read, one wins', async () => {
     const { store } = opened();
     const passkey = await addPasskey(store, (await addUser(store)).id, { counter: 5 });
     const use = { expectedCounter: 5, counter: 6, backedUp: false, at: 700 };
@@ -71,7 +71,7 @@ describeEachStore('passkeys', (opened) => {
     expect(await store.passkeys.use(passkey.id, use)).toBe(true);
   });
 
-  test('names and removals reach the owner’s passkeys alone', async () => {
+  test('only the owner’s passkeys are renamed and removed', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const [first, second] = [await addPasskey(store, owner.id), await addPasskey(store, owner.id)];

@@ -35,7 +35,7 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toEqual(['1.0.0']);
   });
 
-  test('of ten first versions at once, all are stored and one serves', async () => {
+  test('of ten first versions stored concurrently, one serves', async () => {
     const { store } = opened();
     const key = newKey();
     const rows = await Promise.all(Array.from({ length: 10 }, (_, i) => store.plugins.insert(plugin(key, `1.0.${i}`))));
@@ -43,7 +43,7 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toHaveLength(1);
   });
 
-  test('activations at once leave one version serving; an unknown one changes nothing', async () => {
+  test('concurrent activations leave one version serving; an unknown one changes nothing', async () => {
     const { store } = opened();
     const key = newKey();
     for (let i = 0; i < 5; i += 1) await store.plugins.insert(plugin(key, `1.0.${i}`, { enabled: false }));
@@ -56,7 +56,7 @@ describeEachStore('plugins', (opened) => {
     expect(await store.plugins.byVersion(key, '1.0.3')).toMatchObject({ enabled: true });
   });
 
-  test('when all versions of a key are taken from service none serves, a later one neither', async () => {
+  test('after all versions of a key are deactivated none serves, nor does a later one', async () => {
     const { store } = opened();
     const [key, other] = [newKey(), newKey()];
     for (const name of [key, other]) await store.plugins.insert(plugin(name, '1.0.0'));
@@ -68,7 +68,7 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toEqual(['2.0.0']);
   });
 
-  test('when the serving version is deleted the newest that remains serves', async () => {
+  test('after the serving version is deleted the newest remaining one serves', async () => {
     const { store } = opened();
     const key = newKey();
     for (const version of ['1.0.0', '2.0.0', '3.0.0']) await store.plugins.insert(plugin(key, version));
@@ -81,7 +81,7 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toEqual([]);
   });
 
-  test('what takes the place of a deleted version is enabled as that one was', async () => {
+  test('the successor of a deleted version is enabled if that one was', async () => {
     const { store } = opened();
     for (const enabled of [true, false]) {
       const key = newKey();

@@ -39,7 +39,7 @@ const owner = { owner: 'node-a' };
 describeEachStore('relayed requests', (opened) => {
   const store = (): Store => opened().store;
 
-  test('are open, then end once, by the node that waits for the answer', async () => {
+  test('are open, then are ended once by the node that waits for the answer', async () => {
     const { relays } = store();
     const relay = await relays.open(newRelay());
     expect(relay).toMatchObject({ status: 'OPEN', quota: 250_000, billing, httpStatus: 0, finishedAt: 0 });
@@ -53,13 +53,13 @@ describeEachStore('relayed requests', (opened) => {
     const change = { channelId: 4, quota: 100_000, billing: other, leaseForMs: 60_000 };
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(true);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ channelId: 4, quota: 100_000, billing: other });
-    // Who has not heard of the move must not give back another amount than is reserved.
+    // A caller that has not seen the move must not refund another amount than is reserved.
     expect(await relays.end(claim, billed)).toBe(false);
     const moved = { ...claim, reserved: 100_000 };
     expect(await relays.end(moved, billed)).toBe(true);
     for (const ending of [billed, refunded]) expect(await relays.end(moved, ending)).toBe(false);
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(false);
-    // Its answer is being read until it is given back.
+    // Its answer counts as being read until the lease is released.
     expect(await relays.renew(relay.relayId, 'node-b', 60_000)).toBe(false);
     expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(true);
     await relays.release(relay.relayId, 'node-b');
@@ -70,10 +70,10 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.byRelayId(newRelayId())).toBeUndefined();
   });
 
-  test('whose lease has run out are found, and ended by anyone, once', async () => {
+  test('with an expired lease are found, and any node ends them, once', async () => {
     const { relays } = store();
     const held = await relays.open(newRelay());
-    // What is open is nobody's to give back.
+    // An open relay cannot be released.
     await relays.release(held.relayId, 'node-a');
     expect(await relays.isDelivered(held.relayId)).toBe(false);
     const dead = await relays.open(newRelay({ leaseForMs: 1 }));
@@ -92,7 +92,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await found()).toContain(held.relayId);
   });
 
-  test('a name that a vendor has given is never given to somebody else', async () => {
+  test('an object id of a vendor never gets a second owner', async () => {
     const { relays } = store();
     const object = (change: Partial<RelayObject>): RelayObject => ({
       objectId: 'resp_same',
@@ -106,7 +106,7 @@ describeEachStore('relayed requests', (opened) => {
     });
     const first = object({});
     expect(await relays.addObject(first)).toBe(true);
-    // Through another channel of the same vendor too.
+    // Nor through another channel of the same vendor.
     for (const again of [{ userId: 2 }, { userId: 2, channelId: 4 }, {}]) {
       expect(await relays.addObject(object(again))).toBe(false);
     }
@@ -118,7 +118,7 @@ describeEachStore('relayed requests', (opened) => {
     ] as const) {
       expect(await relays.ownObject(userId, kind, id)).toBeUndefined();
     }
-    // Another vendor counts for itself; the latest of one's own is meant.
+    // Ids are apart for each vendor; an owner gets their latest object of that id.
     const elsewhere = object({ userId: 2, vendor: 'api.two.example', channelId: 5 });
     expect(await relays.addObject(elsewhere)).toBe(true);
     const later = object({ vendor: 'api.three.example', channelId: 6 });
@@ -129,7 +129,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.objectOf(newRelayId())).toBeUndefined();
   });
 
-  test('parts of answers are found by their owner, and are not the object that a request made', async () => {
+  test('parts of answers are found by their owner, and are not the object that the request created', async () => {
     const { relays } = store();
     const relayId = newRelayId();
     const part = { vendor: 'v.example', userId: 1, channelId: 3, relayId, createdAt: 100 };
@@ -140,7 +140,7 @@ describeEachStore('relayed requests', (opened) => {
     ];
     await relays.addParts(parts);
     expect(await relays.objectOf(relayId)).toBeUndefined();
-    // However often and by whomever they are named again, they keep their owner.
+    // They keep their owner, however often other answers name them.
     await relays.addParts([...parts, { ...part, kind: 'item', objectId: 'rs_1', userId: 2 }]);
     await relays.addParts([]);
     expect(await relays.ownParts(1, 'item', ['rs_2', 'rs_1', 'rs_3', 'cntr_1'])).toHaveLength(2);
@@ -149,7 +149,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.ownParts(1, 'item', [])).toEqual([]);
   });
 
-  test('are deleted when they are old, but never open ones', async () => {
+  test('are deleted when they are old, unless they are open', async () => {
     const { relays } = store();
     const open = await relays.open(newRelay({ createdAt: 1 }));
     const old: string[] = [];
@@ -176,7 +176,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.ownObject(1, 'video', 'video_old50')).toBeDefined();
   });
 
-  test('the ledger check adds up their lines as it does those of tasks', async () => {
+  test('the ledger check covers their lines like those of tasks', async () => {
     const { relays, ledger } = store();
     const user = await addUser(store(), { balance: 1_000_000 });
     const mine = { userId: user.id, apiKeyId: null, at: 100 };
@@ -191,7 +191,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await wrong()).toEqual([]);
   });
 
-  test('an idempotency key is free again when what it stood for came to nothing', async () => {
+  test('an idempotency key is free again when its request failed', async () => {
     const { idempotency } = store();
     const { id: userId } = await addUser(store());
     const record = { userId, key: 'k', requestHash: 'h', taskId: newRelayId(), expiresAt: 1000, at: 100 };

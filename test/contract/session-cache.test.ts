@@ -16,12 +16,12 @@ import { until } from '../support/until.ts';
 
 const SECRET = 'a crypto secret of the tests';
 const HOUR = 3600;
-/** The effective SYNC_FREQUENCY where a test does not wait for its end. */
+/** The effective SYNC_FREQUENCY where a test does not wait for entries to expire. */
 const TTL = 600;
 
 /**
- * `hurry`: from now on commands have the time limit of the product. Before, they wait as long as a
- * busy machine lets them.
+ * `hurry`: from now on commands have the product's time limit. Before, they wait as long as a busy
+ * machine needs.
  */
 type Node = SessionCache & { isConnected(): boolean; hurry(): void; close(): void };
 
@@ -59,10 +59,10 @@ const newSession = (change: Partial<CachedSession> = {}): CachedSession => ({
   ...change,
 });
 
-/** The node's reading, which there must be. */
+/** A reading of the node; the cache must be reachable. */
 async function read(node: SessionCache, sid: string): Promise<CacheReading> {
   const reading = await node.get(sid);
-  if (!reading) throw new Error('the cache is away');
+  if (!reading) throw new Error('the cache is unreachable');
   return reading;
 }
 const stateOf = async (node: SessionCache, sid: string) => (await node.get(sid))?.state;
@@ -73,7 +73,7 @@ async function reread(node: SessionCache, sid: string, session = newSession()): 
   if (reading) await node.remember(sid, session, reading.at);
 }
 
-/** Resolves when a node believes what is remembered now. */
+/** Resolves when a node trusts the cache again. */
 const believes = async (node: SessionCache): Promise<void> => {
   const sid = newUuid();
   await until(async () => {
@@ -84,14 +84,11 @@ const believes = async (node: SessionCache): Promise<void> => {
 
 const ending = (sid: string, seconds = HOUR) => ({ sid, expiresAt: systemClock.unix() + seconds });
 
-/** A number of the server's statistics. Asking for it opens a connection. */
+/** One of the server's statistics. Reading it opens a connection. */
 const stat = async (server: OwnRedis, name: string): Promise<number> =>
   Number((await server.look((redis) => redis.info('stats'))).match(`${name}:(\\d+)`)?.[1]);
 
-/**
- * The milliseconds that the server was told to keep the one key which `write` makes; -2: it was
- * told to keep none.
- */
+/** The time to live, in milliseconds, of the one key which `write` sets; -2: it set none. */
 async function lifeOfWhat(server: OwnRedis, write: () => Promise<void>): Promise<number> {
   return server.look(async (redis) => {
     const monitor = await redis.monitor();
@@ -115,7 +112,7 @@ async function lifeOfWhat(server: OwnRedis, write: () => Promise<void>): Promise
   });
 }
 
-test('without a server every reading says nothing, and nothing needs to be told', async () => {
+test('without a server every reading is undefined, and every write does nothing', async () => {
   const cache = createNoSessionCache();
   expect(cache.enabled).toBe(false);
   await cache.remember('s', newSession(), 1);
@@ -146,7 +143,7 @@ describe('the session cache in a running server', () => {
     await server.stop();
   });
 
-  test('what one node remembers another one reads; what nobody remembers is unknown', async () => {
+  test('a node reads what another has written; anything else is unknown', async () => {
     const sid = newUuid();
     const session = newSession();
     expect(await read(a, sid)).toMatchObject({ state: 'unknown' });
@@ -154,7 +151,7 @@ describe('the session cache in a running server', () => {
     expect(await read(b, sid)).toEqual({ state: 'active', session, at: expect.any(Number) });
   });
 
-  test('keys tell no session id and depend on the secret', async () => {
+  test('keys show no session id and depend on the secret', async () => {
     const sid = newUuid();
     await reread(a, sid);
     const stored = await server.look(async (redis) => {
@@ -196,7 +193,7 @@ describe('the session cache in a running server', () => {
     expect(await stateOf(b, sid)).toBe('revoked');
   });
 
-  test('late write-back: when the tombstone is gone, so is the time in which the reading could be written', async () => {
+  test('late write-back: a reading can no longer be written once its tombstone has expired', async () => {
     const [slow, other] = [open({ ttlSeconds: 1 }), open({ ttlSeconds: 1 })];
     await Promise.all([believes(slow), until(async () => (await other.get('any')) !== undefined)]);
     const sid = newUuid();
@@ -207,14 +204,14 @@ describe('the session cache in a running server', () => {
     expect(await stateOf(slow, sid)).toBe('unknown');
   });
 
-  test('late write-back: it only has what is left of its window', async () => {
+  test('late write-back: its time to live is what is left of its window', async () => {
     const sid = newUuid();
     const { at } = await read(a, sid);
     const life = await lifeOfWhat(server, () => a.remember(sid, newSession(), at - 500_000));
     expect(life).toBeWithin(50_000, 100_001);
   });
 
-  test('an entry of newer versions stays, one of older versions goes', async () => {
+  test('an entry with newer versions stays, one with older versions is replaced', async () => {
     const sid = newUuid();
     const held = newSession({ userAuthVersion: 5, version: 5 });
     await reread(a, sid, held);
@@ -226,7 +223,7 @@ describe('the session cache in a running server', () => {
     expect(await read(a, sid)).toMatchObject({ session: newer });
   });
 
-  test('an entry lives for SYNC_FREQUENCY, or to the end of its session; readings do not prolong it', async () => {
+  test('an entry expires after SYNC_FREQUENCY or with its session; readings do not prolong it', async () => {
     const held = newUuid();
     expect(await lifeOfWhat(server, () => reread(a, held))).toBeWithin(550_000, 600_001);
     expect(await lifeOfWhat(server, async () => void (await read(b, held)))).toBe(-2);
@@ -244,7 +241,7 @@ describe('the session cache in a running server', () => {
     expect(lived.stop()).toBeLessThan(1_500);
   });
 
-  test('a tombstone lives for SYNC_FREQUENCY, or to the end of its session, and at least a second', async () => {
+  test('a tombstone expires after SYNC_FREQUENCY or with its session, and lasts at least a second', async () => {
     for (const write of [a.markRevoking, a.writeTombstones]) {
       expect(await lifeOfWhat(server, () => write([ending(newUuid())]))).toBe(600_000);
       expect(await lifeOfWhat(server, () => write([ending(newUuid(), 100)]))).toBeWithin(50_000, 100_001);
@@ -252,7 +249,7 @@ describe('the session cache in a running server', () => {
     }
   });
 
-  test('thousands end at once', async () => {
+  test('thousands of sessions end in one call', async () => {
     const sids = Array.from({ length: 1200 }, () => newUuid());
     await a.markRevoking(sids.map((sid) => ending(sid)));
     expect(await stateOf(b, sids.at(-1) ?? '')).toBe('revoking');
@@ -262,7 +259,7 @@ describe('the session cache in a running server', () => {
     await a.writeTombstones([]);
   });
 
-  test('in whatever order two nodes write at once, an end stays', async () => {
+  test('two nodes write concurrently in any order: an end stays', async () => {
     const sids = Array.from({ length: 50 }, () => newUuid());
     await Promise.all(
       sids.flatMap((sid) => [
@@ -277,7 +274,7 @@ describe('the session cache in a running server', () => {
   });
 });
 
-describe('the session cache and a server in trouble', () => {
+describe('the session cache while its server fails', () => {
   async function withServer(work: (server: OwnRedis, open: typeof openNode) => Promise<void>): Promise<void> {
     const server = await startOwnRedis();
     const nodes: Node[] = [];
@@ -295,7 +292,7 @@ describe('the session cache and a server in trouble', () => {
   const isBack = (node: SessionCache) => until(async () => (await node.get(newUuid())) !== undefined);
 
   test(
-    'killed: nobody waits; what ended meanwhile is published before any reading is believed',
+    'killed: no call waits; sessions that ended meanwhile are published before any reading is trusted',
     () =>
       withServer(async (server, open) => {
         const node = open(server.url);
@@ -328,7 +325,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'ends that cannot be published are kept up to a number, the newest of them',
+    'ends that cannot be published are kept up to a limit, the newest of them',
     () =>
       withServer(async (server, open) => {
         const sizes: (() => number)[] = [];
@@ -351,7 +348,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'restarted with older data: an entry that came back from the dead opens nothing',
+    'restarted with older data: a restored entry admits nobody',
     () =>
       withServer(async (server, open) => {
         const [a, b] = [open(server.url), open(server.url)];
@@ -371,7 +368,7 @@ describe('the session cache and a server in trouble', () => {
           await isBack(node);
           expect(await stateOf(node, sid)).toBe('unknown');
         }
-        // The same session, had it lived: one reading of the database and it is believed again.
+        // Had the session not ended, one reading of the database would make it trusted again.
         await believes(b);
         await reread(b, sid);
         expect(await stateOf(b, sid)).toBe('active');
@@ -380,7 +377,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'two nodes come back one after the other: what the first remembers waits for what the second has to say',
+    'two nodes reconnect one after the other: entries of the first wait for the ends that the second publishes',
     () =>
       withServer(async (server, open) => {
         const [a, b] = [open(server.url), open(server.url)];
@@ -389,8 +386,8 @@ describe('the session cache and a server in trouble', () => {
         await server.kill();
         await until(async () => (await a.get(sid)) === undefined && (await b.get(sid)) === undefined);
         await server.start();
-        // Read before the other node's commit, which it could not announce, and at the first moment
-        // at which it can be.
+        // Read before the other node's commit, which it could not announce, and written at the
+        // first possible moment.
         await until(async () => {
           const reading = await b.get(sid);
           if (reading) await b.remember(sid, newSession(), reading.at);
@@ -402,7 +399,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'hung: one time limit for all who wait, then nobody waits; it is used again when it goes on',
+    'hung: one time limit for all waiting calls, then none waits; the server is used again when it goes on',
     () =>
       withServer(async (server, open) => {
         const node = open(server.url);
@@ -444,14 +441,14 @@ describe('the session cache and a server in trouble', () => {
         await until(() => !node.isConnected());
         server.resume();
         await believes(node);
-        // One is the look itself.
+        // One of them is the connection of this query.
         expect(await connections()).toBeGreaterThan(before + 1);
       }),
     60_000,
   );
 
   test(
-    'late write-back in a hung server: a command that is run too late writes nothing',
+    'late write-back in a hung server: a command that runs too late writes nothing',
     () =>
       withServer(async (server, open) => {
         const node = open(server.url, { ttlSeconds: 1 });
@@ -471,7 +468,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'full: a server that refuses to write is as good as none, until it takes writes again',
+    'full: a server that refuses writes counts as unreachable until it accepts them again',
     () =>
       withServer(async (server, open) => {
         const lines: string[] = [];
@@ -502,7 +499,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'a server that was away for longer than SYNC_FREQUENCY is not told of ends that nothing can contradict',
+    'a server unreachable for longer than SYNC_FREQUENCY is not sent ends that no entry can contradict',
     () =>
       withServer(async (server, open) => {
         let shift = 0;
@@ -524,7 +521,7 @@ describe('the session cache and a server in trouble', () => {
   );
 
   test(
-    'a server that was never there, and then comes',
+    'a server that starts after the node',
     () =>
       withServer(async (server, open) => {
         await server.kill();

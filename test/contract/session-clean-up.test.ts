@@ -22,7 +22,7 @@ describeEachStore(
       return rows.flatMap((row) => row?.sid ?? []);
     }
 
-    test('of expired sessions go those that neither count for issuance nor were revoked lately', async () => {
+    test('expired sessions are deleted unless they count for issuance or were revoked lately', async () => {
       const { store } = opened();
       await addSessions(store, {
         'just-expired': { createdAt: NOW - 30 * DAY, expiresAt: NOW },
@@ -67,14 +67,14 @@ describeEachStore(
       ).toEqual(kept);
     });
 
-    test('an expired session goes also where the clock is younger than the retention', async () => {
+    test('an expired session is deleted even if the clock shows less than the retention', async () => {
       const { store } = opened();
       await addSessions(store, { early: { createdAt: 10, expiresAt: 20 } });
       const rows = { now: 100, createdAfter: 50, revokedAfter: 100 - 7 * DAY, limit: 10 };
       expect(await store.sessions.deleteExpired(rows)).toBe(1);
     });
 
-    test('of revoked sessions go those past the retention that do not count for issuance, expired or not', async () => {
+    test('revoked sessions past the retention are deleted unless they count for issuance, expired or not', async () => {
       const { store } = opened();
       const old = { createdAt: NOW - 30 * DAY, expiresAt: NOW + 1, status: 'revoked' } as const;
       await addSessions(store, {
@@ -91,7 +91,7 @@ describeEachStore(
       expect(await remaining(store, ...kept, 'past-the-retention', 'past-the-retention-and-expired')).toEqual(kept);
     });
 
-    test('goes in batches, and two that clean at once delete each session once', async () => {
+    test('deletes in batches, and two concurrent clean-ups delete each session once', async () => {
       const { store, openAnother } = opened();
       const other = await openAnother();
       const { id } = await addUser(store);
@@ -116,7 +116,7 @@ describeEachStore(
       expect(deleted).toBe(60);
     });
 
-    test('counts the sessions of everybody', async () => {
+    test('counts the sessions of all users', async () => {
       const { store } = opened();
       expect(await store.sessions.countAllIssued(0)).toBe(0);
       await addSessions(store, { a: { createdAt: 100 }, b: { createdAt: 101, status: 'revoked' } });

@@ -22,14 +22,14 @@ describeEachStore('sessions', (opened) => {
     return session;
   }
 
-  test('comes back as stored; an unknown one is undefined', async () => {
+  test('is read as stored; an unknown one is undefined', async () => {
     const { store } = opened();
     const session = await addSession(store, { previousRefreshHash: 'a'.repeat(64) });
     expect(await store.sessions.bySid(session.sid)).toEqual(session);
     expect(await store.sessions.bySid('unknown')).toBeUndefined();
   });
 
-  test('comes with its present user; with none once the user is gone', async () => {
+  test('is read with its present user, and without one after the user is deleted', async () => {
     const { store } = opened();
     const session = await addSession(store, { previousRefreshHash: 'abc   ' });
     await store.users.moveAuthVersion(session.userId, 1);
@@ -43,7 +43,7 @@ describeEachStore('sessions', (opened) => {
     expect(await store.sessions.withUser(session.sid)).toBeUndefined();
   });
 
-  test('usable are active, unexpired sessions of an enabled user whose protection is unchanged', async () => {
+  test('is usable while active and unexpired, with an enabled user and an unchanged auth version', async () => {
     const { store } = opened();
     const now = 2000;
     const good = await addSession(store, { expiresAt: now + 1 });
@@ -64,7 +64,7 @@ describeEachStore('sessions', (opened) => {
     expect((await store.sessions.bySid(session.sid))?.previousRefreshHash).toBe('abc');
   });
 
-  test('rotation swaps the hash, keeps the old one and stores where it came from', async () => {
+  test('rotation swaps the hash, keeps the old one and stores address and browser', async () => {
     const { store } = opened();
     const session = await addSession(store);
     expect(await store.sessions.rotate(rotation(session, 'next'))).toBe(true);
@@ -80,7 +80,7 @@ describeEachStore('sessions', (opened) => {
     });
   });
 
-  test('of 50 rotations of one token at once, one wins', async () => {
+  test('of 50 concurrent rotations of one token, one wins', async () => {
     const { store } = opened();
     const session = await addSession(store);
     const won = await Promise.all(
@@ -101,7 +101,7 @@ describeEachStore('sessions', (opened) => {
     expect(await store.sessions.bySid(session.sid)).toEqual(session);
   });
 
-  test('follows a change of the auth version once, from the versions it had', async () => {
+  test('moves to a new auth version once, from the versions it had', async () => {
     const { store } = opened();
     const session = await addSession(store);
     const change = { sid: session.sid, expectedVersion: 1, expectedUserAuthVersion: 1, userAuthVersion: 2, now: 2000 };
@@ -112,14 +112,14 @@ describeEachStore('sessions', (opened) => {
       refreshHash: session.refreshHash,
     });
     const again = { ...change, expectedVersion: 2, expectedUserAuthVersion: 2 };
-    // Expired, changed since it was read, and of a user who has changed since.
+    // Expired, changed since it was read, or of a user who has changed since.
     expect(await store.sessions.advance({ ...again, now: 5000 })).toBe(false);
     expect(await store.sessions.advance({ ...again, expectedVersion: 1 })).toBe(false);
     expect(await store.sessions.advance({ ...again, expectedUserAuthVersion: 1 })).toBe(false);
     expect(await store.sessions.advance(again)).toBe(true);
   });
 
-  test('a use is noted on an active session and never moves its time back', async () => {
+  test('a use is stored on an active session and never moves its time back', async () => {
     const { store } = opened();
     const [active, ended] = [await addSession(store), await addSession(store, { status: 'revoked' })];
     for (const { sid } of [active, ended]) await store.sessions.touch(sid, 2000);
@@ -152,7 +152,7 @@ describeEachStore('sessions', (opened) => {
     expect((await store.sessions.bySid(stranger.sid))?.status).toBe('active');
   });
 
-  test('counts and lists what the rules ask for', async () => {
+  test('counts and lists sessions as the limits and the account page need', async () => {
     const { store } = opened();
     const { id } = await addUser(store);
     for (const change of [

@@ -23,7 +23,7 @@ const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
 });
 
 describeEachStore('channels, prices, options, nodes and logs', (opened) => {
-  test('a channel comes back as stored, the order of its JSON keys included', async () => {
+  test('a channel is read as stored, the order of its JSON keys included', async () => {
     const { channels } = opened().store;
     const row = await channels.insert(channel());
     expect(row).toEqual({ ...channel(), id: row.id, usedQuota: 0 });
@@ -45,7 +45,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(await channels.update(row.id, { name: 'gone' })).toBeUndefined();
   });
 
-  test('a price is written over and deleted by plugin and model', async () => {
+  test('a price is replaced and deleted by plugin and model', async () => {
     const { prices } = opened().store;
     await prices.put({ pluginKey: '*', model: 'm', expression: '1', updatedAt: 1 });
     await prices.put({ pluginKey: 'demo', model: 'm', expression: '2', updatedAt: 1 });
@@ -58,7 +58,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(await prices.delete('*', 'm')).toBe(false);
   });
 
-  test('50 set-ups at once: one writes the option', async () => {
+  test('of 50 concurrent set-ups one writes the option', async () => {
     const { options } = opened().store;
     const won = await Promise.all(Array.from({ length: 50 }, (_, i) => options.putIfAbsent('setup', `${i}`)));
     expect(won.filter(Boolean)).toHaveLength(1);
@@ -68,7 +68,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(await options.get('absent')).toBeUndefined();
   });
 
-  test('a node lives as long as its heartbeat', async () => {
+  test('a node counts as alive while its heartbeat is recent', async () => {
     const { nodes } = opened().store;
     const node = { id: 'n1', role: 'master', version: '1.0.0', startedAt: 5, fingerprints: ['a'] };
     await nodes.heartbeat(node, 100);

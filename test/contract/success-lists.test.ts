@@ -44,7 +44,7 @@ for (const [name, open] of [
       lists = await open();
     });
 
-    test('the newest comes first, and what was never pushed is not there', async () => {
+    test('the newest comes first, and a list without pushes is empty', async () => {
       const key = newKey();
       expect(await lists.at(key, 0)).toBeUndefined();
       for (const minute of [0, 1, 2])
@@ -70,13 +70,13 @@ for (const [name, open] of [
       ]);
     });
 
-    test('keys do not touch each other', async () => {
+    test('keys have lists of their own', async () => {
       const [one, other] = [newKey(), newKey()];
       await lists.push(one, { atMs: NOON, keep: 5, ttlSeconds: 600 });
       expect(await lists.at(other, 0)).toBeUndefined();
     });
 
-    test('a list goes when nothing was pushed for its time', async () => {
+    test('a list expires when nothing was pushed for its time to live', async () => {
       const [key, kept] = [newKey(), newKey()];
       await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 1 });
       await lists.push(kept, { atMs: NOON, keep: 5, ttlSeconds: 600 });
@@ -87,7 +87,7 @@ for (const [name, open] of [
       expect(await lists.at(kept, 0)).toBe(NOON);
     });
 
-    test('a hundred pushes at once are all kept', async () => {
+    test('a hundred concurrent pushes are all kept', async () => {
       const key = newKey();
       await Promise.all(
         Array.from({ length: 100 }, (_, i) => lists.push(key, { atMs: NOON + i, keep: 100, ttlSeconds: 600 })),
@@ -107,12 +107,12 @@ describe('success lists in redis as other nodes see them', () => {
     expect(await redis.ttl(listOf(key))).toBeWithin(560, 601);
   });
 
-  test('what an older node wrote is counted on, and stays', async () => {
+  test('entries of an older node are counted, and stay', async () => {
     const redis = await connected();
     const key = newKey();
     await redis.rpush(listOf(key), '2026-11-21T20:00:01.000Z', '2026-11-21T11:59:59.999Z');
     const lists = createRedisSuccessLists(redis, systemClock);
-    // The first may be the local time of a place eight hours ahead: nothing tells.
+    // The first may be the local time of a place eight hours ahead: nothing says which.
     expect(await lists.at(key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
     expect(await lists.at(key, 1)).toBe(NOON - 251);
     await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 60 });
@@ -133,7 +133,7 @@ describe('success lists in redis as other nodes see them', () => {
     },
   );
 
-  test('two nodes have one list', async () => {
+  test('two nodes share one list', async () => {
     const [a, b] = [
       createRedisSuccessLists(await connected(), systemClock),
       createRedisSuccessLists(await connected(), systemClock),
@@ -144,7 +144,7 @@ describe('success lists in redis as other nodes see them', () => {
     expect([await a.at(key, 0), await b.at(key, 1)]).toEqual([NOON + 1, NOON]);
   });
 
-  test('a dead server, or a key of another kind, costs nobody an answer: the node goes on in memory', async () => {
+  test('a dead server, or a key of another type, fails no call: the node goes on in memory', async () => {
     const relay = await startRelay(server.url);
     const redis = await connected(relay.url);
     const lists = createRedisSuccessLists(redis, systemClock);

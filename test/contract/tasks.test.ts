@@ -11,7 +11,7 @@ function suite(opened: () => OpenedStore): void {
     opened().store.tasks.claimDue({ ...CLAIM, exceptChannels: [], ...change });
   const reload = async (task: TaskRecord) => (await opened().store.tasks.byTaskId(task.taskId)) as TaskRecord;
 
-  test('a new task comes back as stored, under a submit lease', async () => {
+  test('a new task is read as stored, under a submit lease', async () => {
     const { tasks } = opened().store;
     const task = newTask({ userId: 7, apiKeyId: 3, quota: 50_000_000_000, createdAt: 1_763_700_000 });
     const before = Date.now();
@@ -51,7 +51,7 @@ function suite(opened: () => OpenedStore): void {
     expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
   });
 
-  test('of many tasks only those come back that are not as they were seen', async () => {
+  test('of many tasks only those are read that changed since they were seen', async () => {
     const { store } = opened();
     const made: TaskRecord[] = [];
     for (let i = 0; i < 4; i += 1) made.push(await addRunningTask(store));
@@ -107,7 +107,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.untilDue()).toBeGreaterThan(0);
   });
 
-  test('a claim takes what is due, the longest overdue first, and leaves what is not', async () => {
+  test('a claim takes due tasks, the longest overdue first, and no others', async () => {
     const { store } = opened();
     const submitted = await store.tasks.insert(newTask());
     const later = await store.tasks.insert(newTask());
@@ -128,7 +128,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await reload(submitted)).leaseOwner).toBe('submitter');
   });
 
-  test('a claim passes over the channels that it is told', async () => {
+  test('a claim leaves out the channels that it is given', async () => {
     const { store } = opened();
     const here = await addRunningTask(store, { channelId: 101 });
     const there = await addRunningTask(store, { channelId: 102 });
@@ -136,7 +136,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([here.taskId]);
   });
 
-  test('channels share a claim evenly; what one has no use for goes to the others, the longest overdue first', async () => {
+  test('channels share a claim evenly; an unused share goes to the others, the longest overdue first', async () => {
     const { store } = opened();
     const add = async (channelId: number, count: number) => {
       for (let i = 0; i < count; i += 1) await addRunningTask(store, { channelId });
@@ -154,7 +154,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await channels(1000)).reduce((sum, count) => sum + count)).toBe(13);
   });
 
-  test('channels whose tasks are all being asked for hold up no other, however few are claimed at once', async () => {
+  test('channels whose tasks are all claimed delay no other channel, however small the claims', async () => {
     const { store } = opened();
     const asked: string[] = [];
     for (let i = 0; i < 4; i += 1) asked.push((await addRunningTask(store, { channelId: 121 + i })).taskId);
@@ -164,7 +164,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue({ limit: 2 })).map(({ taskId }) => taskId)).toEqual([late.taskId]);
   });
 
-  test('20 claims at once never get the same task, and miss none', async () => {
+  test('20 concurrent claims never get the same task, and miss none', async () => {
     const { store } = opened();
     const tasks = await Promise.all(Array.from({ length: 100 }, () => addRunningTask(store)));
     const wanted = new Set(tasks.map(({ taskId }) => taskId));
@@ -177,7 +177,7 @@ function suite(opened: () => OpenedStore): void {
     expect(new Set(got)).toEqual(wanted);
   });
 
-  test('a lease that ran out goes to the next claim, and the earlier holder writes nothing more', async () => {
+  test('a task with an expired lease goes to the next claim, and the earlier holder writes nothing more', async () => {
     const { store } = opened();
     const task = await addRunningTask(store);
     const [stale] = (await claimDue({ owner: 'slow', leaseForMs: 0 })) as [TaskRecord];
@@ -214,7 +214,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue()).map(({ polls, leaseSeq }) => [polls, leaseSeq])).toEqual([[9, claimed.leaseSeq + 1]]);
   });
 
-  test('what its owner gave back is the next one’s, also where the same claims again', async () => {
+  test('a released task goes to the next claim, and the released lease is void, even for the same owner', async () => {
     const { store } = opened();
     await addRunningTask(store);
     const [before] = (await claimDue()) as [TaskRecord];
@@ -227,7 +227,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.advance(leaseOf(after), { polls: 2 }, 60_000)).toBe(true);
   });
 
-  test('a lease that ran out and was given back is worth nothing to who held it', async () => {
+  test('an expired lease that was released is void for its holder', async () => {
     const { store } = opened();
     await addRunningTask(store);
     const [task] = (await claimDue({ leaseForMs: 0 })) as [TaskRecord];
@@ -236,7 +236,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.advance(leaseOf(task), { polls: 1 }, 0)).toBe(false);
   });
 
-  test('of ten writers under one lease, one ends the task, and nothing changes it after', async () => {
+  test('of ten writers under one lease, one ends the task, and nothing changes it afterwards', async () => {
     const { store } = opened();
     await addRunningTask(store);
     const [task] = (await claimDue()) as [TaskRecord];
@@ -255,7 +255,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await reload(task)).toEqual(ended);
   });
 
-  test('advancing writes the given fields alone and sets the next due time', async () => {
+  test('advancing writes only the given fields and sets the next due time', async () => {
     const { store } = opened();
     const task = await store.tasks.insert(newTask());
     await store.tasks.amend(leaseOf(task), { channelId: 9, data: { a: 1 }, state: { s: 1 } });
@@ -282,7 +282,7 @@ function suite(opened: () => OpenedStore): void {
     expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
   });
 
-  test('many tasks advance in one statement, each under its own claim and with its own fields', async () => {
+  test('many tasks advance in one statement, each under its own lease and with its own fields', async () => {
     const { store } = opened();
     for (let i = 0; i < 6; i += 1) await addRunningTask(store);
     const [whole, bare, lost, ended, strange, again] = (await claimDue()) as [
@@ -362,7 +362,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([again.taskId]);
   });
 
-  test('a submission whose process died is claimed once its lease has run out', async () => {
+  test('a submission whose process died is claimed once its lease has expired', async () => {
     const { store } = opened();
     const dead = await store.tasks.insert(newTask({ leaseForMs: 0 }));
     const alive = await store.tasks.insert(newTask());
@@ -375,7 +375,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await reload(alive)).leaseSeq).toBe(1);
   });
 
-  test('the age sweep claims old tasks, due or not, unless one holds them', async () => {
+  test('the age sweep claims old tasks, due or not, unless they are leased', async () => {
     const { store } = opened();
     const old = await store.tasks.insert(newTask());
     await store.tasks.advance(leaseOf(old), { status: 'IN_PROGRESS', submitTime: 50 }, 60_000);
@@ -386,7 +386,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await sweep()).toEqual([]);
   });
 
-  test('what is due too far ahead becomes due now, and nothing else', async () => {
+  test('only tasks due too far ahead become due now', async () => {
     const { store } = opened();
     const [far, near] = [await addRunningTask(store), await addRunningTask(store)];
     const ended = await addRunningTask(store);
@@ -407,7 +407,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.pullForwardDueTimes(330_000)).toBe(0);
   });
 
-  test('a node that stops gives back its polls, and its submissions only when told', async () => {
+  test('a node that stops releases its polls, and its submissions only when told', async () => {
     const { store } = opened();
     await addRunningTask(store);
     const [kept] = (await claimDue({ owner: 'staying' })) as [TaskRecord];
@@ -425,7 +425,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.advance(leaseOf(kept), { polls: 1 }, 60_000)).toBe(true);
   });
 
-  test('all leases end at once', async () => {
+  test('all leases expire in one statement', async () => {
     const { store } = opened();
     const poll = await addRunningTask(store);
     const [held] = (await claimDue()) as [TaskRecord];
@@ -436,7 +436,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toContain(submit.taskId);
   });
 
-  test('counts what is unfinished, due and late', async () => {
+  test('counts tasks that are unfinished, due and late', async () => {
     const { store } = opened();
     const before = await store.tasks.queueDepth();
     const late = await store.tasks.insert(newTask({ platform: 'counted', channelId: 77 }));
@@ -475,7 +475,7 @@ function suite(opened: () => OpenedStore): void {
     });
   });
 
-  test('the timeline keeps 50 rows, and what ends a task or moves its money beyond', async () => {
+  test('the timeline keeps 50 rows, and beyond that rows that end a task or move its money', async () => {
     const { tasks } = opened().store;
     const taskId = newTaskId();
     const note = {

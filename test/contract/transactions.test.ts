@@ -7,7 +7,7 @@ import { describeEachStore, leaseOf, newTask } from './each-store.ts';
 describeEachStore('transactions', (opened) => {
   const option = (key: string) => opened().store.options.get(key);
 
-  test('a value comes back after the commit, and every reader sees what was written', async () => {
+  test('a value is returned after the commit, and every reader sees what was written', async () => {
     const { store } = opened();
     const other = await opened().openAnother();
     for (let i = 0; i < 30; i += 1) {
@@ -19,7 +19,7 @@ describeEachStore('transactions', (opened) => {
     }
   });
 
-  test('a work reads what it wrote; others do not before it ends', async () => {
+  test('a transaction reads what it wrote; others do not before it ends', async () => {
     const { store } = opened();
     const other = await opened().openAnother();
     const key = newUuid();
@@ -32,7 +32,7 @@ describeEachStore('transactions', (opened) => {
     expect(seenOutside).toBeUndefined();
   });
 
-  test('a work that throws leaves nothing, and its own error comes back', async () => {
+  test('a transaction that throws leaves nothing, and its own error is thrown', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
     const task = newTask({ userId: user.id });
@@ -51,7 +51,7 @@ describeEachStore('transactions', (opened) => {
     expect(await option(task.taskId)).toBeUndefined();
   });
 
-  test('of 40 works at once the failing half harms none of its neighbours', async () => {
+  test('of 40 concurrent transactions the failing half harms none of the others', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 40 });
     const keys = Array.from({ length: 40 }, () => newUuid());
@@ -73,7 +73,7 @@ describeEachStore('transactions', (opened) => {
     expect((await store.users.byId(user.id))?.quota).toBe(20);
   });
 
-  test('a statement that the database refuses fails its work alone, even when the work goes on', async () => {
+  test('a statement that the database refuses fails only its transaction, even when its code goes on', async () => {
     const { store } = opened();
     const task = await store.tasks.insert(newTask());
     const [key, neighbour] = [newUuid(), newUuid()];
@@ -91,14 +91,14 @@ describeEachStore('transactions', (opened) => {
     expect([await option(key), await option(neighbour)]).toEqual([undefined, 'fine']);
   });
 
-  test('two works that lock the same rows crosswise both succeed', async () => {
+  test('two transactions that lock the same rows in opposite order both succeed', async () => {
     const { store } = opened();
     const [a, b] = [await addUser(store), await addUser(store)];
     const cross = (first: number, second: number) =>
       store.transaction(async (tx) => {
         await tx.users.touchLogin(first, first);
-        // Lets the other one take its first lock; on SQLite, where works come one after the other,
-        // it has no meaning.
+        // Lets the other one take its first lock; on SQLite, where transactions run one after the
+        // other, it has no effect.
         for (let i = 0; i < 5; i += 1) await tx.users.byId(first);
         await tx.users.touchLogin(second, first);
       });
@@ -107,18 +107,18 @@ describeEachStore('transactions', (opened) => {
     expect(new Set(logins).size).toBe(1);
   });
 
-  test('the store is refused inside a transaction, which would wait for itself', async () => {
+  test('the store is refused inside a transaction, which would otherwise wait for itself', async () => {
     const { store } = opened();
     const misused = { code: 'store.misused' };
     await expect(store.transaction(() => store.options.put('k', 'v'))).rejects.toMatchObject(misused);
     await expect(store.transaction(() => store.options.get('k'))).rejects.toMatchObject(misused);
     await expect(store.transaction(() => store.transaction(async () => 1))).rejects.toMatchObject(misused);
-    // What a work leaves behind may use the store once the transaction has ended.
+    // Code that a transaction left behind may use the store once it has ended.
     const { later } = await store.transaction(async () => ({ later: new Promise((resolve) => setImmediate(resolve)) }));
     await later.then(() => store.options.get('k'));
   });
 
-  test('a transaction that outlived its work is refused, in the next one’s time too', async () => {
+  test('a transaction used after its end is refused, also during the next one', async () => {
     const { store } = opened();
     let leaked: Repositories | undefined;
     await store.transaction(async (tx) => {
@@ -152,7 +152,7 @@ describeEachStore('transactions', (opened) => {
     expect(cause.message).toMatch(/^(SQLITE_CONSTRAINT_UNIQUE|23505 \(tasks, tasks_task_id\))$/);
   });
 
-  test('a change is heard at once by this process, until it unsubscribes; a failing listener harms no other', async () => {
+  test('this process is notified of a change at once, until it unsubscribes; a failing listener harms no other', async () => {
     const { store } = opened();
     const heard: string[] = [];
     const failing = store.subscribe(() => {

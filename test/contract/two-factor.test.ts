@@ -15,7 +15,7 @@ describeEachStore('two-factor', (opened) => {
     return id;
   }
 
-  test('a set-up is pending until confirmed, and a new one takes its place', async () => {
+  test('a set-up is pending until confirmed, and a new one replaces it', async () => {
     const { twoFactor } = opened().store;
     const { id: userId } = await addUser(opened().store);
     expect(await twoFactor.byUser(userId)).toBeUndefined();
@@ -28,7 +28,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await twoFactor.byUser(userId)).toEqual({ ...fresh, secretSealed: 'second', createdAt: 200 });
   });
 
-  test('what is enabled is listed page by page, what is pending is not', async () => {
+  test('enabled second factors are listed page by page, pending ones are not', async () => {
     const { store } = opened();
     const { id: pending } = await addUser(store);
     await store.twoFactor.begin({ userId: pending, secretSealed: 'sealed', createdAt: 100 });
@@ -38,7 +38,7 @@ describeEachStore('two-factor', (opened) => {
     expect((await store.twoFactor.enabledAfter(ids[1] ?? 0, 2)).map(({ userId }) => userId)).toEqual(ids.slice(2));
   });
 
-  test('what is enabled is the very secret that was confirmed, once, and no set-up replaces it', async () => {
+  test('exactly the confirmed secret is enabled, once, and no set-up replaces it', async () => {
     const { twoFactor } = opened().store;
     const { id: userId } = await addUser(opened().store);
     expect(await twoFactor.enable(userId, 'second', 210)).toBe(false);
@@ -51,7 +51,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await twoFactor.byUser(userId)).toEqual(enabled);
   });
 
-  test('code replay: of 50 uses of one time step at once one wins, and no earlier step is taken after it', async () => {
+  test('code replay: of 50 concurrent uses of one time step one wins, and no earlier step is accepted after it', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     expect((await times(50, () => store.twoFactor.useStep(userId, 100))).filter(Boolean)).toHaveLength(1);
@@ -61,21 +61,21 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.useStep(999_999, 101)).toBe(false);
   });
 
-  test('code guessing: of 50 attempts at once as many pass as the limit says, then none until the lock ends', async () => {
+  test('code guessing: of 50 concurrent attempts only the limit passes, then none until the lock ends', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     const counts = (await times(50, () => store.twoFactor.countAttempt(userId, LOCK))).filter((n) => n !== undefined);
     expect(counts.sort()).toEqual([1, 2, 3, 4, 5]);
     expect(await store.twoFactor.byUser(userId)).toMatchObject({ failures: 5, lockedUntil: 1300 });
     expect(await store.twoFactor.countAttempt(userId, { ...LOCK, now: 1299 })).toBeUndefined();
-    // One try a lock, however many come at once.
+    // One try per lock, however many come concurrently.
     const later = await times(50, () => store.twoFactor.countAttempt(userId, { ...LOCK, now: 1300 }));
     expect(later.filter((n) => n !== undefined)).toEqual([6]);
     expect(await store.twoFactor.byUser(userId)).toMatchObject({ lockedUntil: 1600 });
     expect(await store.twoFactor.countAttempt(999_999, LOCK)).toBeUndefined();
   });
 
-  test('a right code clears the attempts, a backup code’s owner does it by hand', async () => {
+  test('a right code clears the attempts; after a backup code the caller clears them', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     await times(5, () => store.twoFactor.countAttempt(userId, LOCK));
@@ -86,7 +86,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.countAttempt(userId, LOCK)).toBe(1);
   });
 
-  test('an attempt that was none is given back with its lock, and no more than were counted', async () => {
+  test('an attempt that does not count is taken back with its lock, and never more than were counted', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     await times(5, () => store.twoFactor.countAttempt(userId, LOCK));
@@ -99,7 +99,7 @@ describeEachStore('two-factor', (opened) => {
     await store.twoFactor.giveBackAttempt(999_999);
   });
 
-  test('code replay: of 50 uses of one backup code at once, one wins, under any of its digests', async () => {
+  test('code replay: of 50 concurrent uses of one backup code, one wins, under any of its digests', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     await store.twoFactor.replaceBackupCodes(userId, ['a', 'b', 'c'], 100);
@@ -112,7 +112,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.countBackupCodes(userId)).toBe(1);
   });
 
-  test('a backup code is its owner’s alone', async () => {
+  test('a backup code works only for its owner', async () => {
     const { store } = opened();
     const [owner, other] = [await addFactor(store), await addFactor(store)];
     for (const id of [owner, other]) await store.twoFactor.replaceBackupCodes(id, ['same'], 100);
@@ -120,7 +120,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.countBackupCodes(owner)).toBe(1);
   });
 
-  test('new backup codes replace the old ones; of ten sets at once one stays', async () => {
+  test('new backup codes replace the old ones; of ten concurrent sets one stays', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     await store.twoFactor.replaceBackupCodes(userId, ['old-1', 'old-2'], 100);
@@ -137,7 +137,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.countBackupCodes(userId)).toBe(0);
   });
 
-  test('removal takes the backup codes along, once, in a transaction of the caller’s too', async () => {
+  test('removal deletes the backup codes too, once, also in the caller’s transaction', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     const bystander = await addFactor(store);

@@ -7,7 +7,7 @@ import { addKey, describeEachStore, newSession } from './each-store.ts';
 const page = { page: 1, pageSize: 100 };
 
 describeEachStore('administered users', (opened) => {
-  test('role, status and password move the auth version once, against the expected version', async () => {
+  test('role, status and password raise the auth version once, against the expected version', async () => {
     const { users } = opened().store;
     const user = await addUser(opened().store);
     const change = { role: 10, status: 2, passwordHash: 'hash' } as const;
@@ -20,7 +20,7 @@ describeEachStore('administered users', (opened) => {
     expect(await users.administer(999_999, change, 1)).toBe(false);
   });
 
-  test('root is neither demoted, disabled nor deleted, whatever was read before; the password of root may change', async () => {
+  test('root is neither demoted, disabled nor deleted, whatever was read before; root’s password may change', async () => {
     const { store } = opened();
     const root = await addUser(store, { role: 100 });
     const attacks = await Promise.all(
@@ -39,7 +39,7 @@ describeEachStore('administered users', (opened) => {
     expect(await store.users.byId(root.id)).toEqual({ ...root, passwordHash: 'new', authVersion: 2 });
   });
 
-  test('of a promotion, a disabling and a deletion at once one happens', async () => {
+  test('of a concurrent promotion, disabling and deletion one happens', async () => {
     const { store } = opened();
     for (let round = 0; round < 10; round += 1) {
       const { id } = await addUser(store);
@@ -58,7 +58,7 @@ describeEachStore('administered users', (opened) => {
     }
   });
 
-  test('a deletion leaves nothing that says who it was', async () => {
+  test('a deletion leaves nothing that identifies the user', async () => {
     const { store } = opened();
     const username = `gone-${randomAlnum(12)}`;
     const more = { email: `${username}@example.org`, passwordHash: 'hash', remark: 'a note', affCode: randomAlnum(8) };
@@ -88,7 +88,7 @@ describeEachStore('administered users', (opened) => {
     expect(await store.users.byAffCode(more.affCode)).toBeUndefined();
   });
 
-  /** As a room does it: the user first, then what belongs to the user. */
+  /** As the rooms do it: the user first, then the rows that belong to the user. */
   const deleteUser = (store: Store, userId: number) =>
     store.transaction(async (tx) => {
       const user = await tx.users.byId(userId);
@@ -147,7 +147,7 @@ describeEachStore('administered users', (opened) => {
     expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
   });
 
-  test('a name that looks like a deleted user’s is in nobody’s way', async () => {
+  test('a name that looks like a deleted user’s blocks no deletion', async () => {
     const { store } = opened();
     const user = await addUser(store);
     await addUser(store, { username: `deleted-${user.id}` });

@@ -6,7 +6,7 @@ import { describeEachStore } from './each-store.ts';
 describeEachStore('changes of users', (opened) => {
   const name = () => `n-${randomAlnum(12)}`;
 
-  test('a change writes what it names, moves no version, and gives the record', async () => {
+  test('a change writes only the fields that it names, raises no version, and gives the record', async () => {
     const { users } = opened().store;
     const user = await addUser(opened().store, { email: 'old@example.org' });
     const change = { displayName: 'Zoë', email: 'new@example.org', group: 'vip', language: 'fr' };
@@ -35,7 +35,7 @@ describeEachStore('changes of users', (opened) => {
     expect((await addUser(store, { username: one })).username).toBe(one);
   });
 
-  test('of 20 users who take one name at once, new and renamed, one has it and nobody sees an error', async () => {
+  test('of 20 users who take one name concurrently, new and renamed, one gets it and none sees an error', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const wanted = name();
@@ -54,7 +54,7 @@ describeEachStore('changes of users', (opened) => {
     expect(tries.filter((won) => won !== undefined && won !== 'name_taken')).toHaveLength(1);
   });
 
-  test('a name that is taken leaves the transaction alive', async () => {
+  test('a taken name leaves the transaction usable', async () => {
     const { store } = opened();
     const taken = (await addUser(store)).username;
     const user = await addUser(store);
@@ -79,7 +79,7 @@ describeEachStore('changes of users', (opened) => {
     expect(await store.users.countInvited(0)).toBe(0);
   });
 
-  test('an affiliate code is made once, and is nobody else’s', async () => {
+  test('an affiliate code is made once and is unique', async () => {
     const { users } = opened().store;
     const [user, other] = [await addUser(opened().store), await addUser(opened().store)];
     expect(await users.byAffCode('')).toBeUndefined();
@@ -92,7 +92,7 @@ describeEachStore('changes of users', (opened) => {
     expect(await users.ensureAffCode(999_999, randomAlnum(8))).toBeUndefined();
   });
 
-  test('of 20 users who take one affiliate code at once, one has it', async () => {
+  test('of 20 users who take one affiliate code concurrently, one gets it', async () => {
     const { store } = opened();
     const code = randomAlnum(8);
     const present = await Promise.all(Array.from({ length: 20 }, () => addUser(store)));
@@ -100,7 +100,7 @@ describeEachStore('changes of users', (opened) => {
     expect(codes.filter((had) => had !== undefined)).toEqual([code]);
   });
 
-  test('of two users with one address in an old database the owner of the address signs in with it', async () => {
+  test('of two users with one address in an old database its owner signs in with it', async () => {
     const { store } = opened();
     const email = `${name()}@example.org`;
     const first = await addUser(store, { email });

@@ -5,7 +5,7 @@ import { addKey, describeEachStore } from './each-store.ts';
 import { deleteUser } from './open-raw.ts';
 
 describeEachStore('users', (opened) => {
-  test('a new user comes back as stored, with an empty balance', async () => {
+  test('a new user is read as stored, with an empty balance', async () => {
     const { users } = opened().store;
     const user = await users.insert({
       username: 'Zoë',
@@ -71,7 +71,7 @@ describeEachStore('users', (opened) => {
     expect(await opened().store.users.byLogin(login)).toBeUndefined();
   });
 
-  test('a password change moves the auth version once, against the expected version', async () => {
+  test('a password change raises the auth version once, against the expected version', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const tries = await Promise.all(
@@ -85,7 +85,7 @@ describeEachStore('users', (opened) => {
     expect(await store.users.setPassword(999_999, 'hash', 1)).toBe(false);
   });
 
-  test('a changed factor moves the auth version once, against the expected version', async () => {
+  test('a changed factor raises the auth version once, against the expected version', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const tries = await Promise.all(Array.from({ length: 10 }, () => store.users.moveAuthVersion(user.id, 1)));
@@ -94,7 +94,7 @@ describeEachStore('users', (opened) => {
     expect(await store.users.moveAuthVersion(999_999, 1)).toBe(false);
   });
 
-  test('users with a personal access token, who are enabled', async () => {
+  test('finds enabled users with a personal access token', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const off = await addUser(store, { status: 2 });
@@ -104,7 +104,7 @@ describeEachStore('users', (opened) => {
     expect(await store.users.withAccessToken([owner.id, other.id, off.id])).toEqual([owner.id]);
   });
 
-  test('the version of artifact links counts each end of them, also of many at once', async () => {
+  test('the version of artifact links rises with each revocation, also with concurrent ones', async () => {
     const { store } = opened();
     const user = await addUser(store);
     expect(user.linkVersion).toBe(0);
@@ -130,7 +130,7 @@ describeEachStore('users', (opened) => {
     expect(await users.setAccessToken(999_999, { hash: first, prefix: '', createdAt: 1 })).toBe(false);
   });
 
-  test('a deleted user is nobody: not by id, name, address, token or key, nor in lists', async () => {
+  test('a deleted user is not found: not by id, name, address, token or key, nor in lists', async () => {
     const { store } = opened();
     const name = `gone-${randomAlnum(12)}`;
     const user = await addUser(store, { balance: 1000, username: name, email: `${name}@example.org`, role: 10 });
@@ -169,7 +169,7 @@ describeEachStore('users', (opened) => {
     expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
   });
 
-  test('roles are counted, and a sign-in is noted', async () => {
+  test('roles are counted, and a sign-in is stored', async () => {
     const { store } = opened();
     const before = await store.users.countByRole(10);
     const user = await addUser(store, { role: 10 });

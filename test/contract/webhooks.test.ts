@@ -44,7 +44,7 @@ const latest = async (store: Store, taskId: string): Promise<WebhookRecord> => {
 describeEachStore(
   'the webhook outbox',
   (opened) => {
-    test('a notice is claimed once, by one of two nodes, and its attempt is written down', async () => {
+    test('a notice is claimed once, by one of two nodes, and its attempt is stored', async () => {
       const { store, openAnother } = opened();
       const other = await openAnother();
       const notices = Array.from({ length: 30 }, () => notice({ event: 'task.finished' }));
@@ -84,7 +84,7 @@ describeEachStore(
       expect(retryInMs).toBeLessThanOrEqual(5000);
     });
 
-    test('a claim that has run out goes to another node, and the first can write nothing any more (fencing)', async () => {
+    test('an expired claim goes to another node, and the first can write nothing any more (fencing)', async () => {
       const { store } = opened();
       await store.webhooks.putFinish(notice({ event: 'task.finished' }), DAY);
       const [slow] = (await claim(store, { leaseForMs: 0 })) as [WebhookRecord];
@@ -97,7 +97,7 @@ describeEachStore(
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'failed', deliveries: [NOTHING] });
     });
 
-    test('updates of a task: the untried one takes the newest payload', async () => {
+    test('updates of a task: one that was not tried yet gets the newest payload', async () => {
       const { store } = opened();
       const first = notice();
       await store.webhooks.putUpdate(first, HOUR, DAY);
@@ -109,7 +109,7 @@ describeEachStore(
       expect(await claim(store)).toHaveLength(2);
     });
 
-    test('updates of a task are no closer than the interval, and one that was tried keeps its id for its own payload', async () => {
+    test('updates of a task keep the interval, and one that was tried keeps its id and payload', async () => {
       const { store } = opened();
       const first = notice();
       const { taskId } = first;
@@ -124,12 +124,12 @@ describeEachStore(
       expect(next).toMatchObject({ status: 'pending', payload: { n: 3 } });
       expect(next.nextAttemptAtMs).toBe(claimed.lastAttemptAtMs + HOUR);
       expect(await claim(store)).toEqual([]);
-      // What arrived all the same has arrived.
+      // A notice that arrived after all counts as delivered.
       await store.webhooks.settle(leaseOf(claimed), { status: 'delivered' }, { ...NOTHING, httpStatus: 200 });
       expect((await ofTask(store, taskId)).map(({ status }) => status)).toEqual(['pending', 'delivered']);
     });
 
-    test('news does not reset the schedule of a receiver in trouble', async () => {
+    test('a new update does not reset the retry schedule of a failing receiver', async () => {
       const { store } = opened();
       const first = notice();
       await store.webhooks.putUpdate(first, 0, DAY);
@@ -142,7 +142,7 @@ describeEachStore(
       expect(next).toMatchObject({ attempts: 0, retries: 1, nextAttemptAtMs: waiting.nextAttemptAtMs });
     });
 
-    test('the end comes at once and last: pending updates are superseded, one under way is waited for', async () => {
+    test('the end is due at once and comes last: pending updates are superseded, and it waits for one under way', async () => {
       const { store } = opened();
       const update = notice();
       const { taskId } = update;
@@ -159,7 +159,7 @@ describeEachStore(
       expect((await statuses()).slice(1)).toEqual(['task.updated superseded', 'task.updated superseded']);
     });
 
-    test('what is written in a transaction that fails was never there', async () => {
+    test('a notice written in a failed transaction does not exist', async () => {
       const { store } = opened();
       const { taskId } = notice();
       const failing = store.transaction(async (tx) => {
@@ -170,7 +170,7 @@ describeEachStore(
       expect(await ofTask(store, taskId)).toEqual([]);
     });
 
-    test('hosts, users and users at a host that are busy are left out of claims', async () => {
+    test('busy hosts, users, and users at a host are left out of claims', async () => {
       const { store } = opened();
       const notices = [
         ['slow.example', 1],
@@ -189,7 +189,7 @@ describeEachStore(
       expect(await claim(store)).toHaveLength(3);
     });
 
-    test('the last attempt is made when the time is over; then a notice has failed, and redelivery begins anew', async () => {
+    test('the last attempt is made at the deadline; then the notice has failed, and redelivery starts over', async () => {
       const { store } = opened();
       await store.webhooks.putFinish(notice({ event: 'task.finished' }), HOUR);
       const [claimed] = (await claim(store)) as [WebhookRecord];
@@ -224,7 +224,7 @@ describeEachStore(
       expect(listed?.deliveries.map(({ at }) => at)).toEqual(Array.from({ length: 50 }, (_, i) => i + 4));
     });
 
-    test('a node that stops gives its claims back; a start on SQLite ends those of the process before', async () => {
+    test('a node that stops releases its claims; a start on SQLite ends those of the process before', async () => {
       const { store } = opened();
       for (let i = 0; i < 3; i += 1) await store.webhooks.putFinish(notice(), DAY);
       expect(await claim(store, { limit: 2, owner: 'node-1' })).toHaveLength(2);
@@ -235,7 +235,7 @@ describeEachStore(
       expect(await claim(store)).toHaveLength(3);
     });
 
-    test('old notices go with their log; pending ones stay; the depth counts what is pending', async () => {
+    test('old notices are deleted with their log; pending ones stay, and the depth counts them', async () => {
       const { store, ...place } = opened();
       expect(await store.webhooks.depth()).toEqual({ pending: 0, oldestSeconds: 0 });
       for (const createdAt of [100, 200, 300]) await store.webhooks.putFinish(notice({ createdAt }), DAY);
@@ -259,7 +259,7 @@ describeEachStore(
 );
 
 describeEachStore('webhook secrets of API keys', (opened) => {
-  test('a rotation puts a new one in the place of the one that was looked at; keys of others are not touched', async () => {
+  test('a rotation replaces the secret that was read; keys of others are not touched', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const key = await addKey(store, user.id);
@@ -274,7 +274,7 @@ describeEachStore('webhook secrets of API keys', (opened) => {
       webhookSecretSealed: 'one',
       webhookFormers: [],
     });
-    // Of two who rotate at the same time the second looks again.
+    // Of two concurrent rotations the second reads again.
     for (const present of [null, 'zero'])
       expect(await rotate(present, { sealed: 'two', formers: [one] })).toBeUndefined();
     expect(await rotate('one', { sealed: 'two', formers: [one] })).toMatchObject({

@@ -8,7 +8,7 @@ export type Members = Map<string, Member>;
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
 
-/** From an opening brace to the one that closes it, both left out. */
+/** The text between an opening brace and the one that closes it. */
 function block(text: string, from: number): string {
   const start = text.indexOf('{', from) + 1;
   let depth = 1;
@@ -20,7 +20,7 @@ function block(text: string, from: number): string {
   return text.slice(start, end - 1);
 }
 
-/** Parts between separators that stand outside brackets. */
+/** The parts between separators outside brackets. */
 function splitOutside(text: string, separator: string): string[] {
   const parts: string[] = [''];
   let depth = 0;

@@ -38,8 +38,7 @@ test('the schema is valid JSON Schema 2020-12, strictly read', () => {
 });
 
 /**
- * Typed with the declaration file: one that says otherwise than the schema fails the type check or
- * this table.
+ * Typed with the declaration file: a difference from the schema fails the type check or this table.
  */
 const query: TaskQueryContext = {
   taskId: 'a',

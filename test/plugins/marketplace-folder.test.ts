@@ -1,5 +1,5 @@
 /**
- * The index that is written for a folder of plugins, and a folder held against its index: sound and
+ * Writing the index of a folder of plugins, and checking a folder against its index: valid and
  * broken ones.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
@@ -54,8 +54,8 @@ async function build(dir: string, name?: string, out = join(dir, 'index.json')) 
 }
 const check = (dir: string) => checkFolder(dir, sandbox);
 
-describe('a sound folder', () => {
-  test('is written the same every time, and holds', async () => {
+describe('a valid folder', () => {
+  test('gets the same index every time, which passes the check', async () => {
     const built = await build(folder, 'Ours');
     expect(built).toMatchObject({ name: 'Ours', plugins: 2, versions: 4, faults: [] });
     const { text } = built;
@@ -121,7 +121,7 @@ describe('a sound folder', () => {
 });
 
 describe('a broken folder', () => {
-  test('what is published keeps its source, places say what lies there, every fault is told and nothing is written', async () => {
+  test('a published version keeps its source, paths match their content, every fault is reported and nothing is written', async () => {
     const broken = temporaryFolder();
     put(broken, 'acme/1.0.0.js', first);
     expect((await build(broken)).faults).toEqual([]);
@@ -205,7 +205,7 @@ describe('a broken folder', () => {
     rmSync(odd, { recursive: true });
   });
 
-  test('a folder without plugins, one that is not there, and a file that is no index', async () => {
+  test('a folder without plugins, a missing folder and a file that is no index are refused', async () => {
     const empty = temporaryFolder();
     expect((await build(empty)).faults).toMatchObject([{ rule: 'market.empty' }]);
     expect((await check(empty)).faults).toMatchObject([{ file: 'index.json', rule: 'market.index' }]);

@@ -1,6 +1,6 @@
 /**
- * The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it
- * hides.
+ * The reader of marketplace indexes, entry by entry: what it accepts, what it skips and why, what
+ * it hides.
  */
 import { describe, expect, test } from 'bun:test';
 import { indexLocation } from '../../src/plugins/marketplace/index-location.ts';
@@ -44,7 +44,7 @@ function shown(change: object): MarketPlugin {
   return first;
 }
 
-describe('no index at all', () => {
+describe('what is no index is refused', () => {
   test.each([
     ['an empty file', '', 'The index is not JSON.'],
     ['a page', '<!doctype html><title>404</title>', 'The index is not JSON.'],
@@ -191,7 +191,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     expect(skipped[0]?.reason).toContain(reason);
   });
 
-  test('names key and version where they are known, and keeps what is sound', () => {
+  test('names key and version where they are known, and keeps the valid entries', () => {
     const { plugins, skipped } = read([
       plugin({
         versions: [version({ version: '2.0.0', minApiVersion: 3 }), version(), version(), version({ version: 'x' })],
@@ -209,13 +209,13 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ]);
   });
 
-  test('an index of nothing but mistakes makes no answer of its own size', () => {
+  test('an index of nothing but faults gives a short answer', () => {
     const { plugins, skipped } = read(Array.from({ length: 5000 }, () => 0));
     expect([plugins.length, skipped.length]).toEqual([0, 500]);
   });
 });
 
-describe('what is only shown', () => {
+describe('fields that are only displayed', () => {
   test.each<[name: string, change: object, field: keyof MarketPlugin, value: unknown]>([
     ['a website', { website: 'https://acme.example/a?b' }, 'website', 'https://acme.example/a?b'],
     ['no website', { website: '' }, 'website', undefined],
@@ -265,7 +265,7 @@ describe('what is only shown', () => {
     expect(shown(change)[field]).toEqual(value as never);
   });
 
-  test('plugins stand by priority, then by key', () => {
+  test('plugins are ordered by priority, then by key', () => {
     const entries = [
       ['b', 0],
       ['low', -1],
@@ -275,7 +275,7 @@ describe('what is only shown', () => {
     expect(read(entries).plugins.map(({ key }) => key)).toEqual(['high', 'a', 'b', 'low']);
   });
 
-  test('an index of a folder stays in files', () => {
+  test('paths of a folder’s index stay in the folder', () => {
     const base = new URL('file:///srv/market/index.json');
     const paths = ['acme/1.js', 'https://evil.example/x.js', '//evil.example/x.js'];
     const { plugins, skipped } = read(
@@ -312,7 +312,7 @@ describe('install states', () => {
     expect(installState(offered, installed, installed ? [installed, ...stored] : [])).toBe(state);
   });
 
-  test('the newest release stands before pre-releases', () => {
+  test('the newest release comes before pre-releases', () => {
     expect(newestVersion(['1.0.0', '1.10.0', '1.9.9', '2.0.0-rc.1'])).toBe('1.10.0');
     expect(newestVersion(['1.0.0-alpha.2', '1.0.0-alpha.11', '1.0.0-alpha'])).toBe('1.0.0-alpha.11');
     expect(newestVersion([])).toBeUndefined();
@@ -359,7 +359,7 @@ describe('the list of sources', () => {
     expect(parsed.ok ? '' : parsed.error.message).toContain(message);
   });
 
-  test('addresses and folders are taken, none at all too', () => {
+  test('addresses and folders are accepted, and an empty list too', () => {
     expect(parseMarketSources([])).toEqual({ ok: true, value: [] });
     const urls = [
       'http://10.0.0.7:8080/index.json',

@@ -1,5 +1,5 @@
 /**
- * Marketplaces over real HTTP and from a folder: broken and hostile ones, the cache, installing,
+ * Marketplaces over real HTTP and from a folder: broken and hostile ones, the cache, installation,
  * states.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
@@ -201,7 +201,7 @@ describe('the cache', () => {
 });
 
 describe('installing', () => {
-  test('the first version serves, the second has to be activated; the states follow', async () => {
+  test('the first version serves, the second has to be activated; the install states follow', async () => {
     const [one, two] = [code('steps', '1.0.0'), code('steps', '1.1.0')];
     const first = { key: 'steps', version: '1.0.0', source: one };
     const url = publish(market, '/steps', {
@@ -254,7 +254,7 @@ describe('installing', () => {
     await plugins.activate('steps', '1.1.0');
     expect(await state()).toBe('up_to_date');
 
-    // The market now tells another story about the version that is installed.
+    // The market now announces another source for the installed version.
     publish(market, '/steps', { plugins: [{ key: 'steps', version: '1.1.0', source: `${two}\n// changed` }] });
     expect(await state()).toBe('diverged');
     expect(await refusal(marketplace.install({ ...name, version: '1.1.0' }))).toMatchObject({
@@ -467,7 +467,7 @@ describe('a folder as a source', () => {
     });
   const folder = (path: string) => source(pathToFileURL(path).href);
 
-  test('is listed and installed from without any network', async () => {
+  test('is listed and installed without any network', async () => {
     write(join(inside, 'a/index.json'), index('offline/1.0.0.js'));
     write(join(inside, 'a/offline/1.0.0.js'), text);
     for (const address of [join(inside, 'a'), `${join(inside, 'a')}/`, join(inside, 'a/index.json')]) {

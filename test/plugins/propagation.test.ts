@@ -31,8 +31,7 @@ afterAll(async () => {
 });
 
 /**
- * A node with connections of its own to the one database. `hears` false: no notice of the others
- * reaches it.
+ * A node with connections of its own to the one database. `hears` false: it gets no notifications.
  */
 async function startNode({ hears = true, syncFrequencyMs = NEVER_MS } = {}): Promise<PluginService> {
   const common = { clock: systemClock, logger: silentLogger };

@@ -1,6 +1,6 @@
 /**
- * Plugins as they are published for new-api's contract load as they are, and under the canonical
- * names as well.
+ * Plugins as published for new-api's contract load unchanged, and under the canonical names as
+ * well.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -121,7 +121,7 @@ describe.each([
   ['as it is published', VIDEO, 'openai'],
   ['under the canonical names', canonical(VIDEO), 'proto'],
 ])('a signed video plugin %s', (_name, source, prefix) => {
-  test('has the manifest that its bare names stand for', async () => {
+  test('has the manifest that its bare protocol names mean', async () => {
     const { manifest } = await load(source);
     expect(manifest).toMatchObject({
       description: { en: 'Video from text and pictures', 'zh-Hans': '文生视频、图生视频' },
@@ -180,7 +180,7 @@ describe.each([
     });
   });
 
-  test('signs with capitalised names what the signature covers', async () => {
+  test('signs the headers of the signature with capitalised names', async () => {
     const plugin = await load(source);
     const ctx = driver({ model: 'alias', upstreamModel: 'brush_t2v', requestBody: { prompt: 'a cat' } });
     const request = await outcomeOf(buildSubmitRequest(plugin, ctx, { owner: 'user:1' }));
@@ -257,7 +257,7 @@ describe.each([
     });
   });
 
-  test('decodes and renders both protocols, whose name it sees as it wrote it', async () => {
+  test('decodes and renders both protocols, and sees their names as it wrote them', async () => {
     const plugin = await load(source);
     const ctx = (protocol: string, value: Json, more: Partial<ProtocolContext> = {}): ProtocolContext => ({
       ...call(value),
@@ -314,7 +314,7 @@ describe.each([
   ['as it is published', MUSIC],
   ['under the canonical names', canonical(MUSIC)],
 ])('a batch music plugin %s', (_name, source) => {
-  test("asks for many tasks at once and reads the answer by the vendor's ids", async () => {
+  test("polls many tasks in one request and reads the answer by the vendor's ids", async () => {
     const plugin = await load(source);
     expect(plugin.manifest).toMatchObject({
       fetchMode: 'batch',
@@ -395,7 +395,7 @@ describe.each([
     expect([one.route.type, one.params]).toEqual(['query', { task_id: 'task_1' }]);
   });
 
-  test('has artifacts with keys of its own making', async () => {
+  test('lists artifacts with keys of its own', async () => {
     const plugin = await load(source);
     const task = {
       taskId: 'task_1',
@@ -425,7 +425,7 @@ test('auth as published plugins write it is accepted', async () => {
     expect((await load(VIDEO.replace("auth: 'api_key'", `auth: ${auth}`))).key).toBe('brushwork');
 });
 
-test('what later contracts have added is refused by name', async () => {
+test('additions of later contracts are refused by name', async () => {
   const later = await compiler.compile(
     VIDEO.replace('fetchMode:', 'upstreams: ["vendor"], usageProfiles: [], fetchMode:'),
   );

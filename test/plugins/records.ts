@@ -1,4 +1,4 @@
-/** Rows beside the plugins that their management looks at. */
+/** Rows of other tables that plugin management reads. */
 import { randomBytes } from 'node:crypto';
 import type { Json } from '../../src/kernel/index.ts';
 import type { NewChannel, NewTask, Store, TaskChange } from '../../src/store/ports/index.ts';

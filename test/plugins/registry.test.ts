@@ -30,7 +30,7 @@ afterEach(async () => {
   await opened.close();
 });
 
-/** A cold start on the database as it is. */
+/** A cold start on the present database. */
 async function startNode(...factory: FactoryPlugin[]): Promise<PluginService> {
   const node = makeService(opened.store, sandbox, { factory });
   nodes.push(node);
@@ -63,14 +63,14 @@ function store(key: string, { version, source, ...change }: { version: string; s
   return opened.store.plugins.insert({ key, version, source, sourceHash, ...rest, ...change });
 }
 
-/** Announces what was written to the database past the node, and waits until it has read it. */
+/** Announces a change that was written past the node, and waits until the node has read it. */
 async function reread(node: PluginService): Promise<void> {
   const { databaseRevision } = node.runtimeStatus();
   await opened.store.publish('plugins');
   await until(() => node.runtimeStatus().databaseRevision !== databaseRevision);
 }
 
-/** Syntax that a release may stop to take. */
+/** Syntax that a later release may refuse. */
 const NOT_TAKEN = claiming('acme', '2.0.0', 'm').replace("kind: 'submit'", "kind: await 'submit'");
 
 test('at a cold start the factory plugin replaces a stored version that does not compile', async () => {

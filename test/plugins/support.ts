@@ -24,7 +24,7 @@ export const startSandbox = (limits: Partial<SandboxLimits> = {}): Sandbox =>
     limits: {
       processes: 2,
       idleMs: 600_000,
-      // So long that no hook of a test meets its end on a busy machine.
+      // Long enough that no hook of a test reaches the limit on a busy machine.
       callTimeoutMs: 20_000,
       killGraceMs: 5_000,
       memoryBytes: 128 * MEBIBYTE,

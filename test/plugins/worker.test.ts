@@ -16,7 +16,7 @@ class FakeThread extends EventTarget {
   postMessage() {}
 }
 
-/** The threads that are started from now on. */
+/** Records the threads that are started from now on. */
 function fakeThreads(refuse = () => false): FakeThread[] {
   const threads: FakeThread[] = [];
   globalThis.Worker = class extends FakeThread {

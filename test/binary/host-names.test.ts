@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
 
-describe('a gateway behind a name, in a folder that others may read', () => {
+describe('a gateway under a host name, in a folder that others may read', () => {
   let gateway: Gateway;
   beforeAll(async () => {
     const dataDir = temporaryFolder();
@@ -33,14 +33,14 @@ describe('a gateway behind a name, in a folder that others may read', () => {
     expect((await ask('/v1/tasks/none', 'evil.example')).status).toBe(401);
   });
 
-  test('a new ServerAddress opens its name at once', async () => {
+  test('a new ServerAddress is served under its name at once', async () => {
     const root = await setUp(gateway);
     expect((await ask('/api/status', 'gate.example.com')).status).toBe(403);
     await root.call('PUT', '/api/option', { key: 'ServerAddress', value: 'https://gate.example.com' });
     expect((await ask('/api/status', 'gate.example.com')).status).toBe(200);
   });
 
-  test('the start and doctor warn of the folder, and doctor says the names', async () => {
+  test('the start and doctor warn of the folder, and doctor lists the names', async () => {
     expect(gateway.log()).toContain('can be read by other users: chmod 700');
     const { code, out } = await runBeside(gateway, ['doctor']);
     expect(out).toMatch(/warning {2}data_dir: .*can be read by other users/);
