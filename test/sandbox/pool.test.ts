@@ -255,25 +255,23 @@ describe('suspension', () => {
 });
 
 describe('idle processes', () => {
-  for (const processes of [1, 2]) {
-    test(`the last of ${processes} ends after its idle time; the next calls wait for a new one`, async () => {
-      let shift = 0;
-      const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
-      const sandbox = start({ processes, idleMs: 600_000 }, clock);
-      expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
-      expect(childrenOf(process.pid)).not.toEqual([]);
-      shift += 600_001;
-      await until(() => sandbox.stats().processes === 0);
-      expect(childrenOf(process.pid)).toEqual([]);
-      // Nothing is wrong with a sandbox that has nothing to do, and asking does not start it.
-      await sandbox.ready();
-      expect(childrenOf(process.pid)).toEqual([]);
-      const calls = Array.from({ length: 8 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, hook('id', [i])));
-      expect(await Promise.all(calls)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-      expect(sandbox.stats().kills).toBe(0);
-      await until(() => childrenOf(process.pid).length > 0);
-    });
-  }
+  test('the last ends after its idle time; the next calls wait for a new one', async () => {
+    let shift = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+    const sandbox = start({ processes: 1, idleMs: 600_000 }, clock);
+    expect(await resultOf(sandbox, one, hook('id', [1]))).toBe(1);
+    expect(childrenOf(process.pid)).not.toEqual([]);
+    shift += 600_001;
+    await until(() => sandbox.stats().processes === 0);
+    expect(childrenOf(process.pid)).toEqual([]);
+    // Nothing is wrong with a sandbox that has nothing to do, and asking does not start it.
+    await sandbox.ready();
+    expect(childrenOf(process.pid)).toEqual([]);
+    const calls = Array.from({ length: 8 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, hook('id', [i])));
+    expect(await Promise.all(calls)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(sandbox.stats().kills).toBe(0);
+    await until(() => childrenOf(process.pid).length > 0);
+  });
 
   test('a process that is still asked does not end', async () => {
     let shift = 0;
