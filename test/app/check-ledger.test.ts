@@ -1,15 +1,14 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { createLedgerCheck } from '../../src/app/operations/check-ledger.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 test('a failed check is not repeated by every call, and is tried again after five minutes', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-ledger-'));
+  const dataDir = temporaryFolder();
   const open = () =>
     openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
   let now = 1_000_000;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/app/config/config.ts';
 import { VARIABLES } from '../../src/app/config/config-variables.ts';
 import { configurationDocument, describeConfig } from '../../src/app/config/describe-config.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'taskgate-config-'));
+const folder = temporaryFolder();
 const pem = join(folder, 'cert.pem');
 writeFileSync(pem, '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n');
 const noPem = join(folder, 'note.txt');

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -48,7 +47,7 @@ describe('healthcheck', () => {
   });
 
   test('uses TLS with the configured certificate', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'taskgate-tls-'));
+    const folder = temporaryFolder();
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const made = Bun.spawnSync(
       [

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'bun:test';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/config/load-secrets.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-secrets-'));
 const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
 
 test('secrets are created once with mode 0600 and reused', () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const first = loadSecrets(unset, dir);
   expect(first.created).toBe(true);
   expect(first.session[0].length).toBeGreaterThanOrEqual(64);
@@ -20,7 +19,7 @@ test('secrets are created once with mode 0600 and reused', () => {
 });
 
 test('configured secrets override the file; if both are set no file is created', () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const given = {
     ...unset,
     sessionSecret: 's'.repeat(32),
@@ -32,7 +31,7 @@ test('configured secrets override the file; if both are set no file is created',
 });
 
 test('two processes that start at once share one pair', async () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/config/load-secrets.ts', import.meta.url).pathname)};
     process.stdout.write(JSON.stringify(loadSecrets(${JSON.stringify(unset)}, ${JSON.stringify(dir)})));`;
   const runs = await Promise.all(
@@ -47,7 +46,7 @@ test('two processes that start at once share one pair', async () => {
 
 describe('the file', () => {
   test('readable by others gives a warning', () => {
-    const dir = folder();
+    const dir = temporaryFolder();
     loadSecrets(unset, dir);
     chmodSync(join(dir, SECRETS_FILE), 0o644);
     expect(loadSecrets(unset, dir).warnings).toEqual([expect.stringContaining('chmod 600')]);
@@ -55,7 +54,7 @@ describe('the file', () => {
   test.each(['', '{', '[]', '{"session_secret":"x"}', '{"session_secret":"","crypto_secret":"x"}'])(
     'damaged as %j is refused and left alone',
     (content) => {
-      const dir = folder();
+      const dir = temporaryFolder();
       writeFileSync(join(dir, SECRETS_FILE), content, { mode: 0o600 });
       expect(() => loadSecrets(unset, dir)).toThrow(/is damaged: restore it/);
       expect(readFileSync(join(dir, SECRETS_FILE), 'utf8')).toBe(content);

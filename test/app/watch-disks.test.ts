@@ -1,19 +1,16 @@
 import { expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createDiskWatch, type DiskReading } from '../../src/app/operations/watch-disks.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-
-const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-disk-'));
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 function watch(
   options: { probe?: (path: string) => Promise<DiskReading>; databaseFault?: () => string | undefined } = {},
 ) {
   return createDiskWatch({
     folders: [
-      { name: 'data', path: folder() },
-      { name: 'uploads', path: folder() },
+      { name: 'data', path: temporaryFolder() },
+      { name: 'uploads', path: temporaryFolder() },
     ],
     clock: systemClock,
     logger: silentLogger,
@@ -23,7 +20,7 @@ function watch(
 }
 
 test('a writable folder reports its free space and keeps no probe file', async () => {
-  const path = folder();
+  const path = temporaryFolder();
   const disks = createDiskWatch({
     folders: [{ name: 'data', path }],
     clock: systemClock,
@@ -38,7 +35,7 @@ test('a writable folder reports its free space and keeps no probe file', async (
 });
 
 test('a removed folder is a fault until it is there again', async () => {
-  const path = folder();
+  const path = temporaryFolder();
   const disks = createDiskWatch({
     folders: [{ name: 'uploads', path }],
     clock: systemClock,

@@ -1,7 +1,5 @@
 import { expect } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import {
   type Auth,
   type AuthConfig,
@@ -34,6 +32,7 @@ import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export type Dialect = DatabaseKind;
 
@@ -47,7 +46,7 @@ export async function openTestStore(
   dialect: Dialect,
   databaseUrl?: string,
 ): Promise<{ store: Store; databaseUrl: string; dataDir: string; stop(): Promise<void> }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-auth-'));
+  const dataDir = temporaryFolder();
   const url = dialect === 'sqlite' ? '' : (databaseUrl ?? (await migratedDatabaseUrl()));
   const store = await openStore({
     databaseUrl: url,

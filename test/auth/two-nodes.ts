@@ -1,7 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createNoSessionCache, openStore } from '../../src/store/index.ts';
@@ -10,6 +8,7 @@ import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts'
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Dialect, openAuth, overriding } from './harness.ts';
 import type { TestClock } from './test-clock.ts';
@@ -53,7 +52,7 @@ export async function openTwoNodes(options: {
   clock: TestClock;
 }): Promise<TwoNodes> {
   const { dialect, topology, ttlSeconds, clock } = options;
-  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-nodes-'));
+  const dataDir = temporaryFolder();
   const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
   const serverCount = { none: 0, shared: 1, independent: 2 }[topology];
   const servers = await Promise.all(Array.from({ length: serverCount }, startOwnRedis));

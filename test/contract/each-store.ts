@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, setDefaultTimeout } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { newTaskId, newUuid, randomAlnum, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ApiKeyRecord, NewTask, SessionRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type DatabaseReset, prepareReset } from '../support/reset-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export type OpenedStore = {
   store: Store;
@@ -36,7 +35,7 @@ export function describeEachStore(
       let reset: DatabaseReset | undefined;
       const start = async () => {
         const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
-        const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-store-'));
+        const dataDir = temporaryFolder();
         const openAnother = async () => {
           const options = {
             databaseUrl,

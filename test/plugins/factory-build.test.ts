@@ -1,9 +1,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkFactory, renderFactory } from '../../scripts/build-factory.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   compiledPlugins,
   demoSource,
@@ -17,7 +17,7 @@ import {
 setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
-const folder = mkdtempSync(join(tmpdir(), 'taskgate-factory-'));
+const folder = temporaryFolder();
 afterAll(async () => {
   await sandbox.close();
   rmSync(folder, { recursive: true, force: true });

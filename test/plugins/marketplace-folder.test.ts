@@ -3,12 +3,12 @@
  * broken ones.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { checkFolder, writeIndex } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { PNG, sha256 } from '../support/market-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 const put = (folder: string, path: string, content: string | Uint8Array) => {
@@ -18,8 +18,6 @@ const put = (folder: string, path: string, content: string | Uint8Array) => {
 const code = (key: string, version: string, meta: object = {}) =>
   pluginSource({ key, name: key.toUpperCase(), version, models: [`${key}-1`], ...meta });
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>';
-
-const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'taskgate-market-'));
 
 let sandbox: Sandbox;
 let folder: string;
@@ -147,7 +145,6 @@ describe('a broken folder', () => {
     expect(readFileSync(join(broken, 'index.json'), 'utf8')).toBe(before);
 
     expect((await check(broken)).faults).toMatchObject([{ file: 'acme/1.0.0.js', rule: 'market.hash' }]);
-    rmSync(broken, { recursive: true });
   });
 
   test('a logo that is a link is refused: a gateway that mirrors the folder would not follow it', async () => {
@@ -156,7 +153,6 @@ describe('a broken folder', () => {
     put(linked, 'logos/drawn.svg', SVG);
     symlinkSync('../logos/drawn.svg', join(linked, 'acme/acme.svg'));
     expect((await build(linked)).faults).toMatchObject([{ file: 'acme/acme.svg', path: 'icon', rule: 'market.icon' }]);
-    rmSync(linked, { recursive: true });
   });
 
   test('check names what a gateway would skip, hide or refuse', async () => {
@@ -202,7 +198,6 @@ describe('a broken folder', () => {
     ]) {
       expect([fault, found.some((each) => each.includes(fault))]).toEqual([fault, true]);
     }
-    rmSync(odd, { recursive: true });
   });
 
   test('a folder without plugins, a missing folder and a file that is no index are refused', async () => {
@@ -216,6 +211,5 @@ describe('a broken folder', () => {
     mkdirSync(join(empty, 'public'));
     const elsewhere = await build(empty, 'Ours', join(empty, 'public/market.json'));
     expect(JSON.parse(elsewhere.text).plugins[0].versions[0].path).toBe('../acme.js');
-    rmSync(empty, { recursive: true });
   });
 });

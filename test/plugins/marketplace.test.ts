@@ -3,8 +3,7 @@
  * states.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -15,6 +14,7 @@ import type { Sandbox } from '../../src/sandbox/index.ts';
 import { DEFAULT_MARKET_SOURCES } from '../../src/settings/market-sources.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   makeService,
   type OpenedStore,
@@ -26,7 +26,7 @@ import {
 } from './support.ts';
 
 const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
-const scratch = mkdtempSync(join(tmpdir(), 'taskgate-market-'));
+const scratch = temporaryFolder();
 let market: MarketServer;
 let elsewhere: MarketServer;
 let sandbox: Sandbox;

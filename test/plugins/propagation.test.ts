@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { PluginService } from '../../src/plugins/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { makeService, pluginSource, startSandbox, until } from './support.ts';
 
 setDefaultTimeout(60_000);
@@ -15,7 +14,7 @@ setDefaultTimeout(60_000);
 const NEVER_MS = 3_600_000;
 
 const sandbox = startSandbox();
-const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-propagation-'));
+const dataDir = temporaryFolder();
 let databaseUrl: string;
 const ends: (() => Promise<void>)[] = [];
 

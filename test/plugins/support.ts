@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Meta } from '../../contracts/v1.d.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -14,6 +13,7 @@ import type { Store } from '../../src/store/ports/index.ts';
 export { until } from '../support/until.ts';
 
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -71,7 +71,7 @@ export type OpenedStore = { store: Store; close(): Promise<void> };
 
 /** An empty, migrated database of its own. */
 export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<OpenedStore> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-plugins-'));
+  const dataDir = temporaryFolder();
   const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
   const store = await openStore({
     databaseUrl,

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Sandbox, SandboxLimits } from '../../src/sandbox/index.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   childrenOf,
   failureOf,
@@ -287,7 +287,7 @@ describe('idle processes', () => {
   });
 
   test('the first call waits while the first process boots', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
+    const folder = temporaryFolder();
     const flag = join(folder, 'go');
     const wait = `until [ -e '${flag}' ]; do sleep 0.01; done; exec "$@"`;
     const sandbox = start({ processes: 1 }, systemClock, ['/bin/sh', '-c', wait, 'sh', ...mainProgram]);

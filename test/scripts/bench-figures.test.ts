@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepareOtherBuild } from '../../bench/builds.ts';
 import { compareFigures, orderOfRuns, spreadOf } from '../../bench/compare-figures.ts';
@@ -9,6 +8,7 @@ import { parseAnswer } from '../../bench/load/http-client.ts';
 import { formatFigures, formatValue } from '../../bench/print-figures.ts';
 import { runPart } from '../../bench/run-parts.ts';
 import { formatMarkdown } from '../../bench/write-markdown.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const sizes = { seconds: 1, inFlight: 1, observers: 1, tasks: 1 };
 const [own, former] = ['this', 'other'].map((name) => ({ binary: name, source: undefined, name }));
@@ -139,7 +139,7 @@ test.each([
 });
 
 test('only an executable or a checkout can be compared with', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'taskgate-bench-'));
+  const folder = temporaryFolder();
   try {
     writeFileSync(join(folder, 'text'), '');
     await expect(prepareOtherBuild(join(folder, 'absent'))).rejects.toThrow('does not exist');

@@ -1,25 +1,7 @@
-import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'bun:test';
 import { checkLayers } from '../../scripts/check-layers.ts';
 import { checkSizes } from '../../scripts/check-sizes.ts';
-
-const trees: string[] = [];
-
-function tree(files: Record<string, string>): string {
-  const base = mkdtempSync(join(tmpdir(), 'taskgate-layers-'));
-  trees.push(base);
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(base, path)), { recursive: true });
-    writeFileSync(join(base, path), text);
-  }
-  return base;
-}
-
-afterEach(() => {
-  for (const base of trees.splice(0)) rmSync(base, { recursive: true, force: true });
-});
+import { temporaryTree } from '../support/temporary-folder.ts';
 
 describe('allowed', () => {
   test.each([
@@ -36,7 +18,7 @@ describe('allowed', () => {
     ['src/kernel/clock.ts', 'export const now = () => Date.now();'],
     ['src/http/pipeline/listen.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],
     ['src/tasks/a.ts', "// import { x } from '../auth/index.ts';\n/**\n * import('../http/index.ts')\n */"],
-  ])('%s: %s', (path, text) => expect(checkLayers(tree({ [path]: text }))).toEqual([]));
+  ])('%s: %s', (path, text) => expect(checkLayers(temporaryTree({ [path]: text }))).toEqual([]));
 });
 
 describe('refused', () => {
@@ -93,7 +75,7 @@ describe('refused', () => {
     ['the network', 'src/auth/a.ts', "await fetch('http://x');", 'fetch is not to be used'],
     ['the environment', 'src/auth/a.ts', 'const x = process.env.HOME;', 'the environment'],
   ])('%s', (_name, path, text, complaint) => {
-    const breaches = checkLayers(tree({ [path]: text }));
+    const breaches = checkLayers(temporaryTree({ [path]: text }));
     expect(breaches).toHaveLength(1);
     expect(breaches[0]).toContain(complaint);
   });
@@ -101,7 +83,7 @@ describe('refused', () => {
 
 test('files over 400 lines are named, generated ones are not', () => {
   const lines = (count: number): string => 'x;\n'.repeat(count);
-  const base = tree({
+  const base = temporaryTree({
     'src/auth/long.ts': lines(401),
     'src/auth/full.ts': lines(400),
     'src/http/long.gen.ts': lines(900),
@@ -117,7 +99,7 @@ test.each([
     { 'src/auth/a.ts': "import type { B } from './b.ts';", 'src/auth/b.ts': "import type { A } from './a.ts';" },
   ],
 ])('an import cycle of %s is refused', (_, files) => {
-  expect(checkLayers(tree(files as Record<string, string>))).toEqual([
+  expect(checkLayers(temporaryTree(files as Record<string, string>))).toEqual([
     'src/auth/a.ts:1: import cycle: src/auth/a.ts -> src/auth/b.ts',
   ]);
 });
@@ -128,5 +110,5 @@ test('two files that both import a third are no cycle', () => {
     'src/auth/b.ts': "import './c.ts';",
     'src/auth/c.ts': '',
   };
-  expect(checkLayers(tree(files))).toEqual([]);
+  expect(checkLayers(temporaryTree(files))).toEqual([]);
 });

@@ -1,22 +1,8 @@
-import { afterEach, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { expect, test } from 'bun:test';
 import { checkRegularExpressions } from '../../scripts/check-regular-expressions.ts';
+import { temporaryTree } from '../support/temporary-folder.ts';
 
-const trees: string[] = [];
-
-function check(path: string, text: string): string[] {
-  const base = mkdtempSync(join(tmpdir(), 'taskgate-expressions-'));
-  trees.push(base);
-  mkdirSync(dirname(join(base, path)), { recursive: true });
-  writeFileSync(join(base, path), text);
-  return checkRegularExpressions(base);
-}
-
-afterEach(() => {
-  for (const base of trees.splice(0)) rmSync(base, { recursive: true, force: true });
-});
+const check = (path: string, text: string) => checkRegularExpressions(temporaryTree({ [path]: text }));
 
 test.each([
   ['a trim of a trailing run', 'src/a.ts', 'const x = (text: string) =>\n  text.replace(/\\/+$/, "");', 'src/a.ts:2'],

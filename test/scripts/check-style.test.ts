@@ -1,28 +1,18 @@
-import { afterEach, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { expect, test } from 'bun:test';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { checkParameters } from '../../scripts/check-parameters.ts';
 import { checkWords } from '../../scripts/check-words.ts';
+import { temporaryTree } from '../support/temporary-folder.ts';
 
-const trees: string[] = [];
 const TOP = { 'README.md': '', 'CONTRIBUTING.md': '', 'SECURITY.md': '', 'CHANGELOG.md': '' };
 
 function tree(files: Record<string, string>): string {
-  const base = mkdtempSync(join(tmpdir(), 'taskgate-style-'));
-  trees.push(base);
+  const base = temporaryTree({ ...TOP, ...files });
   for (const folder of ['src', 'test', 'scripts', 'bench', 'contracts', 'docs', '.github'])
-    mkdirSync(join(base, folder));
-  for (const [path, text] of Object.entries({ ...TOP, ...files })) {
-    mkdirSync(dirname(join(base, path)), { recursive: true });
-    writeFileSync(join(base, path), text);
-  }
+    mkdirSync(join(base, folder), { recursive: true });
   return base;
 }
-
-afterEach(() => {
-  for (const base of trees.splice(0)) rmSync(base, { recursive: true, force: true });
-});
 
 test.each([
   [

@@ -1,22 +1,11 @@
 import { expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { planRun } from '../../scripts/plan-test-run.ts';
 import { reachTests } from '../../scripts/reach-tests.ts';
 import { describeSlowest, readDurations, readTimings, toTimings } from '../../scripts/test-durations.ts';
-
-function repository(files: Record<string, string>): { base: string; remove(): void } {
-  const base = mkdtempSync(join(tmpdir(), 'taskgate-reach-'));
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(base, name)), { recursive: true });
-    writeFileSync(join(base, name), text);
-  }
-  return { base, remove: () => rmSync(base, { recursive: true, force: true }) };
-}
+import { temporaryTree } from '../support/temporary-folder.ts';
 
 test('a change reaches the tests that import it, directly or by way of others', () => {
-  const { base, remove } = repository({
+  const base = temporaryTree({
     'src/a.ts': 'export const a = 1;',
     'src/b.ts': "export { a } from './a.ts';",
     'test/a.test.ts': "import { a } from '../src/b.ts';",
@@ -28,7 +17,6 @@ test('a change reaches the tests that import it, directly or by way of others', 
   expect(reachTests(['src/a.ts'], tests, base)).toEqual(['test/a.test.ts', 'test/binary/d.test.ts']);
   expect(reachTests(['test/c.test.ts'], tests, base)).toEqual(['test/c.test.ts']);
   expect(reachTests(['docs/api.md'], tests, base)).toEqual([]);
-  remove();
 });
 
 test('the slowest files are sums over their tests, the slowest first', () => {

@@ -1,15 +1,15 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addCounts, formatCounts, readCounts, readFailures } from '../../scripts/test-counts.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
 setDefaultTimeout(120_000);
 
 /** What the runner really reports for these test files. */
 async function run(files: Record<string, string>) {
-  const folder = mkdtempSync(join(tmpdir(), 'taskgate-counts-'));
+  const folder = temporaryFolder();
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     const report = join(folder, 'report.xml');

@@ -1,13 +1,12 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { migrations } from '../../migrations/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { openStore } from '../../src/store/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export type Setup = Parameters<typeof openStore>[0];
 
@@ -16,7 +15,7 @@ export function createConcurrencyLimit() {
   const folders: string[] = [];
   return {
     async setUp(dialect: 'sqlite' | 'postgres'): Promise<Setup> {
-      const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-migrate-'));
+      const dataDir = temporaryFolder();
       folders.push(dataDir);
       const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
       return { databaseUrl, dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger };

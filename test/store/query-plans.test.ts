@@ -1,7 +1,6 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -11,6 +10,7 @@ import type { Repositories } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 type Query = [
   name: string,
@@ -243,7 +243,7 @@ const setup = { dataDir: '', synchronous: 'NORMAL', clock: systemClock, logger: 
 
 describe('claims and the hourly work walk their indexes', () => {
   test('on SQLite', async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-plans-'));
+    const dataDir = temporaryFolder();
     await migrateStore({ ...setup, dataDir, databaseUrl: '' });
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
     const run: RunStatement = async (text, params) =>

@@ -1,7 +1,6 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { type PgTable, getTableConfig as postgresConfig } from 'drizzle-orm/pg-core';
@@ -10,6 +9,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Both databases are made from nothing first.
 setDefaultTimeout(120_000);
@@ -23,7 +23,7 @@ let sqlite: SqliteFile;
 let postgres: SQL;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'taskgate-schema-'));
+  dataDir = temporaryFolder();
   const databaseUrl = await testDatabaseUrl();
   for (const url of ['', databaseUrl]) {
     const options = { dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger } as const;

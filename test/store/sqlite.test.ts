@@ -1,12 +1,12 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // Processes of their own, and a disk that others use too.
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'taskgate-sqlite-'));
+  const folder = temporaryFolder();
   folders.push(folder);
   return folder;
 }

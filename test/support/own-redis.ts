@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 /**
@@ -27,7 +26,7 @@ export type OwnRedis = {
 export async function startOwnRedis(): Promise<OwnRedis> {
   const binary = findProgram(['redis-server', 'valkey-server']);
   if (!binary) throw new Error('this test needs Redis or Valkey: install redis-server or valkey-server');
-  const dir = await mkdtemp(join(tmpdir(), 'taskgate-own-redis-'));
+  const dir = temporaryFolder();
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   let child: Bun.Subprocess | undefined;

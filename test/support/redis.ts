@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { connect as openSocket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 /** A Redis or Valkey server for tests. */
@@ -19,7 +18,7 @@ export async function startRedis(): Promise<TestRedis> {
 
   const binary = Bun.which('redis-server') ?? Bun.which('valkey-server');
   if (!binary) throw new Error('tests need Redis or Valkey: install redis-server or valkey, or set TEST_REDIS_URL');
-  const dir = await mkdtemp(join(tmpdir(), 'taskgate-redis-'));
+  const dir = temporaryFolder();
   const port = await freePort();
   const child = Bun.spawn(
     [binary, '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', dir],

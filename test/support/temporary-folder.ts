@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const folders: string[] = [];
 process.on('exit', () => {
@@ -12,4 +12,14 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-'));
   folders.push(folder);
   return folder;
+}
+
+/** A temporary folder with these files, by their path. */
+export function temporaryTree(files: Record<string, string>): string {
+  const base = temporaryFolder();
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  }
+  return base;
 }

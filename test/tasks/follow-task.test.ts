@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { type Caller, taskObject } from '../../src/tasks/index.ts';
 import { leaseOf, newTask } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { addCaller, type Engine, jsonRequest, startEngine } from './harness.ts';
 
@@ -18,7 +17,7 @@ let engine: Engine;
 let caller: Caller;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'taskgate-follow-'));
+  dataDir = temporaryFolder();
   store = await openStore({
     databaseUrl: '',
     dataDir,

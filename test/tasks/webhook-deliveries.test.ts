@@ -3,8 +3,7 @@
  * never calls, and how receivers and users share it.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   AppError,
@@ -26,6 +25,7 @@ import { createTestClock } from '../auth/test-clock.ts';
 import { addKey } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { freePort } from '../support/free-port.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
 
@@ -37,7 +37,7 @@ const secret = `whsec_${randomBase64(32)}`;
 let folder: string;
 let receiver: Receiver;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'taskgate-webhooks-'));
+  folder = temporaryFolder();
   receiver = await startReceiver();
 });
 afterAll(async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { listen } from '../../../src/http/pipeline/listen.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 describe('health', () => {
@@ -167,7 +167,7 @@ describe('the listener', () => {
   });
 
   test('serves TLS from files', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'taskgate-tls-'));
+    const folder = temporaryFolder();
     try {
       const keyFile = join(folder, 'key.pem');
       const certFile = join(folder, 'cert.pem');

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PanelManifest } from '../../../src/http/panel-files/panel-manifest.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 const SCRIPT = 'console.log("panel");'.repeat(50);
@@ -11,7 +11,7 @@ let app: ReturnType<typeof openKit>;
 
 let manifest: PanelManifest;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'taskgate-panel-'));
+  folder = temporaryFolder();
   const put = (name: string, content: string | Uint8Array) => {
     const path = join(folder, name);
     writeFileSync(path, content);
@@ -44,7 +44,6 @@ beforeAll(() => {
   };
   app = openKit({ panel: manifest });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
