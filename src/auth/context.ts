@@ -10,7 +10,7 @@ import type { MailLimit } from './mail/limit-mails.ts';
 import type { MailCodes } from './mail/mail-codes.ts';
 import type { Outbox } from './mail/outbox.ts';
 import type { FindProvider } from './oauth/find-provider.ts';
-import type { PasswordHashes } from './passwords/password-hashes.ts';
+import type { PasswordCost, PasswordHashes } from './passwords/password-hashes.ts';
 import type { SecurityProofs } from './proofs/security-proofs.ts';
 import type { RefreshTokens } from './sessions/refresh-tokens.ts';
 import type { SessionRegistry } from './sessions/session-registry.ts';
@@ -36,6 +36,8 @@ export type AuthDeps = {
   config: AuthConfig;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
+  /** What hashing a password costs. Default: what OWASP asks for. */
+  passwordCost?: PasswordCost;
   watchCache?: WatchCache;
   /** Called for every sign-in and every failure, for the metrics. */
   onSignIn?: (sample: SignInSample) => void;

@@ -29,7 +29,7 @@ import type { Counters, SessionCache, Store, UserRecord } from '../../src/store/
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { PASSWORD } from '../support/cheap-hash.ts';
+import { CHEAP_COST, PASSWORD } from '../support/cheap-hash.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -135,6 +135,8 @@ export function openAuth(
     /** Default: mails are dropped. */
     sendMail?: SendMail;
     onSignIn?: Parameters<typeof createAuth>[0]['onSignIn'];
+    /** With the gateway's own cost of a password, for comparing times. */
+    costlyPasswords?: boolean;
   } = {},
 ): Auth {
   const config = testConfig(options.config);
@@ -153,6 +155,7 @@ export function openAuth(
     settings,
     settingsIn: options.settingsIn ?? (async () => settings()),
     ...(options.onSignIn ? { onSignIn: options.onSignIn } : {}),
+    ...(options.costlyPasswords ? {} : { passwordCost: CHEAP_COST }),
   });
 }
 

@@ -1,5 +1,4 @@
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
-import type { Clock, Logger } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';
 import { until } from '../support/until.ts';
@@ -76,7 +75,9 @@ export function newOrigin(): typeof ORIGIN {
 /** The auth room of a node whose mailbox accepts everything. */
 export function openMailAuth(
   store: Store,
-  options: { settings?: () => AuthSettings; mailbox?: Mailbox; clock?: Clock; logger?: Logger } = {},
+  options: Pick<NonNullable<Parameters<typeof openAuth>[1]>, 'settings' | 'clock' | 'logger' | 'costlyPasswords'> & {
+    mailbox?: Mailbox;
+  } = {},
 ): { auth: Auth; mailbox: Mailbox } {
   const mailbox = options.mailbox ?? createMailbox();
   const settings = options.settings ?? (() => mailSettings());

@@ -1,4 +1,4 @@
-import type { Logger } from '../../kernel/index.ts';
+import { type Logger, newUuid } from '../../kernel/index.ts';
 import type { UserRecord } from '../../store/ports/index.ts';
 import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
 
@@ -15,11 +15,11 @@ export interface PasswordHashes {
 
 type PasswordOwner = Pick<UserRecord, 'id' | 'passwordHash'>;
 
-/**
- * OWASP Password Storage: argon2id with 19 MiB, two passes, parallelism one. About 40 ms on the
- * benchmark machine.
- */
-const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const;
+/** argon2id's memory in KiB, and passes; parallelism is one. */
+export type PasswordCost = { memoryCost: number; timeCost: number };
+
+/** OWASP Password Storage: 19 MiB, two passes. About 40 ms on the benchmark machine. */
+const OWASP_COST: PasswordCost = { memoryCost: 19_456, timeCost: 2 };
 
 /**
  * Bun hashes off the event loop. This limit keeps a wave of logins from taking all memory (19 MiB
@@ -27,13 +27,16 @@ const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as c
  */
 const CONCURRENT_HASHES = 4;
 
-/** The hash of a random password that was thrown away, made with the parameters above. */
+/** The hash of a random password that was thrown away, at the cost above. */
 const DUMMY_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$2i6v5KmyFbCE7sj+4tU3xk9QCfpxFJvDYLnrpOa45bE$qji5fhVh/++M12u8DDc3utq0qoEcYy1fSZUJXjrwqtg';
 
 const NO_OWNER: PasswordOwner = { id: 0, passwordHash: null };
 
-export function createPasswordHashes({ logger }: { logger: Logger }): PasswordHashes {
+export function createPasswordHashes(deps: { logger: Logger; passwordCost?: PasswordCost }): PasswordHashes {
+  const { logger, passwordCost } = deps;
+  const algorithm = { algorithm: 'argon2id', ...(passwordCost ?? OWASP_COST) } as const;
+  const dummyHash = passwordCost ? Bun.password.hashSync(newUuid(), algorithm) : DUMMY_HASH;
   const semaphore = createBoundedSemaphore(CONCURRENT_HASHES);
 
   async function matches(password: string, { id, passwordHash }: PasswordOwner): Promise<boolean> {
@@ -48,12 +51,12 @@ export function createPasswordHashes({ logger }: { logger: Logger }): PasswordHa
         );
       }
     }
-    await Bun.password.verify(password, DUMMY_HASH);
+    await Bun.password.verify(password, dummyHash);
     return false;
   }
 
   return {
-    hash: (password) => semaphore(() => Bun.password.hash(password.normalize('NFC'), ARGON2ID)),
+    hash: (password) => semaphore(() => Bun.password.hash(password.normalize('NFC'), algorithm)),
     verify: (password, owner) => semaphore(() => matches(password.normalize('NFC'), owner ?? NO_OWNER)),
   };
 }
