@@ -77,16 +77,21 @@ export async function startGateway(deps: {
     for (const warning of secrets.warnings) logger.warn({}, warning);
 
     const nodeId = newUuid();
-    const node = await announceNode({
-      store,
-      clock,
-      logger,
-      id: nodeId,
-      role: config.nodeRole,
-      version: VERSION,
-      fingerprints: fingerprintSecrets(secrets),
-    });
-    shutdown.add('node', () => node.stop());
+    const announce = async () => {
+      const node = await announceNode({
+        store,
+        clock,
+        logger,
+        id: nodeId,
+        role: config.nodeRole,
+        version: VERSION,
+        fingerprints: fingerprintSecrets(secrets),
+      });
+      shutdown.add('node', () => node.stop());
+    };
+    // Other nodes must know this one before it serves. On SQLite there are none, and the first
+    // commit of a new file waits for the disk three times.
+    if (store.dialect === 'postgres') await announce();
 
     const { composeGateway } = await import('./composition/compose-gateway.ts');
     const composed = await composeGateway({
@@ -104,6 +109,7 @@ export async function startGateway(deps: {
     });
     recordTiming('services_ms');
     const { address, port } = await composed.listen();
+    if (store.dialect === 'sqlite') await announce();
     const setupLink = await composed.openSetupLink();
     const releasing = startMemoryRelease(clock);
     shutdown.add('memory release', () => releasing.stop());

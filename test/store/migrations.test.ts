@@ -1,6 +1,6 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrations, newSqliteDatabase } from '../../migrations/index.ts';
 import { printNewDatabase } from '../../scripts/print-new-database.ts';
@@ -286,6 +286,44 @@ test('sqlite: a new file has the layout and the rows that the migrations make on
   };
   expect(contents(fresh)).toEqual(contents(upgraded));
   expect(contents(fresh).objects.length).toBeGreaterThan(50);
+});
+
+test('sqlite: a new file is sound, writes ahead from its first byte, and leaves no draft', async () => {
+  const setup = await setUp('sqlite');
+  expect(await migrateStore(setup)).toEqual(versions);
+  const path = join(setup.dataDir, 'taskgate.db');
+  // 2 at bytes 18 and 19: no connection has to switch the file to the write-ahead log.
+  expect([...readFileSync(path).subarray(18, 20)]).toEqual([2, 2]);
+  const file = new SqliteFile(path, { readwrite: true });
+  expect(file.query('pragma integrity_check').values()).toEqual([['ok']]);
+  expect(file.query('pragma journal_mode').values()).toEqual([['wal']]);
+  file.close();
+  expect(readdirSync(setup.dataDir).filter((name) => /^taskgate\.db\./.test(name))).toEqual([]);
+});
+
+test('sqlite: what a first start that was cut off left behind does not stop the next one', async () => {
+  for (const left of ['taskgate.db', 'taskgate.db-wal', 'taskgate.db-journal', 'taskgate.db.draft']) {
+    const setup = await setUp('sqlite');
+    mkdirSync(setup.dataDir, { recursive: true });
+    writeFileSync(join(setup.dataDir, left), '');
+    expect(await migrateStore(setup)).toEqual(versions);
+    const store = await openStore(setup);
+    expect(await store.users.byLogin('nobody')).toBeUndefined();
+    await store.close();
+  }
+});
+
+test('sqlite: the log of a database that was removed is not replayed into the new one', async () => {
+  const setup = await setUp('sqlite');
+  const store = await openStore(setup);
+  await store.options.put('from-before', 'x');
+  const log = readFileSync(join(setup.dataDir, 'taskgate.db-wal'));
+  await store.close();
+  rmSync(join(setup.dataDir, 'taskgate.db'));
+  writeFileSync(join(setup.dataDir, 'taskgate.db-wal'), log);
+  const next = await openStore(setup);
+  expect(await next.options.get('from-before')).toBeUndefined();
+  await next.close();
 });
 
 test('sqlite: the script for a new file is what the migrations print', () => {

@@ -6,6 +6,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   statfsSync,
   statSync,
   unlinkSync,
@@ -79,6 +80,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Writes 64 KiB to the disk and removes them: a full disk accepts an empty file. */
 function probe(folder: string): void {
+  const isEmpty = readdirSync(folder).length === 0;
   const path = join(folder, `.probe-${randomToken(6)}`);
   const descriptor = openSync(path, 'wx', 0o600);
   try {
@@ -86,7 +88,8 @@ function probe(folder: string): void {
     if (writeSync(descriptor, bytes) < bytes.length) {
       throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
     }
-    fsyncSync(descriptor);
+    // An empty folder gets its database next, which is larger and flushed.
+    if (!isEmpty) fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
     unlinkSync(path);

@@ -1,5 +1,5 @@
 import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
-import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../errors.ts';
@@ -39,20 +39,30 @@ const KEPT_STATEMENTS = 256;
 
 export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
 
-/**
- * Creates the data directory and the database file, readable by their owner only: they hold
- * secrets.
- */
+/** Creates the data directory, for its owner only: it holds secrets. */
 export function prepareDataDir(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.W_OK);
+  } catch (error) {
+    throw unwritableDataDir(dataDir, error);
+  }
+}
+
+/** Creates the database file, empty, unless it is there. */
+export function prepareSqliteFile(dataDir: string): void {
+  try {
     closeSync(openSync(sqlitePath(dataDir), 'a', 0o600));
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw storeErrors.unavailable({
-      message: `The data directory ${dataDir} cannot be written (${reason}). Check that it exists, its permissions and the free space.`,
-    });
+    throw unwritableDataDir(dataDir, error);
   }
+}
+
+export function unwritableDataDir(dataDir: string, error: unknown): Error {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+  return storeErrors.unavailable({
+    message: `The data directory ${dataDir} cannot be written (${reason}). Check that it exists, its permissions and the free space.`,
+  });
 }
 
 /** A connection with our settings. The file must exist. */
