@@ -46,7 +46,7 @@ export async function runSandboxChild(): Promise<never> {
     channel.send(JSON.stringify({ id: request.id, ms, ...answer }));
     setAlarm(0);
     guests.settle();
-    const collecting = guests.collect();
+    const collecting = guests.collect(channel.takeGarbageBytes());
     if (collecting) await collecting;
   }
 }
@@ -105,5 +105,5 @@ async function warmUp(guests: GuestCache): Promise<void> {
   const request: HookRequest = { id: 0, sourceHash: '', path: ['warm'], ...limits };
   await guests.run(request, 'export function warm() { return 1 }', Buffer.from('[]'));
   guests.forget(request.sourceHash);
-  await guests.collect();
+  await guests.collect(0);
 }

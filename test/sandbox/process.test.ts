@@ -1,8 +1,19 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SandboxFailure } from '../../src/sandbox/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { childrenOf, failureOf, hook, plugin, residentBytes, resultOf, startSandbox, until } from './start-sandbox.ts';
+import {
+  childrenOf,
+  failureOf,
+  hook,
+  MEBIBYTE,
+  plugin,
+  residentBytes,
+  resultOf,
+  startSandbox,
+  until,
+} from './start-sandbox.ts';
 
 const folder = temporaryFolder();
 
@@ -135,3 +146,26 @@ test('every call gets its own result', async () => {
   expect(answers.map((answer) => answer.ok && answer.value.value)).toEqual(Array.from({ length: 500 }, (_, i) => i));
   await sandbox.close();
 });
+
+test('processes that answer large calls one after the other stay within the memory limit', async () => {
+  const sandbox = startSandbox({ processes: 4, callTimeoutMs: 30_000 });
+  const text = 'x'.repeat(4 * MEBIBYTE);
+  const bytes = 8 * MEBIBYTE;
+  const failures: SandboxFailure[] = [];
+  await Promise.all(
+    [1, 2, 3, 4].map(async (number) => {
+      const echo = plugin(`export function id(x) { return x } // ${number}`, `plugin-${number}`);
+      for (let call = 0; call < 12; call += 1) {
+        const owner = `user:${number}`;
+        const outcome = await sandbox.call(
+          echo,
+          hook('id', [text], { owner, maxArgsBytes: bytes, maxResultBytes: bytes }),
+        );
+        if (!outcome.ok) failures.push(outcome.error);
+      }
+    }),
+  );
+  expect(failures).toEqual([]);
+  expect(sandbox.stats().kills).toBe(0);
+  await sandbox.close();
+}, 120_000);

@@ -21,20 +21,39 @@ export interface Channel {
   addToBody(part: Uint8Array): void;
   /** Length of the body so far. */
   bodyBytes(): number;
+  /** Bytes of the buffers that large messages left as garbage since the last call. */
+  takeGarbageBytes(): number;
 }
 
 export function createChannel(): Channel {
-  return { ...createReceiver(), ...createSender() };
+  let garbageBytes = 0;
+  const replace: Replace = (buffer, bytes) => {
+    garbageBytes += buffer.length;
+    return Buffer.allocUnsafeSlow(bytes);
+  };
+  return {
+    ...createReceiver(replace),
+    ...createSender(replace),
+    takeGarbageBytes() {
+      const taken = garbageBytes;
+      garbageBytes = 0;
+      return taken;
+    },
+  };
 }
 
-function createReceiver(): Pick<Channel, 'receive'> {
+/** Gives up a buffer for a new one of this size. */
+type Replace = (buffer: Buffer<ArrayBuffer>, bytes: number) => Buffer<ArrayBuffer>;
+
+function createReceiver(replace: Replace): Pick<Channel, 'receive'> {
   let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let start = 0;
   let end = 0;
   /** Reads until `bytes` lie at `start`. */
   const fill = (bytes: number): void => {
     if (end - start >= bytes) return;
-    const target = bytes <= BUFFER_BYTES ? sized(buffer, BUFFER_BYTES) : sized(buffer, bytes);
+    const size = Math.max(bytes, BUFFER_BYTES);
+    const target = buffer.length === size ? buffer : replace(buffer, size);
     buffer.copy(target, 0, start, end);
     buffer = target;
     end -= start;
@@ -60,7 +79,7 @@ function createReceiver(): Pick<Channel, 'receive'> {
   };
 }
 
-function createSender(): Omit<Channel, 'receive'> {
+function createSender(replace: Replace): Pick<Channel, 'send' | 'addToBody' | 'bodyBytes'> {
   // The body begins at `HEAD_ROOM`, since the head is known last.
   let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let end = HEAD_ROOM;
@@ -79,12 +98,12 @@ function createSender(): Omit<Channel, 'receive'> {
       const frame = finish(head);
       let sent = 0;
       while (sent < frame.length) sent += writeSync(CHANNEL_FD, frame, sent, frame.length - sent);
-      buffer = sized(buffer, BUFFER_BYTES);
+      if (buffer.length !== BUFFER_BYTES) buffer = replace(buffer, BUFFER_BYTES);
       end = HEAD_ROOM;
     },
     addToBody(part) {
       if (end + part.length > buffer.length) {
-        const larger = Buffer.allocUnsafeSlow(end + 2 * part.length);
+        const larger = replace(buffer, end + part.length);
         buffer.copy(larger, 0, 0, end);
         buffer = larger;
       }
@@ -94,7 +113,3 @@ function createSender(): Omit<Channel, 'receive'> {
     bodyBytes: () => end - HEAD_ROOM,
   };
 }
-
-/** The buffer, or another if it has not exactly the size. */
-const sized = (buffer: Buffer<ArrayBuffer>, bytes: number): Buffer<ArrayBuffer> =>
-  buffer.length === bytes ? buffer : Buffer.allocUnsafeSlow(bytes);

@@ -8,11 +8,11 @@ import { type Answer, type Guest, type MonotonicMs, NO_BODY, openGuest } from '.
  */
 const MAX_GUESTS = 32;
 const MAX_HELD_BYTES = 48 * 1024 * 1024;
-/** Garbage, of dropped guests and of calls, that triggers a collection. */
+/** Garbage, of dropped guests, calls and large messages, that triggers a collection. */
 const MAX_GARBAGE_BYTES = 16 * 1024 * 1024;
 /**
- * Garbage of a call. Its arguments and its result never become objects of this process. Without
- * forced collections 160 MB pile up under load.
+ * Garbage of a call, without its messages: arguments and results never become objects of this
+ * process. Without forced collections 160 MB pile up under load.
  */
 const CALL_BYTES = 2_048;
 
@@ -32,9 +32,9 @@ export interface GuestCache {
   settle(): void;
   /**
    * Collects garbage when enough has piled up. Call it when no reference to a dropped guest is
-   * left.
+   * left. `messageBytes`: garbage of the channel since the last call.
    */
-  collect(): Promise<void> | undefined;
+  collect(messageBytes: number): Promise<void> | undefined;
   forget(sourceHash: string): void;
 }
 
@@ -103,7 +103,8 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
         garbageBytes += MAX_GARBAGE_BYTES;
       }
     },
-    collect() {
+    collect(messageBytes) {
+      garbageBytes += messageBytes;
       if (garbageBytes < MAX_GARBAGE_BYTES) return undefined;
       garbageBytes = 0;
       // Back from the event loop, the stack holds no reference that would keep the guest alive.
