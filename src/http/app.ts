@@ -100,6 +100,11 @@ export type HttpDeps = {
 const NODE_FILES = 128;
 /** The same for one user: eight of the largest requests. */
 const USER_FILES = 32;
+/**
+ * The routes that no request has needed by then are created. It takes some 20 ms, so the answers to
+ * those who wait for the start come first.
+ */
+const CREATE_ROUTES_AFTER_MS = 250;
 
 export type HttpApp = {
   /** Answers one request; never rejects. */
@@ -132,7 +137,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     watchAccess: deps.auth.watchAccess,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
-  const { handle, unlistedProxy } = assemblePipeline(
+  let first: readonly AnyElysia[] = [];
+  const { routes, handle, unlistedProxy } = assemblePipeline(
     {
       config: deps.config,
       auth: deps.auth,
@@ -149,21 +155,33 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       logger,
       watchCache: deps.watchCache,
     },
-    (kit) => allControllers(kit, { ...deps, audit, v1 }),
+    (kit) => {
+      first = firstGroup(kit, deps);
+      return first;
+    },
+    (kit) => otherControllers(kit, { ...deps, audit, v1 }, first),
   );
-  return { handle, unlistedProxy, listen: (options) => listen(handle, options) };
+  return {
+    handle,
+    unlistedProxy,
+    listen(options) {
+      void clock.sleep(CREATE_ROUTES_AFTER_MS).then(() => routes.all());
+      return listen(handle, options);
+    },
+  };
 }
 
 type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
 
-function allControllers(kit: Kit, deps: RouteDeps): AnyElysia[] {
+/** Every controller that is not among `first`. */
+function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]): AnyElysia[] {
   const { v1 } = deps;
   const controllers: AnyElysia[] = [accountGroup, administrationGroup, taskGroup, operationGroup].flatMap(
     (group): readonly AnyElysia[] => group(kit, deps),
   );
   controllers.push(...[taskRoutes, videoRoutes, responseRoutes, relayRoutes].map((create) => create(kit, v1)));
   // Last: the OpenAPI document describes its own two routes too.
-  controllers.push(openApiRoutes(kit, () => describeApi(joined(controllers), deps.version)));
+  controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), deps.version)));
   return controllers;
 }
 
@@ -215,21 +233,23 @@ const taskGroup = (kit: Kit, deps: RouteDeps) =>
     statsRoutes(kit, deps),
   ] as const;
 
-const operationGroup = (kit: Kit, deps: RouteDeps) =>
+/** What is asked for first after a start, by supervisors and by the panel. */
+const firstGroup = (kit: Kit, deps: HttpDeps) =>
   [
     statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }),
-    attentionRoutes(kit, deps),
-    systemRoutes(kit, deps),
     createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }),
-    createMetricsRoute({ kit, metrics: deps.metrics }),
   ] as const;
+
+const operationGroup = (kit: Kit, deps: RouteDeps) =>
+  [attentionRoutes(kit, deps), systemRoutes(kit, deps), createMetricsRoute({ kit, metrics: deps.metrics })] as const;
 
 /**
  * The types of the routes that the panel calls, for its typed client. One type of all routes would
  * be too deep for the compiler, so each group has its own. Routes for API clients are left out.
  */
 export type Routes = {
-  '~Routes': RoutesOf<typeof accountGroup> &
+  '~Routes': RoutesOf<typeof firstGroup> &
+    RoutesOf<typeof accountGroup> &
     RoutesOf<typeof administrationGroup> &
     RoutesOf<typeof taskGroup> &
     RoutesOf<typeof operationGroup>;

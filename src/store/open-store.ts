@@ -95,7 +95,7 @@ async function pending({ databaseUrl, dataDir }: StoreOptions, dryRun = false): 
 
 async function migrate(options: StoreOptions): Promise<string[]> {
   const names = options.databaseUrl === '' ? migrateSqlite(options) : await runPostgres(options);
-  for (const name of names) options.logger.info({ migration: name }, 'migrated the database');
+  if (names.length > 0) options.logger.info({ migrations: names }, 'migrated the database');
   return names;
 }
 

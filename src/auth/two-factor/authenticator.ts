@@ -1,4 +1,3 @@
-import { Secret, TOTP } from 'otpauth';
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { TwoFactorRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
@@ -7,9 +6,9 @@ import { authErrors } from '../errors.ts';
 /** Codes of authenticator apps. */
 export interface Authenticator {
   /** A new shared secret: in base32 for the app, sealed for the store. */
-  create(): { secret: string; secretSealed: string };
+  create(): Promise<{ secret: string; secretSealed: string }>;
   /** The `otpauth:` address from which an app reads the secret, usually as a QR code. */
-  address(secret: string, username: string): string;
+  address(secret: string, username: string): Promise<string>;
   /**
    * The secret of a set-up.
    *
@@ -20,7 +19,7 @@ export interface Authenticator {
    * The time step that `digits` are the code of, at most one step from now; `undefined` when they
    * are wrong.
    */
-  stepOf(secret: string, digits: string): number | undefined;
+  stepOf(secret: string, digits: string): Promise<number | undefined>;
 }
 
 /** The parameters that every common app assumes. */
@@ -29,6 +28,9 @@ const TOTP_PARAMETERS = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
 const SKEW = 1;
 /** 160 bits, RFC 4226 section 4. */
 const SECRET_BYTES = 20;
+
+/** Loaded with the first code: a start without it is shorter. */
+const loadOtp = () => import('otpauth');
 
 export function createAuthenticator(deps: {
   clock: Clock;
@@ -39,12 +41,15 @@ export function createAuthenticator(deps: {
   const { clock, logger, secretBox, settings } = deps;
 
   return {
-    create() {
+    async create() {
+      const { Secret } = await loadOtp();
       const secret = new Secret({ size: SECRET_BYTES }).base32;
       return { secret, secretSealed: secretBox.seal(secret) };
     },
-    address: (secret, username) =>
-      new TOTP({ ...TOTP_PARAMETERS, issuer: settings().systemName, label: username, secret }).toString(),
+    async address(secret, username) {
+      const { TOTP } = await loadOtp();
+      return new TOTP({ ...TOTP_PARAMETERS, issuer: settings().systemName, label: username, secret }).toString();
+    },
     open({ userId, secretSealed }) {
       const secret = secretBox.open(secretSealed);
       if (secret === undefined) {
@@ -56,7 +61,8 @@ export function createAuthenticator(deps: {
       }
       return secret;
     },
-    stepOf(secret, digits) {
+    async stepOf(secret, digits) {
+      const { TOTP } = await loadOtp();
       const totp = new TOTP({ ...TOTP_PARAMETERS, secret });
       const timestamp = clock.nowMs();
       const offset = totp.validate({ token: digits, timestamp, window: SKEW });

@@ -52,7 +52,7 @@ async function checkAndUse<T>(
 
   const consumed = await limitGuesses(`code:${userId}`, origin.decidingIp, async () => {
     await countAttempt(ctx, userId);
-    const use = findUse(ctx, typed, { userId, secret });
+    const use = await findUse(ctx, typed, { userId, secret });
     if (!use) return undefined;
     const verdict: { right?: boolean } = {};
     try {
@@ -92,7 +92,7 @@ async function countAttempt(ctx: AuthContext, userId: number): Promise<void> {
  * The function that uses the code up and tells whether it was still unused; `undefined` for a wrong
  * code of an app.
  */
-function findUse(
+async function findUse(
   { clock, authenticator, backupCodes }: AuthContext,
   { kind, text }: TypedCode,
   { userId, secret }: { userId: number; secret: string },
@@ -105,6 +105,6 @@ function findUse(
       return used;
     };
   }
-  const step = authenticator.stepOf(secret, text);
+  const step = await authenticator.stepOf(secret, text);
   return step === undefined ? undefined : (tx: Repositories) => tx.twoFactor.useStep(userId, step);
 }

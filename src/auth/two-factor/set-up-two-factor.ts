@@ -21,7 +21,7 @@ export type TwoFactorSetup = {
 export async function setUpTwoFactor(ctx: AuthContext, principal: PanelPrincipal): Promise<TwoFactorSetup> {
   const { store, clock, authenticator, backupCodes } = ctx;
   const { user } = requireSession(principal);
-  const { secret, secretSealed } = authenticator.create();
+  const { secret, secretSealed } = await authenticator.create();
   const codes = backupCodes.create();
   const now = clock.unix();
   await store.transaction(async (tx) => {
@@ -29,5 +29,5 @@ export async function setUpTwoFactor(ctx: AuthContext, principal: PanelPrincipal
     if (!begun) throw authErrors.two_factor_enabled();
     await tx.twoFactor.replaceBackupCodes(user.id, backupCodes.digests(user.id, codes), now);
   });
-  return { secret, qr_code_data: authenticator.address(secret, user.username), backup_codes: codes };
+  return { secret, qr_code_data: await authenticator.address(secret, user.username), backup_codes: codes };
 }

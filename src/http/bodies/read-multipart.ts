@@ -1,4 +1,4 @@
-import { Dicer } from '@fastify/busboy';
+import type { Dicer } from '@fastify/busboy';
 import { httpErrors } from '../errors.ts';
 import { collectForm, type Form, type PartWriter } from './collect-form.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from './read-part-header.ts';
@@ -29,7 +29,8 @@ export async function readMultipart(
     maxHeaderSize: MAX_PART_HEADER_BYTES,
     partHwm: Number.MAX_SAFE_INTEGER,
   };
-  const parser = new Dicer(options);
+  const busboy = await import('@fastify/busboy');
+  const parser = new busboy.Dicer(options);
   const finished = Promise.withResolvers<void>();
   finished.promise.catch(() => undefined);
   parser.on('finish', () => finished.resolve());

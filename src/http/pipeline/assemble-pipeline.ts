@@ -50,13 +50,15 @@ export type HttpFoundation = {
 };
 
 /**
- * Puts the request pipeline in front of the controllers that `build` returns. `handle` answers one
- * request: `handle-request.ts` has the steps.
+ * Puts the request pipeline in front of the controllers that `build` returns, and of those that
+ * `buildRest` creates when they are first needed. `handle` answers one request: `handle-request.ts`
+ * has the steps.
  * @throws Error when a route declares no access
  */
 export function assemblePipeline(
   foundation: HttpFoundation,
   build: (kit: Kit) => readonly AnyElysia[],
+  buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
 ): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
   const { config, logger, clock, watchCache } = foundation;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
@@ -64,7 +66,7 @@ export function assemblePipeline(
   const kit = createKit(scopes, foundation.files);
   // Beside the kit's own chain: the type of the controllers stays that of the panel's typed client.
   kit.onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, fromFramework(error, code)));
-  const routes = indexRoutes(build(kit));
+  const routes = indexRoutes(build(kit), () => buildRest(kit));
   const handle = createRequestHandler({
     scopes,
     routes,

@@ -6,8 +6,9 @@ import { createPathMatcher, type MatchPath } from './match-path.ts';
 import type { DeclaredRoute } from './types.ts';
 
 export type RouteIndex = {
-  readonly routes: readonly DeclaredRoute[];
   readonly match: MatchPath;
+  /** Every route. Creates those that do not exist yet. */
+  all(): readonly DeclaredRoute[];
   /** Runs the handler of one of these routes. */
   run(route: DeclaredRoute, request: Request): Promise<Response>;
 };
@@ -54,17 +55,39 @@ function findUnbounded(schema: BodySchema, path: string): string | undefined {
 /**
  * Reads every route of the controllers with the access it declares. They stay apart: the framework
  * would register each route again, with all its hooks, in the application that joined them.
+ *
+ * `createRest` creates the other controllers when a request is not for a fixed path of `first`:
+ * with them, a start would take a fifth longer.
  * @throws Error naming a route that declares no access, or whose body schema would accept unknown
  * fields or lists of any length
  */
-export function indexRoutes(controllers: readonly AnyElysia[]): RouteIndex {
+export function indexRoutes(
+  first: readonly AnyElysia[],
+  createRest: () => readonly AnyElysia[] = () => [],
+): RouteIndex {
   const controllerOf = new Map<DeclaredRoute, AnyElysia>();
-  for (const controller of controllers)
-    for (const route of controller.routes) controllerOf.set(readRoute(route), controller);
-  const routes = [...controllerOf.keys()];
+  const add = (controllers: readonly AnyElysia[]): MatchPath => {
+    for (const controller of controllers)
+      for (const route of controller.routes) controllerOf.set(readRoute(route), controller);
+    return createPathMatcher([...controllerOf.keys()]);
+  };
+  const matchFirst = add(first);
+  let matchAll: MatchPath | undefined;
+  const complete = (): MatchPath => {
+    matchAll ??= add(createRest());
+    return matchAll;
+  };
   return {
-    routes,
-    match: createPathMatcher(routes),
+    match(method, path) {
+      if (matchAll) return matchAll(method, path);
+      // A fixed path wins over every other, so no route that is still missing could be meant.
+      const found = matchFirst(method, path);
+      return found.route && !found.route.pattern.includes(':') ? found : complete()(method, path);
+    },
+    all() {
+      complete();
+      return [...controllerOf.keys()];
+    },
     run(route, request) {
       const controller = controllerOf.get(route);
       if (!controller) throw new Error(`No controller has the route ${route.method} ${route.pattern}.`);

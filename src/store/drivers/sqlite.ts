@@ -139,10 +139,15 @@ export function openSqlite(options: {
     { leases, onCommit: (act) => act() },
   );
 
-  const tx = options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)), {
-    leases,
-    onCommit: (act) => scope?.onCommit?.push(act),
-  });
+  let tx: Repositories | undefined;
+  /** Created with the first transaction, which comes after the start. */
+  const repositoriesInScope = (): Repositories => {
+    tx ??= options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)), {
+      leases,
+      onCommit: (act) => scope?.onCommit?.push(act),
+    });
+    return tx;
+  };
 
   return {
     root,
@@ -152,7 +157,7 @@ export function openSqlite(options: {
       const value = await writer.submit(() => {
         const own: Scope = { open: true, failure: undefined, onCommit };
         scope = own;
-        return guard.run(own, () => work(tx));
+        return guard.run(own, () => work(repositoriesInScope()));
       }, true);
       for (const act of onCommit) act();
       return value;

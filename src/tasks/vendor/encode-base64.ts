@@ -1,10 +1,12 @@
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = '='.charCodeAt(0);
 
-/** For each 12-bit value its two Base64 characters, in memory order. */
-const PAIRS = new Uint16Array(
-  Uint8Array.from({ length: 2 * 4096 }, (_, i) => ALPHABET.charCodeAt(i % 2 === 0 ? i >> 7 : (i >> 1) & 63)).buffer,
-);
+/** For each 12-bit value its two Base64 characters, in memory order. Filled when first needed. */
+let pairTable: Uint16Array | undefined;
+const fillPairTable = (): Uint16Array =>
+  new Uint16Array(
+    Uint8Array.from({ length: 2 * 4096 }, (_, i) => ALPHABET.charCodeAt(i % 2 === 0 ? i >> 7 : (i >> 1) & 63)).buffer,
+  );
 
 /**
  * Encodes `chunks` as Base64, chunk by chunk. A returned chunk is valid until you ask for the next:
@@ -39,9 +41,10 @@ export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGen
 }
 
 function encode(bytes: Uint8Array, threes: number, pairs: Uint16Array): void {
+  pairTable ??= fillPairTable();
   for (let i = 0; i < threes; i += 1) {
     const bits = ((bytes[3 * i] ?? 0) << 16) | ((bytes[3 * i + 1] ?? 0) << 8) | (bytes[3 * i + 2] ?? 0);
-    pairs[2 * i] = PAIRS[bits >> 12] ?? 0;
-    pairs[2 * i + 1] = PAIRS[bits & 4095] ?? 0;
+    pairs[2 * i] = pairTable[bits >> 12] ?? 0;
+    pairs[2 * i + 1] = pairTable[bits & 4095] ?? 0;
   }
 }

@@ -93,8 +93,8 @@ describe('a route without access is refused at the start', () => {
 
   test('every route of the sample declares its access', () => {
     const { routes } = openKit();
-    expect(routes.routes.length).toBeGreaterThan(15);
-    expect(routes.routes.every((route) => route.access.length > 0)).toBe(true);
+    expect(routes.all().length).toBeGreaterThan(15);
+    expect(routes.all().every((route) => route.access.length > 0)).toBe(true);
   });
 });
 
