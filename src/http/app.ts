@@ -89,6 +89,8 @@ export type HttpDeps = {
   demoChannel: () => Promise<DemoChannel>;
   readiness: ReadinessChecks;
   metrics: Metrics;
+  /** Called when a request begins. */
+  onRequest: () => void;
   panel: PanelManifest;
   version: string;
   clock: Clock;
@@ -151,6 +153,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       files: v1,
       findNativeRoute: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
+      onRequest: deps.onRequest,
       clock,
       logger,
       watchCache: deps.watchCache,

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { Registry } from 'prom-client';
 import { measureLag } from '../../src/app/operations/event-loop-lag.ts';
 import { systemClock } from '../../src/kernel/index.ts';
+import { call, openKit } from '../http/kit-harness.ts';
 import { until } from '../support/until.ts';
 
 type Sample = { metricName: string; labels: { le?: number | string }; value: number };
@@ -24,8 +25,35 @@ test('work that blocks the event loop shows in taskgate_event_loop_lag_seconds',
   try {
     lag.active();
     await until(async () => (await count()) > 0);
-    const begun = performance.now();
-    while (performance.now() - begun < 400);
+    block(400);
+    await until(async () => (await longer(0.25)) > 0);
+  } finally {
+    lag.stop();
+  }
+});
+
+const block = (ms: number) => {
+  const begun = performance.now();
+  while (performance.now() - begun < ms);
+};
+
+test('what blocked the event loop until the first request or poll after a quiet second shows', async () => {
+  const { lag, longer } = await openLag();
+  try {
+    // Past the timer of the quiet second, which has no chance to fire before the request.
+    block(1400);
+    lag.active();
+    expect(await longer(0.25)).toBe(1);
+  } finally {
+    lag.stop();
+  }
+});
+
+test('what the first request after a quiet second blocks the event loop for shows', async () => {
+  const { lag, longer } = await openLag();
+  const app = openKit({ onRequest: lag.active, limits: { api: async () => block(400) } });
+  try {
+    expect((await call(app, { path: '/api/open' })).status).toBe(200);
     await until(async () => (await longer(0.25)) > 0);
   } finally {
     lag.stop();

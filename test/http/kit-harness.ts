@@ -73,6 +73,7 @@ export type KitOptions = {
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
   findNativeRoute?: HttpFoundation['findNativeRoute'];
+  onRequest?: () => void;
 };
 
 export function openKit(options: KitOptions = {}) {
@@ -91,6 +92,7 @@ export function openKit(options: KitOptions = {}) {
     {
       config,
       metrics,
+      onRequest: options.onRequest ?? (() => {}),
       panel: options.panel ?? { files: [], indexHtml: '' },
       thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
       findNativeRoute: options.findNativeRoute ?? (() => undefined),

@@ -32,7 +32,8 @@ export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo:
 /** Creates the HTTP application over the services. `port` is where the listener is, or will be. */
 export function composeHttp(foundation: Foundation, services: DomainServices, port: () => number): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
-  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics } = services;
+  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, lag } =
+    services;
   const currentAuthSettings = () => authSettings(options, node);
 
   const settingsService = createSettingsService({
@@ -118,6 +119,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
       disk: () => disks.requireWritable(),
     },
     metrics,
+    onRequest: () => lag.active(),
     panel: panelManifest,
     version: VERSION,
     clock,

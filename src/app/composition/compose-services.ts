@@ -3,7 +3,7 @@ import { factoryPlugins } from '../../../build/factory/manifest.gen.ts';
 import { createAuth } from '../../auth/index.ts';
 import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
-import { createMetrics, type Metrics } from '../../http/index.ts';
+import { createMetrics } from '../../http/index.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -40,17 +40,10 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, shutdown, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
-  const { registry, observe } = createMetrics();
-  const lag = measureLag(registry, clock);
+  const metrics = createMetrics();
+  const lag = measureLag(metrics.registry, clock);
   shutdown.add('lag', () => lag.stop());
-  const metrics: Metrics = {
-    registry,
-    observe(answer) {
-      lag.active();
-      observe(answer);
-    },
-  };
-  const observePoll = measurePolls(registry);
+  const observePoll = measurePolls(metrics.registry);
   const watchCache = measureCaches(metrics.registry);
   sandbox.watchCaches(watchCache);
   const shared = await openShared(foundation, watchCache);
@@ -172,6 +165,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     disks,
     upstream,
     metrics,
+    lag,
     watchCache,
     node,
     uploadsFolder,

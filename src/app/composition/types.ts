@@ -11,6 +11,7 @@ import type { Tasks } from '../../tasks/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
+import type { LagMeasurement } from '../operations/event-loop-lag.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
 
@@ -45,6 +46,7 @@ export type DomainServices = {
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
   metrics: Metrics;
+  lag: LagMeasurement;
   watchCache: WatchCache;
   /** Changes while the gateway starts: `listening` is empty until the listener is open. */
   node: NodeAddress;

@@ -8,11 +8,14 @@ const IDLE_MS = 1000;
 /** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/**
- * Observes how late a timer fires: a request that arrived then would have waited as long. `active`
- * is called for each request and each poll; for a second after it the timer fires often.
- */
-export function measureLag(registry: Registry, clock: Clock): { active(): void; stop(): void } {
+export type LagMeasurement = {
+  /** Call it when a request or a poll begins: for a second the timer fires often. */
+  active(): void;
+  stop(): void;
+};
+
+/** Observes how late a timer fires: a request that arrived then would have waited as long. */
+export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
   const lag = new Histogram({
     name: 'taskgate_event_loop_lag_seconds',
     help: 'How late timers of the gateway process fire: how long its event loop was held by one piece of work.',
@@ -25,10 +28,11 @@ export function measureLag(registry: Registry, clock: Clock): { active(): void; 
   let quietTicks = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
 
+  const latenessMs = (): number => Math.max(0, clock.monotonicMs() - due);
+
   function tick(): void {
-    const now = clock.monotonicMs();
-    lag.observe(Math.max(0, now - due) / 1000);
-    due = now + everyMs;
+    lag.observe(latenessMs() / 1000);
+    due = clock.monotonicMs() + everyMs;
     quietTicks += 1;
     if (everyMs === BUSY_MS && quietTicks > IDLE_MS / BUSY_MS) run(IDLE_MS);
   }
@@ -45,7 +49,11 @@ export function measureLag(registry: Registry, clock: Clock): { active(): void; 
   return {
     active() {
       quietTicks = 0;
-      if (everyMs === IDLE_MS) run(BUSY_MS);
+      if (everyMs === BUSY_MS) return;
+      // A timer that is overdue now would never fire.
+      const late = latenessMs();
+      if (late > 0) lag.observe(late / 1000);
+      run(BUSY_MS);
     },
     stop: () => clearInterval(timer),
   };

@@ -44,6 +44,8 @@ export type HttpFoundation = {
   findNativeRoute: FindNativeRoute;
   files: FileStorageConfig;
   metrics: Metrics;
+  /** Called when a request begins. */
+  onRequest: () => void;
   clock: Clock;
   logger: Logger;
   watchCache?: WatchCache;
@@ -79,6 +81,7 @@ export function assemblePipeline(
     maxFileBytes: foundation.files.maxFileBytes,
     servePanel: createPanelServer(foundation.panel, foundation.thirdParties),
     findNativeRoute: foundation.findNativeRoute,
+    onRequest: foundation.onRequest,
     observe: foundation.metrics.observe,
     clock,
     logger,

@@ -36,6 +36,8 @@ export type RequestPipeline = AdmissionDeps & {
   servePanel: (request: Request, path: string) => Response | undefined;
   /** Looks up plugins' routes, for paths that the gateway does not serve. */
   findNativeRoute: FindNativeRoute;
+  /** Called when a request begins. */
+  onRequest: () => void;
   observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   clock: Clock;
   logger: Logger;
@@ -63,6 +65,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
   const readAddress = createAddressReader(pipeline.watchCache);
 
   return async (request, peer) => {
+    pipeline.onRequest();
     const started = pipeline.clock.monotonicMs();
     // A broken `Host` leaves no address. Such a request is refused below, after it has an id.
     const address = readAddress(request.url);
