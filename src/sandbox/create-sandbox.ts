@@ -14,6 +14,7 @@ import { callKeyOf } from './pool/estimate-calls.ts';
 import { CLOSED } from './pool/settle-jobs.ts';
 import type { Job, JobAnswer, PoolFailure } from './pool/types.ts';
 import { readResult } from './read-result.ts';
+import { createReusableResults, type ReusableResults, resultKeyOf } from './reusable-results.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
 type SandboxOptions = {
@@ -29,6 +30,7 @@ type State = {
   clock: Clock;
   kills: KillCounter;
   pool: Pool;
+  results: ReusableResults;
   /** Answered calls since the start. */
   calls: number;
   closed: boolean;
@@ -59,12 +61,16 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     onKill: (job) => countKill(state, logger, job),
     runsAlone: ({ plugin, owner }) => kills.hasKilled(plugin, owner),
   });
-  const state: State = { limits, clock, kills, pool, calls: 0, closed: false };
+  const results = createReusableResults();
+  const state: State = { limits, clock, kills, pool, results, calls: 0, closed: false };
 
   return {
     inspect: (module, owner) => inspectModule(state, module, owner),
     call: (module, call) => callHook(state, module, call),
-    forget: (sourceHash) => pool.forget(sourceHash),
+    forget(sourceHash) {
+      pool.forget(sourceHash);
+      results.forget(sourceHash);
+    },
     isSuspended: (key) => kills.suspendedMs(key) > 0,
     stats: () => ({
       ...pool.stats(),
@@ -76,6 +82,7 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     watchCaches(watchCache) {
       watchCache('sandbox_kills', kills.size);
       watchCache('sandbox_call_times', pool.estimateCount);
+      watchCache('sandbox_results', results.size);
     },
     ready: () => pool.ready(),
     async close() {
@@ -111,17 +118,23 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
   if (refusal) return err(toFailure(refusal));
   const args = encodeArgs(call);
   if (!args.ok) return args;
-  const request = {
-    path: call.path,
-    maxResultBytes: call.maxResultBytes,
-    ...(call.unixNow === undefined ? {} : { unixNow: call.unixNow }),
-  };
+  const { path, maxResultBytes, unixNow } = call;
+  const { sourceHash } = module;
+  const mayReuse = call.reuse === true && unixNow === undefined;
+  const key = mayReuse ? resultKeyOf({ sourceHash, path, maxResultBytes, args: args.value.args }) : undefined;
+  const kept = key === undefined ? undefined : state.results.find(key);
+  if (kept !== undefined) {
+    const value = await readResult(kept, '');
+    if (value.ok) return ok({ value: value.value, console: [], ms: 0, repeatable: true });
+  }
+  const request = { path, maxResultBytes, ...(unixNow === undefined ? {} : { unixNow }) };
   const answered = await runJob(state, { module, request, ...args.value, caller: call });
   if (!answered.ok) return answered;
-  const { body, console, ms } = answered.value;
-  const value = await readResult(body, call.path.join('.'));
+  const { body, console, ms, repeatable = false } = answered.value;
+  const value = await readResult(body, path.join('.'));
   if (!value.ok) return err(toFailure(value.error, console));
-  return ok({ value: value.value, console, ms });
+  if (repeatable && key !== undefined) state.results.keep(key, body, sourceHash);
+  return ok({ value: value.value, console, ms, repeatable });
 }
 
 /**

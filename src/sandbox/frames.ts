@@ -36,7 +36,7 @@ export type ForgetRequest = { forget: string };
 export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
 
 /** The outcome of one call of a batch. `length`: bytes of its result in the body. */
-export type ReplyPart = Pick<Reply, 'console' | 'failure'> & { length: number };
+export type ReplyPart = Pick<Reply, 'console' | 'failure' | 'repeatable'> & { length: number };
 
 /** Child to parent. The body is the result as JSON, or empty where there is none. */
 export type Reply = {
@@ -46,6 +46,11 @@ export type Reply = {
   console: string[];
   ms?: number;
   failure?: ReplyFailure;
+  /**
+   * The result depends on source, path and arguments alone: the guest read no clock, no random
+   * numbers and nothing else that may differ next time, neither in the call nor when it was loaded.
+   */
+  repeatable?: true;
   /** The child no longer has the source: send the request again, with it. */
   needsSource?: true;
 };

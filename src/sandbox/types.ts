@@ -69,6 +69,11 @@ export type HookCall = {
   signal?: AbortSignal;
   /** Freezes `utils.unixNow`, `Date` and the random seed (fixtures). */
   unixNow?: number;
+  /**
+   * The hook need not run where an equal call had a result that depends on its arguments alone:
+   * that result is given again. For hooks that are called many times with the same arguments.
+   */
+  reuse?: boolean;
 };
 
 export type HookOutcome = {
@@ -76,6 +81,11 @@ export type HookOutcome = {
   value: Json | undefined;
   console: string[];
   ms: number;
+  /**
+   * The result depends on source, path and arguments alone: the plugin read no clock, no random
+   * numbers and nothing else that may differ next time, and wrote nothing to the console.
+   */
+  repeatable: boolean;
 };
 
 export type SandboxStats = {
@@ -96,7 +106,7 @@ export interface Sandbox {
   /** Loads a module in a process, and gives what it exports. Kills are not counted. */
   inspect(module: SandboxModule, owner: string): Promise<Result<ModuleInfo, SandboxFailure>>;
   call(module: SandboxModule, call: HookCall): Promise<Result<HookOutcome, SandboxFailure>>;
-  /** Forgets a module in every process, when its generation has ended. */
+  /** Forgets a module and its results in every process, when its generation has ended. */
   forget(sourceHash: string): void;
   /** Whether the plugin is refused to everybody because it was killed too often. */
   isSuspended(key: string): boolean;

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
+import type { Seed } from './create-seeds.ts';
 import { signVolcV4 } from './sign-volc.ts';
 
 /** The running call, as far as the host function needs it. `consoleLeft` is -1 once cut. */
@@ -6,9 +7,14 @@ export type GuestCall = {
   console: string[];
   consoleLeft: number;
   consoleBytes: number;
-  /** Set for fixtures: UUIDs are then derived from it. */
+  /** Set for fixtures: time, random numbers and UUIDs are then derived from it. */
   unixNow: number | undefined;
   uuids: number;
+  /** Unix time in milliseconds. */
+  nowMs(): number;
+  nextSeed(unixNow: number | undefined): Seed;
+  /** The guest got an answer, or left a line, that an equal call may not get or leave. */
+  varies: boolean;
 };
 
 const hmacHex = (message: string, secret: string): string => createHmac('sha256', secret).update(message).digest('hex');
@@ -64,20 +70,43 @@ export function answerGuest(call: GuestCall, name: string, json: string): string
   try {
     const args: unknown = JSON.parse(json);
     if (name === 'console') {
+      call.varies = true;
       recordConsole(call, String(args));
       return 'vnull';
     }
-    return `v${JSON.stringify(callUtil(call, name, Array.isArray(args) ? args : []))}`;
+    return `v${JSON.stringify(answerCall(call, name, Array.isArray(args) ? args : []))}`;
   } catch (error) {
+    // It may be an error of this process: a stack that ends here today and later tomorrow.
+    call.varies = true;
     return `e${error instanceof Error ? error.message : 'the call failed'}`;
   }
 }
 
-/** Calls a function of the guest's `utils`. */
-function callUtil(call: GuestCall, name: string, [first, second]: readonly unknown[]): unknown {
+function answerCall(call: GuestCall, name: string, args: readonly unknown[]): unknown {
   switch (name) {
+    case 'seed':
+      call.varies = true;
+      return Array.from(call.nextSeed(call.unixNow));
+    case 'clock':
+      return [readClock(call), call.unixNow !== undefined];
     case 'uuid':
+      call.varies = true;
       return createUuid(call);
+    case 'volcSignV4':
+      return signVolcV4(args[0], () => Math.floor(readClock(call) / 1000));
+    default:
+      return computeValue(name, args);
+  }
+}
+
+function readClock(call: GuestCall): number {
+  call.varies = true;
+  return call.unixNow === undefined ? call.nowMs() : call.unixNow * 1000;
+}
+
+/** The functions of the guest's `utils` whose result depends on their arguments alone. */
+function computeValue(name: string, [first, second]: readonly unknown[]): unknown {
+  switch (name) {
     case 'hmacSHA256':
       return hmacHex(String(first), String(second));
     case 'jwtSignHS256':
@@ -88,8 +117,6 @@ function callUtil(call: GuestCall, name: string, [first, second]: readonly unkno
       return base64Url(String(first));
     case 'base64URLDecode':
       return decodeBase64Url(String(first));
-    case 'volcSignV4':
-      return signVolcV4(first, Number(second));
     default:
       throw new Error(`there is no function ${name}`);
   }

@@ -26,8 +26,23 @@ const asyncFunctions = getPrototypeOf(async function () {});
 const generators = getPrototypeOf(function* () {});
 const asyncGenerators = getPrototypeOf(async function* () {});
 
-let s0 = 1, s1 = 2, s2 = 3, s3 = 4;
+const maxHostCall = 16777216;
+const ask = (name, json) => {
+  if (json.length > maxHostCall) throw new ErrorOf(name + ': its arguments are over the limit of ' + maxHostCall + ' bytes');
+  const answer = host(name, json);
+  if (answer[0] === 'e') throw new ErrorOf(apply(slice, answer, [1]));
+  return parse(apply(slice, answer, [1]));
+};
+
+// Time and random numbers come from the host when they are first needed, so that the host knows of
+// every call whose result may differ from the last one.
+let seeded = false, s0 = 1, s1 = 2, s2 = 3, s3 = 4;
 const random32 = () => {
+  if (!seeded) {
+    const seed = ask('seed', '[]');
+    s0 = seed[0]; s1 = seed[1]; s2 = seed[2]; s3 = seed[3];
+    seeded = true;
+  }
   const t = (((s0 + s1) | 0) + s3) | 0;
   s3 = (s3 + 1) | 0;
   s0 = s1 ^ (s1 >>> 9);
@@ -37,10 +52,18 @@ const random32 = () => {
 };
 Math.random = { random: () => (random32() * 2097152 + (random32() >>> 11)) / 9007199254740992 }.random;
 
-// The engine's clock only measures durations. The host gives the time at the start of a call.
+// The engine's clock only measures the time since the first look at the host's.
 const { now: engineNow } = DateOf;
-let baseMs = 0, frozen = false, startedAt = 0;
-const clock = () => (frozen ? baseMs : baseMs + engineNow() - startedAt);
+let started = false, frozen = false, baseMs = 0;
+const clock = () => {
+  if (!started) {
+    const given = ask('clock', '[]');
+    frozen = given[1];
+    baseMs = frozen ? given[0] : given[0] - engineNow();
+    started = true;
+  }
+  return frozen ? baseMs : baseMs + engineNow();
+};
 function HostDate(...parts) {
   if (new.target === undefined) return apply(dateToString, new DateOf(clock()), []);
   return construct(DateOf, parts.length === 0 ? [clock()] : parts, new.target);
@@ -57,13 +80,6 @@ Object.defineProperties(HostDate, {
 DateOf.prototype.constructor = HostDate;
 globalThis.Date = HostDate;
 
-const maxHostCall = 16777216;
-const ask = (name, json) => {
-  if (json.length > maxHostCall) throw new ErrorOf(name + ': its arguments are over the limit of ' + maxHostCall + ' bytes');
-  const answer = host(name, json);
-  if (answer[0] === 'e') throw new ErrorOf(apply(slice, answer, [1]));
-  return parse(apply(slice, answer, [1]));
-};
 const text = (value) => stringify(StringOf(value));
 globalThis.utils = {
   unixNow: () => floor(clock() / 1000),
@@ -73,7 +89,7 @@ globalThis.utils = {
   base64: (value) => ask('base64', '[' + text(value) + ']'),
   base64URL: (value) => ask('base64URL', '[' + text(value) + ']'),
   base64URLDecode: (value) => ask('base64URLDecode', '[' + text(value) + ']'),
-  volcSignV4: (request) => ask('volcSignV4', '[' + (stringify(request) ?? 'null') + ',' + floor(clock() / 1000) + ']'),
+  volcSignV4: (request) => ask('volcSignV4', '[' + (stringify(request) ?? 'null') + ']'),
 };
 
 let consoleLeft = 0;
@@ -97,11 +113,8 @@ globalThis.console = {
   },
 };
 const prepare = (call) => {
-  s0 = call.seed[0]; s1 = call.seed[1]; s2 = call.seed[2]; s3 = call.seed[3];
+  seeded = started = false;
   consoleLeft = call.consoleBytes;
-  baseMs = call.nowMs;
-  frozen = call.frozen;
-  startedAt = engineNow();
 };
 
 const describe = (thrown) => {

@@ -19,7 +19,12 @@ export type Engine = {
   open(memoryBytes: number): Promise<Instance>;
 };
 
-type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory; exports: EngineExports };
+type Instance = {
+  quickjs: QuickJSWASMModule;
+  memory: GuestMemory;
+  exports: EngineExports;
+  imports: GuestImports;
+};
 type QuickJSFFI = InstanceType<Awaited<ReturnType<QuickJSSyncVariant['importFFI']>>>;
 
 /**
@@ -39,30 +44,69 @@ export type EngineExports = {
  */
 export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
+/**
+ * `readSystem`: the guest has called a function of this process other than the host function, the
+ * interrupt handler and the growth of its memory, for example the clock. These three set `expected`
+ * when they end; any other function counts, known or not.
+ */
+export type GuestImports = { readSystem: boolean; expected: boolean };
+
 export async function loadEngine(): Promise<Engine> {
   const wasmModule = new WebAssembly.Module(readFileSync(wasmPath));
   const open = async (memoryBytes: number): Promise<Instance> => {
     const maximum = Math.max(INITIAL_PAGES, Math.floor(memoryBytes / 65_536));
-    const memory = watchGrowth(new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum }));
-    const { variant, exports } = adaptModule(newVariant(release, { wasmModule, wasmMemory: memory }));
-    return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory, exports };
+    const imports: GuestImports = { readSystem: false, expected: false };
+    const memory = watchGrowth(new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum }), imports);
+    const emscriptenModule = { instantiateWasm: instantiateWatched(wasmModule, imports) };
+    const { variant, exports } = adaptModule(newVariant(release, { emscriptenModule, wasmMemory: memory }));
+    return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory, exports, imports };
   };
 
   const probe = await open(INITIAL_PAGES * 65_536);
   return { layout: findHeapLayout(probe.memory, probe.exports.malloc), open };
 }
 
+/** Instantiates the module with imports that note when the guest reads something of the system. */
+function instantiateWatched(wasmModule: WebAssembly.Module, watch: GuestImports) {
+  const watched =
+    (fn: (...args: unknown[]) => unknown) =>
+    (...args: unknown[]): unknown => {
+      watch.expected = false;
+      const result = fn(...args);
+      if (!watch.expected) watch.readSystem = true;
+      return result;
+    };
+  return async (
+    imports: WebAssembly.Imports,
+    onSuccess: (instance: WebAssembly.Instance) => void,
+  ): Promise<WebAssembly.Exports> => {
+    const wrapped: WebAssembly.Imports = {};
+    for (const [module, members] of Object.entries(imports)) {
+      wrapped[module] = Object.fromEntries(
+        Object.entries(members).map(([name, value]) => [
+          name,
+          typeof value === 'function' ? watched(value as (...args: unknown[]) => unknown) : value,
+        ]),
+      );
+    }
+    const instance = await WebAssembly.instantiate(wasmModule, wrapped);
+    onSuccess(instance);
+    return instance.exports;
+  };
+}
+
 /**
  * Records in `ranOut` whether the memory could grow. Emscripten first asks for more than it needs,
  * and for less when that is refused, so only the last answer counts.
  */
-function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
+function watchGrowth(memory: WebAssembly.Memory, imports: GuestImports): GuestMemory {
   const grow = memory.grow.bind(memory);
   const watched: GuestMemory = Object.assign(memory, { ranOut: false });
   watched.grow = (pages) => {
     watched.ranOut = true;
     const before = grow(pages);
     watched.ranOut = false;
+    imports.expected = true;
     return before;
   };
   return watched;

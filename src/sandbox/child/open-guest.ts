@@ -2,9 +2,9 @@ import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
 import { answerGuest, type GuestCall } from './answer-guest.ts';
 import { type CallGuest, createCallGuest } from './call-guest.ts';
-import { createSeeds, type Seed } from './create-seeds.ts';
+import { createSeeds } from './create-seeds.ts';
 import { guestSource } from './guest-source.ts';
-import type { Engine } from './load-engine.ts';
+import type { Engine, GuestImports } from './load-engine.ts';
 import { captureImage, type MemoryImage } from './memory-image.ts';
 
 /** Stack limit of a guest; the host's own stack is several times as large. */
@@ -58,23 +58,30 @@ export async function openGuest(
   { engine, monotonicMs }: { engine: Engine; monotonicMs: MonotonicMs },
   { source, request, deadline: loadDeadline }: { source: string; request: HookRequest; deadline: number },
 ): Promise<Guest | Answer> {
-  const { quickjs, memory, exports } = await engine.open(request.memoryBytes);
+  const { quickjs, memory, exports, imports } = await engine.open(request.memoryBytes);
   const runtime = quickjs.newRuntime({ maxStackSizeBytes: GUEST_STACK_BYTES });
   const context = runtime.newContext();
+  const nextSeed = createSeeds();
   const begin = (next: HookRequest, deadline: number): Running => {
     memory.ranOut = false;
-    return { request: next, call: newCall(next), deadline, interrupted: false };
+    imports.readSystem = false;
+    const startedAt = monotonicMs();
+    const nowMs = () => next.nowMs + Math.floor(monotonicMs() - startedAt);
+    return { request: next, call: { ...newCall(next), nowMs, nextSeed }, deadline, interrupted: false };
   };
   let running = begin(request, loadDeadline);
-  const bridge = bootGuest(context, () => running.call);
-  const nextSeed = createSeeds();
+  const bridge = bootGuest({ context, imports }, () => running.call);
   const callGuest = createCallGuest(context, exports, memory);
   // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
   // process.
   runtime.setInterruptHandler(() => {
     if (monotonicMs() >= running.deadline) running.interrupted = true;
+    imports.expected = true;
     return running.interrupted;
   });
+  /** Whether what ran since `begin` may do something else next time. */
+  const varied = (): boolean =>
+    running.call.varies || running.request.unixNow !== undefined || imports.readSystem || memory.ranOut;
   // After an exception on the host's side of a guest call, the state of the instance is unknown.
   let poisoned = false;
   const guarded = (work: () => Answer): Answer => {
@@ -99,9 +106,7 @@ export async function openGuest(
   };
 
   const loaded = guarded(() => {
-    context.callFunction(bridge.prepare, context.undefined, [
-      context.newString(`${encodeStart(request, nextSeed(request.unixNow))}}`),
-    ]);
+    context.callFunction(bridge.prepare, context.undefined, [context.newString(`${encodeStart(request)}}`)]);
     const evaluated = context.evalCode(source, PLUGIN_FILE, { type: 'module', strict: true });
     if (evaluated.error) return ask(bridge.describe, evaluated.error, 'compile');
     const state = context.getPromiseState(evaluated.value);
@@ -114,6 +119,8 @@ export async function openGuest(
     return { reply: { console: running.call.console }, body: NO_BODY };
   });
   if (loaded.reply.failure) return loaded;
+  // What the module's top level read is part of the image, so every call may return it.
+  const isModuleVarying = varied();
 
   const startBytes = memory.buffer.byteLength;
   const image: MemoryImage = captureImage(memory, engine.layout);
@@ -123,12 +130,10 @@ export async function openGuest(
       running = begin(next, deadline);
       return guarded(() => {
         if (next.path === undefined) return ask(bridge.inspect, undefined, 'compile');
-        const answer = ask(
-          bridge.dispatch,
-          { start: encodeCall(next, next.path, nextSeed(next.unixNow)), value: args },
-          'thrown',
-        );
-        return checkResult(running, runtime.hasPendingJob(), answer);
+        const answer = ask(bridge.dispatch, { start: encodeCall(next, next.path), value: args }, 'thrown');
+        const checked = checkResult(running, runtime.hasPendingJob(), answer);
+        if (!checked.reply.failure && !isModuleVarying && !varied()) checked.reply.repeatable = true;
+        return checked;
       });
     },
     restore() {
@@ -141,7 +146,10 @@ export async function openGuest(
 }
 
 /** Evaluates `guestSource`, whose only way to the host is `answerGuest`. */
-function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
+function bootGuest(
+  { context, imports }: { context: QuickJSContext; imports: GuestImports },
+  call: () => GuestCall,
+): Bridge {
   let garbage = 0;
   const host = context.newFunction('host', (name, json) => {
     const args = context.getString(json);
@@ -153,7 +161,9 @@ function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
       garbage = 0;
       Bun.gc(true);
     }
-    return context.newString(answer);
+    const text = context.newString(answer);
+    imports.expected = true;
+    return text;
   });
   const boot = context.unwrapResult(context.evalCode(`(${guestSource})`, 'host.js', { type: 'global' }));
   const bridge = context.unwrapResult(context.callFunction(boot, context.undefined, [host]));
@@ -167,23 +177,23 @@ function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
   };
 }
 
-const newCall = (request: HookRequest): GuestCall => ({
+const newCall = (request: HookRequest): Omit<GuestCall, 'nowMs' | 'nextSeed'> => ({
   console: [],
   consoleLeft: request.consoleBytes,
   consoleBytes: request.consoleBytes,
   unixNow: request.unixNow,
   uuids: 0,
+  varies: false,
 });
 
-/** What `prepare` of the guest needs before a call: a JSON object without its end. */
-const encodeStart = (request: HookRequest, seed: Seed): string =>
-  `{"seed":[${seed[0]},${seed[1]},${seed[2]},${seed[3]}],"consoleBytes":${request.consoleBytes},` +
-  (request.unixNow === undefined
-    ? `"nowMs":${request.nowMs},"frozen":false`
-    : `"nowMs":${request.unixNow * 1000},"frozen":true`);
+/**
+ * What `prepare` of the guest needs before a call: a JSON object without its end. The text of a
+ * call is the same for equal calls, so that a guest can tell them apart by the host's answers only.
+ */
+const encodeStart = (request: HookRequest): string => `{"consoleBytes":${request.consoleBytes}`;
 
-const encodeCall = (request: HookRequest, path: readonly string[], seed: Seed): string =>
-  `${encodeStart(request, seed)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":`;
+const encodeCall = (request: HookRequest, path: readonly string[]): string =>
+  `${encodeStart(request)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":`;
 
 function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): Answer {
   if (answer.reply.failure) return answer;

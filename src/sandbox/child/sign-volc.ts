@@ -17,10 +17,11 @@ const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a),
  * Signs a request in Volcengine's version 4 scheme. `input`: method, url, headers, body, accessKey,
  * secretKey, region (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now). The
  * case of these names does not matter, because published plugins write `Method` and `URL`.
+ * `unixNow` is called where there is no timestamp.
  *
  * @throws when the URL has no host
  */
-export function signVolcV4(input: unknown, unixNow: number): SignedHeaders {
+export function signVolcV4(input: unknown, unixNow: () => number): SignedHeaders {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : [];
   const given = new Map<string, unknown>(members.map(([name, value]) => [name.toLowerCase(), value]));
   const read = (name: string): unknown => given.get(name.toLowerCase());
@@ -31,7 +32,7 @@ export function signVolcV4(input: unknown, unixNow: number): SignedHeaders {
   const url = new URL(address);
   const region = text('region', 'cn-north-1');
   const service = text('service', 'cv');
-  const timestamp = Number(read('timestamp') ?? 0) || unixNow;
+  const timestamp = Number(read('timestamp') ?? 0) || unixNow();
   const date = new Date(Math.trunc(timestamp) * 1000)
     .toISOString()
     .replace(/[-:]/g, '')

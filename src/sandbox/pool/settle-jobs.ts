@@ -21,10 +21,11 @@ export function settleReply(
   for (const job of jobs.slice(parts.length).reverse()) putBack(pool, job);
   const ms = (reply.ms ?? 0) / Math.max(1, parts.length);
   let at = 0;
-  for (const [index, { length, console, failure }] of parts.entries()) {
+  for (const [index, { length, console, failure, repeatable }] of parts.entries()) {
     const job = jobs[index];
     if (job) recordDuration(pool, job, ms);
-    job?.onReply({ console, ...(failure && { failure }), ms, body: body.toString('utf8', at, at + length) });
+    const outcome = { console, ...(failure && { failure }), ...(repeatable && { repeatable }), ms };
+    job?.onReply({ ...outcome, body: body.toString('utf8', at, at + length) });
     at += length;
   }
 }

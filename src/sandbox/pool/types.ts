@@ -7,7 +7,7 @@ import type { ChildProcess } from './spawn-child.ts';
 export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message' | 'retryAfterMs'>;
 
 /** What a process answered. `body`: the result as JSON, or empty where there is none. */
-export type JobAnswer = Pick<Reply, 'console' | 'failure'> & { body: string; ms: number };
+export type JobAnswer = Pick<Reply, 'console' | 'failure' | 'repeatable'> & { body: string; ms: number };
 
 /** A call or an inspection on its way through the pool. */
 export type Job = {
