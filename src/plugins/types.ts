@@ -89,6 +89,13 @@ export type CallOptions = {
   signal?: AbortSignal;
   /** Redacted in every text that comes back. */
   secrets?: Secrets;
+  /**
+   * An equal call's result may be given instead of a new one, if it depends on its arguments alone.
+   * Not for plugins in development, whose authors want to see every call.
+   */
+  reuse?: boolean;
+  /** Called if the call failed, or if an equal call may return something else. */
+  onVarying?: () => void;
 };
 
 /**
@@ -117,11 +124,6 @@ export interface LoadedPlugin {
   readonly sourceHash: string;
   readonly layer: Layer;
   readonly manifest: Manifest;
-  /**
-   * Its hooks return the same for the same arguments: its source names neither the clock nor random
-   * numbers. False for plugins in development, whose authors want to see every call.
-   */
-  readonly isDeterministic: boolean;
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
   has(hook: string): boolean;
   call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;

@@ -227,7 +227,8 @@ export function createTasks(services: TaskServices): Tasks {
         const model = task.properties.originModelName;
         const { manifest } = plugin;
         const ctx = protocolContext(request, { manifest, protocol: 'proto_video', operation: 'retrieve', model });
-        const rendered = await renderVideo(plugin, { ctx, task: taskView(task) }, { owner: userOwner(task.userId) });
+        const options = { owner: userOwner(task.userId), reuse: true };
+        const rendered = await renderVideo(plugin, { ctx, task: taskView(task) }, options);
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: without a rendering, only the plugin's additions are missing.
         deps.logger.warn(

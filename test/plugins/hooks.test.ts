@@ -765,14 +765,3 @@ test('a missing hook is known beforehand, and named in the failure', async () =>
     error: { kind: 'not_callable', hook: 'native.gone' },
   });
 });
-
-test.each([
-  ['', true],
-  ['export const later = () => utils.unixNow();', false],
-  ['export const later = () => new Date();', false],
-  ['export const any = () => Math.random();', false],
-  ['export const id = () => utils.uuid();', false],
-  ['export const sign = () => utils.volcSignV4({});', false],
-])('a plugin with %j is deterministic: %p', async (code, expected) => {
-  expect((await load(pluginSource({}, code))).isDeterministic).toBe(expected);
-});

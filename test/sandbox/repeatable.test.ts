@@ -148,12 +148,13 @@ describe('a call that may reuse a result', () => {
   const echo = plugin('/* echo */ export function run(x) { return { x } } export function twice(x) { return [x, x] }');
 
   test('gets that of an equal call, without a call of the hook', async () => {
-    const args = [{ taskId: 'one' }];
+    const task = { taskId: 'one' };
+    const args = [task];
     expect(await ran(() => resultOf(sandbox, echo, hook('run', args, reuse)))).toBe(1);
     expect(
       await ran(async () => {
         const again = await sandbox.call(echo, hook('run', args, reuse));
-        expect(again).toEqual({ ok: true, value: { value: { x: args[0] }, console: [], ms: 0, repeatable: true } });
+        expect(again).toEqual({ ok: true, value: { value: { x: task }, console: [], ms: 0, repeatable: true } });
       }),
     ).toBe(0);
   });

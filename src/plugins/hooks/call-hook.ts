@@ -11,7 +11,7 @@ import {
 import { REQUEST_HOOKS } from '../registry/load-plugin.ts';
 import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
 
-export type HookOptions = Pick<CallOptions, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal' | 'secrets'>;
+export type HookOptions = Omit<CallOptions, 'large'>;
 
 const invalidResult = (hook: string, message: string): HookFailure => ({
   kind: 'invalid_result',

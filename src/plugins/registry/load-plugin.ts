@@ -83,9 +83,6 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
   'buildContentRequest',
 ]);
 
-/** Names through which code in the sandbox gets the time or random values. */
-const VARYING_SOURCE = /\b(?:Date|random|unixNow|uuid|volcSignV4)\b/;
-
 /**
  * Makes a compiled plugin callable. The caller's secrets are redacted in its texts, and its console
  * goes to the debug log.
@@ -107,6 +104,7 @@ export function loadPlugin(deps: {
   const { key, version } = manifest;
   const pathOf = (hook: string): string[] => modulePath(membersOf(hook), compiled.exports);
   const { countedAs = key } = deps;
+  const isServing = deps.layer !== 'development';
   const module: SandboxModule = { key: countedAs, version, source: compiled.source, sourceHash: compiled.sourceHash };
 
   const logConsole = (hook: string, lines: readonly string[]): void => {
@@ -119,7 +117,6 @@ export function loadPlugin(deps: {
     sourceHash: compiled.sourceHash,
     layer: deps.layer,
     manifest,
-    isDeterministic: deps.layer !== 'development' && !VARYING_SOURCE.test(compiled.source),
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
     suspended: () => sandbox.isSuspended(countedAs),
     onTrial: () => loadPlugin({ ...unobserved, countedAs: trialName(manifest) }),
@@ -135,7 +132,9 @@ export function loadPlugin(deps: {
         maxResultBytes: Math.min(limit, MAX_RESULT_BYTES),
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
         ...(options.signal === undefined ? {} : { signal: options.signal }),
+        ...(options.reuse && isServing ? { reuse: true } : {}),
       });
+      if (!(outcome.ok && outcome.value.repeatable && isServing)) options.onVarying?.();
       const findSecrets = () => [
         ...listSecrets(options.secrets ?? []),
         ...(outcome.ok && REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value.value) : []),

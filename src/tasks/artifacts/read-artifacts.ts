@@ -21,7 +21,7 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   if (task.status !== 'SUCCESS') return [];
   if (!plugin) throw taskErrors.artifact_plugin_unavailable();
   if (!plugin.manifest.hasArtifacts) return [];
-  const listed = await listArtifacts(plugin, artifactContext(task), { owner: userOwner(task.userId) });
+  const listed = await listArtifacts(plugin, artifactContext(task), { owner: userOwner(task.userId), reuse: true });
   if (listed.ok) return listed.value;
   throw artifactHookError(listed.error);
 }

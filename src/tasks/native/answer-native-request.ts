@@ -121,7 +121,7 @@ async function present({ plugin, route }: MatchedRoute, call: NativeCall, view: 
   const presented = await renderNative(
     plugin,
     { route, ctx: decodeContext(call.request), task: view },
-    optionsOf(call),
+    { ...optionsOf(call), reuse: true },
   );
   if (presented.ok) return presented.value;
   throw presenterError(presented.error, view);

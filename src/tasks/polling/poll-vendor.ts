@@ -62,7 +62,8 @@ export async function pollVendor(
   if (authError !== undefined) return pollFailed('auth', authError);
   const context = queryContext(task, channel, credential.context);
   const options = hookOptions(credential);
-  const descriptor = await buildQueryRequest(plugin, context, options);
+  // A task that waits is asked about with the same arguments every time.
+  const descriptor = await buildQueryRequest(plugin, context, { ...options, reuse: true });
   if (!descriptor.ok) return hookVerdict(descriptor.error);
   credential.addSecretsOf(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
@@ -76,15 +77,23 @@ export async function pollVendor(
   const poll = { plugin, channel, task, answer };
   const repeated = repeatedAnswers.find(poll);
   if (repeated) return { ...repeated, retryAfterMs: retryAfterOf(deps, answer) };
+  let isRepeatable = true;
+  const parsing = {
+    ...options,
+    onVarying: () => {
+      isRepeatable = false;
+    },
+  };
   const parsed = await parseTaskResult(
     plugin,
     { ctx: context, body: answer.body, response: responseInfo(answer) },
-    options,
+    parsing,
   );
   if (!parsed.ok) return hookVerdict(parsed.error, answer);
   const data = answer.text.length > 16_384 ? trimSnapshot(answer.body) : answer.body;
-  const verdict = await resultVerdict(deps, { plugin, options, answer }, { context, task, result: parsed.value, data });
-  repeatedAnswers.remember(poll, verdict);
+  const read = { plugin, options: parsing, answer };
+  const verdict = await resultVerdict(deps, read, { context, task, result: parsed.value, data });
+  repeatedAnswers.remember(poll, { verdict, isRepeatable });
   return verdict;
 }
 

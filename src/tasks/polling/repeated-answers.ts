@@ -17,11 +17,14 @@ type Running = Extract<Verdict, { kind: 'running' }>;
 export type RepeatedAnswers = {
   /**
    * The verdict on an answer whose last parsing changed nothing, when nothing has been written to
-   * the task since. A deterministic hook would return the same, so it is not called.
+   * the task since. The hook would return the same, so it is not called.
    */
   find(poll: AnsweredPoll): Pick<Running, 'kind' | 'status' | 'progress' | 'change'> | undefined;
-  /** Remembers the answer if its verdict leaves the task as it is. */
-  remember(poll: AnsweredPoll, verdict: Verdict): void;
+  /**
+   * Remembers the answer if its verdict leaves the task as it is. `isRepeatable`: the hooks would
+   * say the same again.
+   */
+  remember(poll: AnsweredPoll, parsing: { verdict: Verdict; isRepeatable: boolean }): void;
   size(): number;
 };
 
@@ -47,8 +50,8 @@ export function createRepeatedAnswers(): RepeatedAnswers {
       keep(task.taskId, { ...entry, polls: task.polls + 1 });
       return { kind: 'running', status: task.status, progress: task.progress, change: {} };
     },
-    remember({ plugin, channel, task, answer }, verdict) {
-      if (plugin.isDeterministic && changesNothing(task, verdict)) {
+    remember({ plugin, channel, task, answer }, { verdict, isRepeatable }) {
+      if (isRepeatable && changesNothing(task, verdict)) {
         const { sourceHash } = plugin;
         keep(task.taskId, { digest: digestOf(channel, answer), sourceHash, polls: task.polls + 1 });
       } else known.delete(task.taskId);

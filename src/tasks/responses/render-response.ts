@@ -139,7 +139,7 @@ async function withArtifacts(
 ): Promise<Result<ProtocolContext, Unrendered>> {
   if (task.status !== 'SUCCESS') return { ok: true, value: context };
   if (!plugin.manifest.hasArtifacts) return { ok: true, value: { ...context, artifacts: {} } };
-  const listed = await listArtifacts(plugin, artifactContext(task), options);
+  const listed = await listArtifacts(plugin, artifactContext(task), { ...options, reuse: true });
   if (!listed.ok) return listed;
   const base = deps.publicAddress();
   if (base === undefined && listed.value.length > 0)
