@@ -39,6 +39,7 @@ import { retryTask } from './submission/retry-task.ts';
 import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
 import { protocolContext } from './vendor/build-contexts.ts';
+import { createKeySecrets } from './vendor/key-secrets.ts';
 import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
@@ -154,7 +155,15 @@ export function createTasks(services: TaskServices): Tasks {
   const { node, address: user } = limits.links.downloads;
   const downloads = createDownloadLimit({ node, user });
   const submissions = createFairLimiter({ slots: SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock });
-  const deps: TaskDeps = { ...services, watchers, observations, downloads, submissions, repeats: createRepeatLimit() };
+  const deps: TaskDeps = {
+    ...services,
+    watchers,
+    observations,
+    downloads,
+    submissions,
+    repeats: createRepeatLimit(),
+    keySecrets: createKeySecrets(),
+  };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
   const links = createLinkLimit(services, limits.links);

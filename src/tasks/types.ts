@@ -7,6 +7,7 @@ import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
+import type { FindKeySecrets } from './vendor/key-secrets.ts';
 import type { WebhookServices } from './webhooks/types.ts';
 
 export type TaskLimits = {
@@ -53,6 +54,8 @@ export type TaskDeps = TaskServices & {
   submissions: FairLimiter;
   /** Limits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatLimit;
+  /** What texts must not show of channels' keys. */
+  keySecrets: FindKeySecrets;
 };
 
 /** Dependencies that `app` passes to `createTasks`. */

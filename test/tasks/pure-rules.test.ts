@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import type { Clock, Json } from '../../src/kernel/index.ts';
-import type { TaskRecord } from '../../src/store/ports/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
 import { isLinkExpired } from '../../src/tasks/artifacts/issue-artifact-links.ts';
 import { pointsToSelf } from '../../src/tasks/artifacts/points-to-self.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import type { TaskLimits } from '../../src/tasks/types.ts';
+import { createKeySecrets } from '../../src/tasks/vendor/key-secrets.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/vendor/poll-schedule.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
@@ -199,4 +200,14 @@ test.each<[string, boolean]>([
 ])('download that points back to the gateway: %s %p', (url, here) => {
   const own = ['https://gate.example/prefix', 'http://localhost:3000', '', 'nonsense'];
   expect(pointsToSelf(own, new URL(url))).toBe(here);
+});
+
+test("a key's secrets are computed once for a channel, and anew for another key or gateway", () => {
+  const channel = { id: 1 } as ChannelRecord;
+  const find = createKeySecrets();
+  const first = find(channel, 'vendor-key-0123456789');
+  expect(first.all).toContain('vendor-key-0123456789');
+  expect(find(channel, 'vendor-key-0123456789')).toBe(first);
+  expect(find(channel, 'other-key-0123456789').all).not.toContain('vendor-key-0123456789');
+  expect(createKeySecrets()(channel, 'vendor-key-0123456789')).not.toBe(first);
 });

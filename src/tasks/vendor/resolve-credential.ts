@@ -2,6 +2,7 @@ import { isObject, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts'
 import type { Manifest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { CredentialContext, TaskDeps } from '../types.ts';
+import type { KeySecrets } from './key-secrets.ts';
 
 export type Credential = {
   context: CredentialContext;
@@ -26,21 +27,6 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
-
-type KeySecrets = Record<'all' | 'certain', readonly string[]>;
-
-/** By channel as the replica holds it: a changed channel is another object. */
-const secretsByChannel = new WeakMap<ChannelRecord, { key: string; secrets: KeySecrets }>();
-
-/** What a channel's key is known by. Every poll needs it, so it is computed once. */
-function findKeySecrets(channel: ChannelRecord, key: string): KeySecrets {
-  let known = secretsByChannel.get(channel);
-  if (known?.key !== key) {
-    known = { key, secrets: { all: secretsOfKey(key), certain: secretsOfKey(key, { certain: true }) } };
-    secretsByChannel.set(channel, known);
-  }
-  return known.secrets;
-}
 
 /** Requests are only searched for credentials once there is something to redact. */
 function collectSecrets(own: KeySecrets): Pick<Credential, 'secrets' | 'certainSecrets' | 'addSecretsOf'> {
@@ -72,7 +58,7 @@ export async function resolveCredential(
   const key = deps.channels.credential(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
   const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
-  const own = findKeySecrets(channel, key);
+  const own = deps.keySecrets(channel, key);
   if (!answer.ok) {
     return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets(own), onUnauthorized };
   }
@@ -87,7 +73,7 @@ export async function resolveCredential(
 
 /** The same without network requests: a placeholder that no vendor accepts replaces the token. */
 export function localCredential(
-  { channels }: Pick<TaskDeps, 'channels'>,
+  { channels, keySecrets }: Pick<TaskDeps, 'channels' | 'keySecrets'>,
   manifest: Manifest,
   channel: ChannelRecord,
 ): Credential {
@@ -98,7 +84,7 @@ export function localCredential(
     context: account
       ? { auth: { authHeader, projectId: 'none' }, authHeader }
       : { auth: { authHeader }, authHeader, apiKey: key },
-    ...collectSecrets(findKeySecrets(channel, key)),
+    ...collectSecrets(keySecrets(channel, key)),
     onUnauthorized: () => {},
   };
 }
