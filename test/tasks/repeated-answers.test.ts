@@ -39,6 +39,14 @@ describe('an answer whose parsing changed nothing', () => {
     ['another text', { answer: { ...answer, text: '{"state":"running"}' } }],
     ['another HTTP status', { answer: { ...answer, status: 202 } }],
     ['another header', { answer: { ...answer, headers: { 'x-state': ['b'] } } }],
+    [
+      'another header that ends in "id"',
+      { answer: { ...answer, headers: { ...answer.headers, 'x-result-id': ['r'] } } },
+    ],
+    [
+      'another header that ends in "time"',
+      { answer: { ...answer, headers: { ...answer.headers, 'x-remaining-time': ['0'] } } },
+    ],
     ['another version of the plugin', { plugin: { ...plugin, sourceHash: 'other' } }],
     ['another address of the channel', { channel: { baseUrl: 'https://other.example' } }],
     ['a poll by another node in between', { task: { ...task, polls: 6 } }],
@@ -50,12 +58,16 @@ describe('an answer whose parsing changed nothing', () => {
     expect(answers.find({ ...poll, task: later, ...change })).toBeUndefined();
   });
 
-  test('is known with another date', () => {
-    const answers = createRepeatedAnswers();
-    answers.remember(poll, { verdict: unchanged, isRepeatable: true });
-    const dated = { ...answer, headers: { ...answer.headers, date: ['later'] } };
-    expect(answers.find({ ...poll, task: later, answer: dated })).toBeDefined();
-  });
+  const varying = ['date', 'x-request-id', 'cf-ray', 'traceid', 'x-tt-logid', 'req-cost-time', 'minimax-request-id'];
+  test.each([...varying, 'openai-processing-ms', 'x-ratelimit-remaining-requests'])(
+    'is known with another %s',
+    (name) => {
+      const answers = createRepeatedAnswers();
+      answers.remember(poll, { verdict: unchanged, isRepeatable: true });
+      const other = { ...answer, headers: { ...answer.headers, [name]: ['other'] } };
+      expect(answers.find({ ...poll, task: later, answer: other })).toBeDefined();
+    },
+  );
 
   const changing: [what: string, verdict: Verdict, isKnown: boolean][] = [
     ['the same data and state', { ...unchanged, change: { data: { state: 'queued' }, state: { round: 1 } } }, true],

@@ -3,12 +3,10 @@ import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import type { VendorAnswer } from '../vendor/read-vendor-answer.ts';
 import type { Verdict } from './types.ts';
+import { isVaryingHeader } from './varying-headers.ts';
 
 /** Answers that are remembered, about 100 bytes each. Tasks beyond it are parsed at every poll. */
 const MAX_KNOWN = 100_000;
-
-/** Response headers that differ from answer to answer and say nothing about the task. */
-const VARYING_HEADER = /^date$|^age$|^expires$|^etag$|^set-cookie$|^server-timing$|ratelimit|(?:id|ray|trace|time)$/;
 
 type Known = { digest: bigint; sourceHash: string; polls: number };
 type AnsweredPoll = { plugin: LoadedPlugin; channel: ChannelRecord; task: TaskRecord; answer: VendorAnswer };
@@ -71,6 +69,6 @@ const changesNothing = (task: TaskRecord, verdict: Verdict): boolean =>
 
 /** What the hook sees of an answer. Of the channel, its address is part of the hook's context. */
 function digestOf({ baseUrl }: ChannelRecord, { status, headers, text }: VendorAnswer): bigint {
-  const stable = Object.entries(headers).filter(([name]) => !VARYING_HEADER.test(name));
+  const stable = Object.entries(headers).filter(([name]) => !isVaryingHeader(name));
   return BigInt(Bun.hash(JSON.stringify([baseUrl, status, stable]), BigInt(Bun.hash(text))));
 }
