@@ -7,7 +7,6 @@ import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-sec
 import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
 import { announceNode } from './operations/announce-node.ts';
 import { prepareDataDir } from './operations/prepare-data-dir.ts';
-import { startMemoryRelease } from './operations/release-memory.ts';
 import { createShutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
@@ -111,8 +110,6 @@ export async function startGateway(deps: {
     const { address, port } = await composed.listen();
     if (store.dialect === 'sqlite') await announce();
     const setupLink = await composed.openSetupLink();
-    const releasing = startMemoryRelease(clock);
-    shutdown.add('memory release', () => releasing.stop());
     recordTiming('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
     return { address, port, dataDir, setupLink, created, services: composed.services, stop: () => shutdown.run() };

@@ -64,7 +64,9 @@ test('the lag is measured often while the gateway works, and once a second when 
   const { lag, count } = await openLag();
   try {
     await until(async () => (await count()) === 1);
+    expect(lag.isActive()).toBe(false);
     lag.active();
+    expect(lag.isActive()).toBe(true);
     const busyFrom = performance.now();
     await until(async () => (await count()) >= 6);
     expect(performance.now() - busyFrom).toBeLessThan(5000 - 1);
@@ -81,6 +83,7 @@ test('the lag is measured often while the gateway works, and once a second when 
       }
       return pauses.some((ms) => ms > 700);
     });
+    expect(lag.isActive()).toBe(false);
   } finally {
     lag.stop();
   }

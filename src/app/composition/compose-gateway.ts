@@ -1,8 +1,10 @@
 import { authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
+import { releaseUnusedPages } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
+import { startMemoryRelease } from '../operations/release-memory.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
@@ -33,7 +35,7 @@ export type ComposedGateway = {
  * Each adds its own stop to `shutdown`, which stops them in the opposite order.
  */
 export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
-  const { config, logger, shutdown } = foundation;
+  const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
   const { auth, channels, plugins, tasks, disks, node } = services;
   let { port } = config;
@@ -62,6 +64,9 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       // on for as long as its task.
       shutdown.add('observations', () => tasks.endObservations());
       if (config.nodeRole === 'master') startMasterCleanUp(foundation, services);
+      const { isActive } = services.lag;
+      const releasing = startMemoryRelease({ clock, isActive, releasePages: releaseUnusedPages });
+      shutdown.add('memory release', () => releasing.stop());
       ({ port } = listener);
       node.listening = listeningAddress(config, port);
       return { address: node.listening, port };

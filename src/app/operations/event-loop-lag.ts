@@ -11,6 +11,8 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 export type LagMeasurement = {
   /** Call it when a request or a poll begins: for a second the timer fires often. */
   active(): void;
+  /** Whether a request or a poll began within the last second. */
+  isActive(): boolean;
   stop(): void;
 };
 
@@ -55,6 +57,7 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
       if (late > 0) lag.observe(late / 1000);
       run(BUSY_MS);
     },
+    isActive: () => everyMs === BUSY_MS,
     stop: () => clearInterval(timer),
   };
 }
