@@ -13,7 +13,7 @@ const stampPath = `${output}/built-from`;
 const inputs = ['src/panel', 'contracts', 'package-lock.json', 'tsconfig.json', 'scripts/build-panel.ts'];
 
 type Asset = { name: string; content: Uint8Array<ArrayBuffer>; contentType: string };
-type Entry = Omit<PanelFile, 'file' | 'encodings'> & { stored: { identity: string; br?: string; gzip?: string } };
+type Entry = Omit<PanelFile, 'file' | 'encodings'> & { stored: { identity?: string; br?: string; gzip?: string } };
 
 const contentTypes: Record<string, string> = {
   css: 'text/css; charset=utf-8',
@@ -27,8 +27,8 @@ const contentTypes: Record<string, string> = {
 
 /**
  * Bundles `src/panel` for browsers into `build/panel` when its inputs have changed: hashed names
- * under `/assets/`, code splitting, brotli and gzip beside each file, and the manifest that embeds
- * them in the executable. Says whether it built. Throws when the bundler refuses.
+ * under `/assets/`, code splitting, brotli and gzip instead of each file that they make smaller, and
+ * the manifest that embeds them in the executable. Says whether it built. Throws when the bundler refuses.
  */
 export async function buildPanel(): Promise<boolean> {
   const hash = hashInputs(inputs);
@@ -136,11 +136,12 @@ function storeAsset(folder: string, { name, content, contentType }: Asset): Entr
     writeFileSync(join(root, path), bytes);
     return path;
   };
-  const stored: Entry['stored'] = { identity: store('bin', content) };
+  const stored: Entry['stored'] = {};
   const br = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
   const gzip = gzipSync(content, { level: 9 });
   if (br.byteLength < content.byteLength * 0.95) stored.br = store('br.bin', br);
   if (gzip.byteLength < content.byteLength * 0.95) stored.gzip = store('gz.bin', gzip);
+  else stored.identity = store('bin', content);
   const etag = `"${createHash('sha256').update(content).digest('hex').slice(0, 32)}"`;
   return { path: `/${name}`, contentType, immutable: name.startsWith('assets/'), etag, stored };
 }
@@ -165,7 +166,7 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     ].flat();
     const fields = [
       `path: ${JSON.stringify(path)}`,
-      `file: ${embed(stored.identity)}`,
+      ...(stored.identity === undefined ? [] : [`file: ${embed(stored.identity)}`]),
       `encodings: { ${encodings.join(', ')} }`,
       `contentType: ${JSON.stringify(contentType)}`,
       `immutable: ${immutable}`,

@@ -14,10 +14,10 @@ export type PanelFile = {
   readonly path: string;
   /**
    * A path for `Bun.file`, as `import … with { type: 'file' }` gives it. It works in the compiled
-   * binary too.
+   * binary too. Absent where a copy compressed by gzip is stored instead.
    */
-  readonly file: string;
-  /** Precompressed copies, where compression made the file smaller. */
+  readonly file?: string;
+  /** Compressed copies, where compression made the file smaller. */
   readonly encodings: { readonly br?: string; readonly gzip?: string };
   /** Includes the charset of text files. */
   readonly contentType: string;

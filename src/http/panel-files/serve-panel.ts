@@ -80,8 +80,18 @@ function serveFile(request: Request, file: PanelFile): Response {
   const known = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   if (known.includes(etag)) return new Response(null, { status: 304, headers });
   if (encoding !== undefined) headers.set('content-encoding', encoding);
-  const stored = encoding === undefined ? file.file : (file.encodings[encoding] ?? file.file);
-  return new Response(request.method === 'HEAD' ? null : Bun.file(stored), { headers });
+  return new Response(request.method === 'HEAD' ? null : openFile(file, encoding), { headers });
+}
+
+/**
+ * Few clients take no compression, so most files are not stored for them: they are unpacked while
+ * they are sent, as fast as the client reads.
+ */
+function openFile({ path, file, encodings }: PanelFile, encoding: 'br' | 'gzip' | undefined): BodyInit {
+  const stored = encoding === undefined ? file : encodings[encoding];
+  if (stored !== undefined) return Bun.file(stored);
+  if (encodings.gzip === undefined) throw new Error(`The panel's manifest has no content for ${path}.`);
+  return Bun.file(encodings.gzip).stream().pipeThrough(new DecompressionStream('gzip'));
 }
 
 /** The smallest stored encoding that the client accepts; `q=0` refuses one. */

@@ -23,7 +23,6 @@ beforeAll(() => {
     files: [
       {
         path: '/assets/main-abc.js',
-        file: put('main.js', SCRIPT),
         encodings: {
           br: put('main.js.br', 'brotli bytes'),
           gzip: put('main.js.gz', Bun.gzipSync(Buffer.from(SCRIPT))),
@@ -69,8 +68,9 @@ describe('files', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('the bytes are those of the file', async () => {
+  test('the bytes are those of the file, for a client that takes no compression too', async () => {
     expect((await call(app, { path: '/assets/main-abc.js' })).text).toBe(SCRIPT);
+    expect((await call(app, { path: '/icon.svg' })).text).toBe('<svg/>');
   });
 
   test('a known version is not sent again', async () => {
