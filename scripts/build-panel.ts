@@ -27,8 +27,9 @@ const contentTypes: Record<string, string> = {
 
 /**
  * Bundles `src/panel` for browsers into `build/panel` when its inputs have changed: hashed names
- * under `/assets/`, code splitting, brotli and gzip instead of each file that they make smaller, and
- * the manifest that embeds them in the executable. Says whether it built. Throws when the bundler refuses.
+ * under `/assets/`, code splitting, brotli and gzip instead of each file that they make smaller,
+ * and the manifest that embeds them in the executable. Says whether it built. Throws when the
+ * bundler refuses.
  */
 export async function buildPanel(): Promise<boolean> {
   const hash = hashInputs(inputs);

@@ -41,6 +41,8 @@ async function serve(input: CommandInput, { config, warnings, logger }: Serving)
   process.on('SIGINT', onSignal);
 
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  // From now on, code that runs often is compiled as usual (`main.ts`).
+  Bun.unsafe.setJITPolicy(1);
   logger.flush();
   input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
 
