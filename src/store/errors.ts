@@ -77,8 +77,15 @@ export function toStoreError(thrown: unknown): unknown {
   return error;
 }
 
-/** SQLite's result codes for a file that cannot be written. */
-const UNWRITABLE = /^SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM)/;
+/** The operating system could not bring a commit to the disk; the commit itself stands. */
+export function toFlushError(thrown: unknown): Error {
+  const cause = new Error(`FLUSH_${textField(thrown, 'code') || 'FAILED'}`);
+  const message = `${storeErrors.outcome_unknown().message} Check the disk, its free space and its quota.`;
+  return storeErrors.outcome_unknown({ cause, message });
+}
+
+/** SQLite's result codes for a file that cannot be written, and ours for one that is not flushed. */
+const UNWRITABLE = /^(?:FLUSH_|SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM))/;
 
 /** What to do about a file that cannot be written, if that is why a statement failed. */
 export function writeFaultOf(thrown: unknown): string | undefined {

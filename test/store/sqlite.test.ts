@@ -1,8 +1,9 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createLogFlush } from '../../src/store/drivers/flush-log.ts';
 import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
@@ -147,6 +148,61 @@ test('a commit that fails rejects the whole group and leaves nothing of it; the 
   expect(file.query('select * from a').values()).toEqual([[3]]);
   await writer.close();
   await expect(insert('insert into a values (4)')).rejects.toMatchObject({ code: 'store.unavailable' });
+  file.close();
+});
+
+test('a commit is answered once it is on the disk; works that come meanwhile share the next one', async () => {
+  const file = new SqliteFile(':memory:');
+  file.run('create table a (id integer primary key)');
+  const flushes: (() => void)[] = [];
+  const writer = createGroupCommit(file, () => new Promise((resolve) => flushes.push(resolve)));
+  const answered: number[] = [];
+  const insert = (id: number) =>
+    writer.submit(async () => void file.run(`insert into a values (${id})`), true).then(() => answered.push(id));
+  const first = insert(1);
+  await until(() => flushes.length === 1);
+  const others = [insert(2), insert(3)];
+  await Bun.sleep(0);
+  expect(answered).toEqual([]);
+  flushes[0]?.();
+  await first;
+  expect(answered).toEqual([1]);
+  await until(() => flushes.length === 2);
+  flushes[1]?.();
+  await Promise.all(others);
+  expect(flushes).toHaveLength(2);
+  expect(file.query('select id from a').values()).toEqual([[1], [2], [3]]);
+  await writer.close();
+  file.close();
+});
+
+test('a disk that does not take a commit: the outcome is unknown, and the log starts anew before the next is answered', async () => {
+  const dataDir = newFolder();
+  const file = new SqliteFile(join(dataDir, 'taskgate.db'));
+  file.run('pragma journal_mode = wal; pragma synchronous = normal');
+  file.run('create table a (id integer primary key)');
+  let fails = true;
+  const log = createLogFlush(file, async () => {
+    if (fails) throw Object.assign(new Error('i/o error'), { code: 'EIO' });
+  });
+  const writer = createGroupCommit(file, log.flush);
+  const insert = (id: number) => writer.submit(async () => void file.run(`insert into a values (${id})`), true);
+  await expect(insert(1)).rejects.toMatchObject({
+    code: 'store.outcome_unknown',
+    message: expect.stringContaining('Check the disk'),
+  });
+  expect(writer.fault()).toContain('Check the disk');
+  fails = false;
+  await insert(2);
+  expect(writer.fault()).toBeUndefined();
+  // What the log held went into the database before.
+  const copy = join(newFolder(), 'taskgate.db');
+  writeFileSync(copy, readFileSync(join(dataDir, 'taskgate.db')));
+  const kept = new SqliteFile(copy);
+  expect(kept.query('select id from a').values()).toEqual([[1], [2]]);
+  kept.close();
+  await writer.close();
+  log.close();
   file.close();
 });
 

@@ -1,5 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
-import { storeErrors, toStoreError, writeFaultOf } from '../errors.ts';
+import { storeErrors, toFlushError, toStoreError, writeFaultOf } from '../errors.ts';
 
 /**
  * The most jobs that share one commit. It bounds how long the event loop is blocked and how much
@@ -9,15 +9,23 @@ const MAX_GROUP = 64;
 
 type Outcome = { ok: true } | { ok: false; error: unknown };
 type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outcome) => void };
+type Ended = { job: Job; outcome: Outcome };
+
+/**
+ * Resolves when what was committed before the call is on the disk. Commits that need no such wait
+ * have none.
+ */
+export type FlushCommits = () => Promise<void>;
 
 /**
  * The only writer of a SQLite database. Jobs queue up and run one after the other inside a shared
  * transaction, each under its own savepoint, so that a failing job does not affect the others.
- * Their promises settle after the commit: a resolved promise is durable, and `synchronous=FULL`
- * costs one disk flush for the whole group. If the commit fails, every job of the group rejects
- * with `store.unavailable` and none of it is stored.
+ * Their promises settle after the commit and its flush: a resolved promise is durable. While the
+ * flush waits for the disk, other work goes on and the next group gathers. If the commit fails,
+ * every job of the group rejects with `store.unavailable` and none of it is stored; if the flush
+ * fails, with `store.outcome_unknown`.
  */
-export function createGroupCommit(file: SqliteFile) {
+export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;
@@ -32,13 +40,27 @@ export function createGroupCommit(file: SqliteFile) {
       // Yield once to the event loop: requests that arrived together share one group, and other
       // work runs between groups.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      await commitGroup();
+      const { done, broken } = await commitGroup();
+      const failure = broken ?? (await flushGroup());
+      noteFault([failure, ...done.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
+      for (const { job, outcome } of done)
+        job.settle(failure !== undefined && outcome.ok ? { ok: false, error: failure } : outcome);
     }
     draining = undefined;
   }
 
-  async function commitGroup(): Promise<void> {
-    const done: { job: Job; outcome: Outcome }[] = [];
+  /** What failed, if anything did: then nobody knows what of the group a power cut would leave. */
+  async function flushGroup(): Promise<unknown> {
+    try {
+      await flush?.();
+      return undefined;
+    } catch (error) {
+      return toFlushError(error);
+    }
+  }
+
+  async function commitGroup(): Promise<{ done: Ended[]; broken: unknown }> {
+    const done: Ended[] = [];
     let broken: unknown;
     try {
       run('begin immediate');
@@ -57,9 +79,7 @@ export function createGroupCommit(file: SqliteFile) {
       // timeout each, so they fail too.
       if (done.length === 0) for (const job of queue.splice(0)) done.push({ job, outcome: { ok: true } });
     }
-    noteFault([broken, ...done.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
-    for (const { job, outcome } of done)
-      job.settle(broken !== undefined && outcome.ok ? { ok: false, error: broken } : outcome);
+    return { done, broken };
   }
 
   /** A fault is over once something has been written: a group may have had nothing to write. */

@@ -6,6 +6,7 @@ import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
+import { createLogFlush } from './flush-log.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
 import { createMemoryLeases } from './memory-leases.ts';
@@ -107,13 +108,17 @@ export function openSqlite(options: {
   logger: Logger;
   release: () => void;
 }): Driver {
-  const writing = openSqliteFile(options.dataDir, options.synchronous);
+  const writing = openSqliteFile(options.dataDir, 'NORMAL');
+  const log = options.synchronous === 'FULL' ? createLogFlush(writing) : undefined;
   writing.run(`pragma cache_size = -${CACHE_KIB}`);
+  // What a savepoint may have to undo is kept in memory: beyond 64 KiB, which a few inserts reach,
+  // SQLite would write it to a temporary file.
+  writing.run('pragma temp_store = memory');
   const reading = openSqliteFile(options.dataDir, options.synchronous);
   reading.run('pragma query_only = on');
 
   const guard = createTransactionGuard();
-  const writer = createGroupCommit(writing);
+  const writer = createGroupCommit(writing, log?.flush);
   const changes = createChangeListeners(options.logger);
   const exclusive = new Set<string>();
   const leases = createMemoryLeases(options.clock);
@@ -192,6 +197,7 @@ export function openSqlite(options: {
       closed = true;
       reading.close();
       writing.close();
+      log?.close();
       options.release();
     },
   };

@@ -1,0 +1,38 @@
+import type { Database as SqliteFile } from 'bun:sqlite';
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+type SyncFile = (descriptor: number) => Promise<void>;
+
+/**
+ * Brings commits of `file` to the disk as `synchronous=FULL` does at each commit, but in another
+ * thread: the event loop would be blocked for as long as the disk takes. The connection runs with
+ * NORMAL, under which SQLite writes a commit to the write-ahead log and leaves only this out.
+ * `flush` resolves when all that was committed before is on the disk, and rejects with the system's
+ * error.
+ */
+export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(fdatasync)) {
+  let log: number | undefined;
+  let hasFailed = false;
+  return {
+    async flush(): Promise<void> {
+      // The system may have dropped the pages that it could not write, and no later flush of the
+      // log brings them back. What they hold goes into the database itself, and the log starts anew.
+      if (hasFailed) {
+        const [busy] = file.query('pragma wal_checkpoint(restart)').values()[0] ?? [];
+        if (busy !== 0) throw new Error('The write-ahead log is in use.');
+        hasFailed = false;
+      }
+      try {
+        log ??= openSync(`${file.filename}-wal`, 'r+');
+        await syncFile(log);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+    },
+    close(): void {
+      if (log !== undefined) closeSync(log);
+    },
+  };
+}
