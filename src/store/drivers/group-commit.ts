@@ -9,7 +9,8 @@ const MAX_GROUP = 64;
 
 type Outcome = { ok: true } | { ok: false; error: unknown };
 type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outcome) => void };
-type Ended = { job: Job; outcome: Outcome };
+/** Jobs that ran in one transaction. `broken`: why it was not committed. */
+type Group = { ended: { job: Job; outcome: Outcome }[]; broken: unknown };
 
 /**
  * Resolves when what was committed before the call is on the disk. Commits that need no such wait
@@ -36,21 +37,28 @@ export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
   const run = (text: string): void => void file.query(text).run();
 
   async function drain(): Promise<void> {
+    let settleFlushed = (): void => undefined;
     while (queue.length > 0) {
       // Yield once to the event loop: requests that arrived together share one group, and other
       // work runs between groups.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const { done, broken } = await commitGroup();
-      const failure = broken ?? (await flushGroup());
-      noteFault([failure, ...done.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
-      for (const { job, outcome } of done)
-        job.settle(failure !== undefined && outcome.ok ? { ok: false, error: failure } : outcome);
+      const group = await commitGroup();
+      const flushed = flushGroup(group);
+      // Those who waited for the former group go on while the disk is busy with this one.
+      settleFlushed();
+      const failure = await flushed;
+      settleFlushed = () => settleGroup(group, failure);
+      if (flush) continue;
+      settleFlushed();
+      settleFlushed = () => undefined;
     }
     draining = undefined;
+    settleFlushed();
   }
 
-  /** What failed, if anything did: then nobody knows what of the group a power cut would leave. */
-  async function flushGroup(): Promise<unknown> {
+  /** What failed, if anything did: after a failed flush nobody knows what a power cut would leave. */
+  async function flushGroup({ broken }: Group): Promise<unknown> {
+    if (broken !== undefined) return broken;
     try {
       await flush?.();
       return undefined;
@@ -59,15 +67,21 @@ export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
     }
   }
 
-  async function commitGroup(): Promise<{ done: Ended[]; broken: unknown }> {
-    const done: Ended[] = [];
+  function settleGroup({ ended }: Group, failure: unknown): void {
+    noteFault([failure, ...ended.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
+    for (const { job, outcome } of ended)
+      job.settle(failure !== undefined && outcome.ok ? { ok: false, error: failure } : outcome);
+  }
+
+  async function commitGroup(): Promise<Group> {
+    const ended: Group['ended'] = [];
     let broken: unknown;
     try {
       run('begin immediate');
-      while (queue.length > 0 && done.length < MAX_GROUP) {
+      while (queue.length > 0 && ended.length < MAX_GROUP) {
         const job = queue.shift() as Job;
         const outcome = await runJob(job);
-        done.push({ job, outcome });
+        ended.push({ job, outcome });
         // SQLite has rolled back by itself: the disk is full, or an I/O error occurred.
         if (!file.inTransaction) throw outcome.ok ? storeErrors.unavailable() : outcome.error;
       }
@@ -77,9 +91,9 @@ export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
       rollback();
       // The transaction did not even begin. The waiting jobs would meet the same fault, one busy
       // timeout each, so they fail too.
-      if (done.length === 0) for (const job of queue.splice(0)) done.push({ job, outcome: { ok: true } });
+      if (ended.length === 0) for (const job of queue.splice(0)) ended.push({ job, outcome: { ok: true } });
     }
-    return { done, broken };
+    return { ended, broken };
   }
 
   /** A fault is over once something has been written: a group may have had nothing to write. */
