@@ -84,7 +84,7 @@ export function toFlushError(thrown: unknown): Error {
   return storeErrors.outcome_unknown({ cause, message });
 }
 
-/** SQLite's result codes for a file that cannot be written, and ours for one that is not flushed. */
+/** SQLite's codes for a file that cannot be written, and ours for one that is not flushed. */
 const UNWRITABLE = /^(?:FLUSH_|SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM))/;
 
 /** What to do about a file that cannot be written, if that is why a statement failed. */

@@ -6,6 +6,7 @@ import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMemoryLeases } from '../../src/store/drivers/memory-leases.ts';
 import { connectPostgres } from '../../src/store/drivers/postgres.ts';
 import type { RunStatement } from '../../src/store/drivers/prepared-query.ts';
+import { openSqliteFile } from '../../src/store/drivers/sqlite.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
@@ -157,6 +158,8 @@ describe('SQLite', () => {
     const dataDir = temporaryFolder();
     const options = { databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock } as const;
     await migrateStore({ ...options, logger: silentLogger });
+    // A connection of the gateway sets how many statements each one keeps compiled.
+    openSqliteFile(dataDir, 'NORMAL').close();
     lockable = openLockable(join(dataDir, 'taskgate.db'));
     file = lockable.file;
     store = createRepositories(

@@ -16,8 +16,8 @@ export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(
   let hasFailed = false;
   return {
     async flush(): Promise<void> {
-      // The system may have dropped the pages that it could not write, and no later flush of the
-      // log brings them back. What they hold goes into the database itself, and the log starts anew.
+      // The system may have dropped the pages that it could not write, and no later flush brings
+      // them back. What the log holds goes into the database itself, and the log starts anew.
       if (hasFailed) {
         const [busy] = file.query('pragma wal_checkpoint(restart)').values()[0] ?? [];
         if (busy !== 0) throw new Error('The write-ahead log is in use.');

@@ -56,7 +56,7 @@ export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
     settleFlushed();
   }
 
-  /** What failed, if anything did: after a failed flush nobody knows what a power cut would leave. */
+  /** Why it failed, if it did: after a failed flush a power cut may leave anything of the group. */
   async function flushGroup({ broken }: Group): Promise<unknown> {
     if (broken !== undefined) return broken;
     try {
