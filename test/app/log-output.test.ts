@@ -1,6 +1,6 @@
 /** What of the log reaches standard error, after every end and with every reader. */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { closeSync, constants, openSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { runCommand, sourceProgram } from '../support/run-command.ts';
@@ -87,12 +87,47 @@ test('a failed start prints its log lines before the reason', async () => {
   expect(lines.at(-2)).toContain('"stopped"');
 });
 
-test('a reader that stops reading stalls no request, and the lines that it missed are counted', async () => {
-  const fifo = join(temporaryFolder(), 'log');
-  expect(Bun.spawnSync(['mkfifo', fifo]).exitCode).toBe(0);
-  const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK);
+/** A pipe that a started gateway gets as its standard error, open for reading. */
+function openLogPipe() {
+  const path = join(temporaryFolder(), 'log');
+  expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return { path, reader, prefix: ['sh', '-c', `exec "$0" "$@" 2>${path}`] };
+}
+
+/** Writes to a pipe until it takes no more. */
+function fillPipe(path: string): void {
+  const writer = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
   try {
-    const gateway = await start({ prefix: ['sh', '-c', `exec "$0" "$@" 2>${fifo}`] });
+    for (;;) writeSync(writer, Buffer.alloc(4096));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+  } finally {
+    closeSync(writer);
+  }
+}
+
+test('a reader that does not read yet delays neither the announcement nor the first requests', async () => {
+  const { path, reader, prefix } = openLogPipe();
+  try {
+    fillPipe(path);
+    const { port } = await start({ prefix });
+    const lag = async (suffix: string) => {
+      const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      const lines = metrics.split('\n');
+      return Number(lines.find((line) => line.startsWith(`taskgate_event_loop_lag_seconds_${suffix} `))?.split(' ')[1]);
+    };
+    await until('the lag was measured', async () => (await lag('count')) > 0);
+    expect(await lag('bucket{le="1"}')).toBe(await lag('bucket{le="+Inf"}'));
+  } finally {
+    closeSync(reader);
+  }
+});
+
+test('a reader that stops reading stalls no request, and the lines that it missed are counted', async () => {
+  const { reader, prefix } = openLogPipe();
+  try {
+    const gateway = await start({ prefix });
     const count = 10_000;
     expect(await load(gateway.port, count)).toHaveLength(count);
 

@@ -8,7 +8,7 @@ export type LineBuffer = {
   send(): void;
   /**
    * Writes what is buffered and blocks while a reader lags, for at most `FLUSH_MS`: for the last
-   * lines of a process, and before output that is not buffered.
+   * lines of a process.
    */
   flush(): void;
 };

@@ -14,8 +14,11 @@ export type LogOptions = {
   destination?: DestinationStream;
 };
 
-/** `flush` writes buffered lines before it returns: before other output and before the end. */
-export type ProcessLogger = Logger & { flush(): void };
+/**
+ * Both write buffered lines: `send` before other output, as far as the reader takes them at once,
+ * and `flush` before the end, waiting for a reader that lags.
+ */
+export type ProcessLogger = Logger & Pick<LineBuffer, 'send' | 'flush'>;
 
 /**
  * The kernel's logger on pino, without its transport thread, which a compiled binary could not load
@@ -39,7 +42,7 @@ export async function createLogger(options: LogOptions): Promise<ProcessLogger> 
     ),
     lines.send,
   );
-  return { ...logger, flush: lines.flush };
+  return { ...logger, send: lines.send, flush: lines.flush };
 
   function reportDropped(count: number): void {
     logger.warn({ lines: count }, 'log lines were dropped: standard error did not take them in time');

@@ -43,7 +43,8 @@ async function serve(input: CommandInput, { config, warnings, logger }: Serving)
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
   // From now on, code that runs often is compiled as usual (`main.ts`).
   Bun.unsafe.setJITPolicy(1);
-  logger.flush();
+  // The address follows the log of the start. Requests come already: nothing may block.
+  logger.send();
   input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
 
   await aborted(stopping.signal);
