@@ -56,7 +56,7 @@ function checkUrl(text: string): Result<URL, UpstreamFailure> {
   // requested exactly as given.
   if (/[\s\p{Cc}]/u.test(text)) return err(refused('The request URL contains white space or control characters.'));
   if (text.includes('#')) return err(refused('The request URL has a fragment.'));
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text);
   return url ? checkTarget(url) : err(refused('The request URL is not an absolute URL.'));
 }
 

@@ -13,7 +13,7 @@ const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '4
  * scheme's default port. Redirects of such requests follow the same rule.
  */
 export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBaseUrl: string, url: URL): boolean {
-  const base = URL.canParse(channelBaseUrl) ? new URL(channelBaseUrl) : undefined;
+  const base = URL.parse(channelBaseUrl);
   if (base?.protocol === 'https:' && url.protocol !== 'https:') return false;
   if (base && canonicalHost(base) === canonicalHost(url)) return true;
   const hostname = url.hostname.toLowerCase();
@@ -38,10 +38,8 @@ export function checkRequestUrl(
   { channelBaseUrl, url: text, credentialless }: DescribedUrl,
 ): Result<URL, string> {
   if (text.length > MAX_URL_LENGTH) return err(`the request URL is longer than ${MAX_URL_LENGTH} characters`);
-  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
-    return err('the request URL must be an absolute http or https URL');
-  const url = new URL(text);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+  const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return err('the request URL must be an absolute http or https URL');
   if (url.username !== '' || url.password !== '') return err('the request URL must not contain credentials');
   if (text.includes('#')) return err('the request URL must not have a fragment');

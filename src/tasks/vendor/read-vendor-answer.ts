@@ -26,8 +26,21 @@ const TASK_BYTES = 2 * MIB;
 const BATCH_BYTES = 4 * MIB;
 const MAX_DEPTH = 64;
 
-/** `body`: the parsed JSON, or the text when it is not JSON. */
-export type VendorAnswer = { status: number; headers: UpstreamResponse['headers']; text: string; body: Json };
+/** Up to this size an answer is counted in one go, which takes less than a millisecond. */
+const SHORT_BYTES = 64 * 1024;
+
+/**
+ * `body`: the parsed JSON, or the text when it is not JSON. It is parsed when it is first read:
+ * most answers repeat the one before and are known by their text.
+ */
+export type VendorAnswer = {
+  readonly status: number;
+  readonly headers: UpstreamResponse['headers'];
+  readonly text: string;
+  readonly body: Json;
+};
+
+const utf8 = new TextDecoder();
 
 /**
  * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
@@ -50,9 +63,18 @@ export async function readVendorAnswer(
   const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
   if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
   if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
-  const text = new TextDecoder().decode(bytes);
+  const text = utf8.decode(bytes);
   const { status, headers } = response;
-  return ok({ status, headers, text, body: parse(text) ?? text });
+  let body: Json | undefined;
+  return ok({
+    status,
+    headers,
+    text,
+    get body() {
+      body ??= parse(text) ?? text;
+      return body;
+    },
+  });
 }
 
 const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
@@ -65,6 +87,7 @@ async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array
 
 async function countJson(bytes: Uint8Array, bounds: JsonBounds): Promise<keyof JsonBounds | undefined> {
   const scanner = createJsonScanner(bounds);
+  if (bytes.byteLength <= SHORT_BYTES) return scanner.scan(bytes);
   for await (const slice of sliceChunks([bytes])) {
     const passed = scanner.scan(slice);
     if (passed) return passed;
