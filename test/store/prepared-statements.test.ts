@@ -70,6 +70,77 @@ const requests: Work[] = [
   ['the tasks that changed', ({ tasks }, { task }) => tasks.byTaskIds([{ ...task, status: 'QUEUED' }])],
 ];
 
+/** The statements of sign-in, of changes to an account, and of the audit log. */
+const accounts: Work[] = [
+  ['a new version of a session', ({ sessions }, { sid }) => sessions.advance({ ...version, sid })],
+  ['sessions that are usable', ({ sessions }, { sid }) => sessions.usable([sid, newUuid()], at)],
+  ['the end of all sessions but one', ({ sessions }, ids) => sessions.revokeAll(ending(ids, ids.sid))],
+  ['the end of all sessions', ({ sessions }, ids) => sessions.revokeAll(ending({ ...ids, userId: -1 }, null))],
+  ['a changed user', ({ users }, { userId }) => users.update(userId, { displayName: newUuid(), language: 'en' })],
+  ['a new user name', ({ users }, { userId }) => users.update(userId, { username: 'renamed' })],
+  ['a new password', ({ users }, { userId }) => users.setPassword(userId, 'hash', 1)],
+  ['a new version of a user', ({ users }, { userId }) => users.moveAuthVersion(userId, 1)],
+  ['administrators', ({ users }) => users.countByRole(100)],
+  ['a personal access token', ({ users }, { userId }) => users.accessTokenOf(userId)],
+  ['a new flow', ({ flows }) => flows.insert({ ...flow(), consumedAt: null })],
+  ['a flow', ({ flows }) => flows.find('hash', { purpose: 'oauth', provider: newUuid() } as never, at)],
+  ['the use of a flow', ({ flows }) => flows.consume('hash', { purpose: 'oauth', userId: 7 } as never, at)],
+  [
+    'a code that was sent',
+    ({ flows }) => flows.putCode({ ...flow(), tokenHash: 'code', secretHash: 'secret' } as never),
+  ],
+  ['a try of a code', ({ flows }) => flows.countTry({ ...code, limit: 5 })],
+  ['a code', ({ flows }) => flows.findCode({ ...code, secretHashes: [newUuid()] })],
+  ['the use of a code', ({ flows }) => flows.takeCode({ ...code, secretHashes: [newUuid(), newUuid()] })],
+  ['a try of a second factor', ({ twoFactor }, { userId }) => twoFactor.countAttempt(userId, { now: at, ...lock })],
+  ['a code of an app', ({ twoFactor }, { userId }) => twoFactor.useStep(userId, 5)],
+  ['the right code', ({ twoFactor }, { userId }) => twoFactor.clearAttempts(userId)],
+  [
+    'an audit row',
+    ({ logs }, { userId }) =>
+      logs.addAudit({
+        ...{ userId, username: 'name', authMethod: 'session', ip: '', action: 'auth.login' },
+        ...{ target: '', detail: {}, createdAt: at },
+      } as never),
+  ],
+];
+
+const version = { expectedVersion: 1, expectedUserAuthVersion: 1, userAuthVersion: 2, now: at };
+const lock = { limit: 5, lockSeconds: 60 };
+const ending = ({ userId }: Ids, exceptSid: string | null) => ({ userId, exceptSid, reason: 'test', now: at });
+const code = { tokenHash: 'code', purpose: 'oauth' as never, now: at };
+const flow = () => ({
+  ...{ tokenHash: newUuid(), purpose: 'oauth' as never, provider: 'github', intent: 'login', userId: 1 },
+  ...{ sessionId: '', payload: {}, createdAt: at, expiresAt: 2 * at },
+});
+
+/** The statements of a request that a channel relays. */
+const relays: Work[] = [
+  [
+    'a relayed request from its begin to its end',
+    async ({ relays }, { userId, keyId }) => {
+      const [relayId, owner] = [newUuid(), 'node'];
+      await relays.open({
+        ...{ relayId, kind: 'response', userId, apiKeyId: keyId, group: 'default', channelId: 1, model: 'm' },
+        ...{ quota: 1, billing: {} as never, requestId: 'r', leaseOwner: owner, createdAt: at, leaseForMs: 1 },
+      });
+      const object = { userId, channelId: 1, relayId, vendor: 'v', createdAt: at };
+      await relays.addObject({ ...object, objectId: newUuid(), kind: 'response' });
+      await relays.move(relayId, owner, { channelId: 2, quota: 2, billing: {} as never, leaseForMs: 1 });
+      await relays.renew(relayId, owner, 1);
+      const ended = { quota: 2, billing: {} as never, httpStatus: 200, finishedAt: at };
+      await relays.end({ relayId, by: { owner }, reserved: 2 }, { ...ended, status: 'BILLED' });
+      await relays.end({ relayId, by: 'anyone_after_expiry', reserved: 2 }, { ...ended, status: 'REFUNDED' });
+      await relays.release(relayId, owner);
+      expect(await relays.isDelivered(relayId)).toBe(true);
+      expect((await relays.byRelayId(relayId))?.status).toBe('BILLED');
+      expect((await relays.objectOf(relayId))?.relayId).toBe(relayId);
+      await relays.ownObject(userId, 'response', 'id');
+      await relays.ownParts(userId, 'item', [newUuid(), newUuid()]);
+    },
+  ],
+];
+
 /** The statements of a submission. */
 const submissions: Work[] = [
   ['a new task', ({ tasks }, { userId }) => tasks.insert(newTask({ userId }))],
@@ -126,7 +197,7 @@ const polls: Work[] = [
   ],
 ];
 
-const everything = [...requests, ...submissions, ...polls];
+const everything = [...requests, ...accounts, ...relays, ...submissions, ...polls];
 
 /**
  * A connection that cannot compile statements while `lock` holds: the schema of a database that is

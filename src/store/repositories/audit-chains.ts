@@ -1,7 +1,15 @@
-import { and, asc, eq, gt, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, lte, sql } from 'drizzle-orm';
 import { sha256Hex } from '../../kernel/index.ts';
 import type { AuditChainName, AuditFault, AuditRecord, LogStore } from '../ports/index.ts';
-import { type Context, countAll, plainText } from './context.ts';
+import {
+  type Context,
+  columnPlaceholder,
+  countAll,
+  givenPlaceholders,
+  lazy,
+  lazyByShape,
+  plainText,
+} from './context.ts';
 
 type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
 
@@ -16,9 +24,39 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
   const { db, tables } = context;
   const { auditLogs, auditChains } = tables;
 
+  const at = sql.placeholder;
+  const { id: _, ...columns } = getTableColumns(auditLogs);
+  const lock = lazy(() =>
+    context.prepare(sql`select name from ${auditChains} where name = ${at('name')} ${context.lockRows}`),
+  );
+  const byName = lazy(() =>
+    db
+      .select()
+      .from(auditChains)
+      .where(eq(auditChains.name, at('name')))
+      .prepare(),
+  );
+  const append = lazyByShape((row: object) =>
+    db
+      .insert(auditLogs)
+      .values(givenPlaceholders(columns, row) as never)
+      .returning({ id: auditLogs.id })
+      .prepare(),
+  );
+  const moveHead = lazy(() =>
+    db
+      .update(auditChains)
+      .set({
+        headId: columnPlaceholder('headId', auditChains.headId),
+        headHash: columnPlaceholder('headHash', auditChains.headHash),
+      })
+      .where(eq(auditChains.name, at('name')))
+      .prepare(),
+  );
+
   async function lockChain(name: AuditChainName) {
-    await context.statement(sql`select name from ${auditChains} where name = ${name} ${context.lockRows}`);
-    const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
+    await lock()({ name });
+    const [chain] = await byName().execute({ name });
     if (!chain) throw new Error(`The database has no audit chain ${name}.`);
     return chain;
   }
@@ -70,14 +108,9 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       ].map(plainText) as [string, string, string, string, string];
       const stored = { ...row, username, authMethod, ip, action, target, prevHash: headHash };
       const hash = hashOf(stored);
-      const [added] = await db
-        .insert(auditLogs)
-        .values({ ...stored, chain: name, hash })
-        .returning({ id: auditLogs.id });
-      await db
-        .update(auditChains)
-        .set({ headId: added?.id ?? 0, headHash: hash })
-        .where(eq(auditChains.name, name));
+      const appended = { ...stored, chain: name, hash };
+      const [added] = await append(appended).execute(appended);
+      await moveHead().execute({ name, headId: added?.id ?? 0, headHash: hash });
     },
 
     async deleteAudit(name, until, limit) {

@@ -24,6 +24,8 @@ export type Context = {
    * JSON array as text.
    */
   notAmong: (column: SQL, name: string) => SQL;
+  /** A condition: `column` is among the texts of the placeholder `name`, a JSON array as text. */
+  amongTexts: (column: SQLWrapper, name: string) => SQL;
   /**
    * The elements of a JSON array as rows of one JSON column. The array is the value of the
    * placeholder `name`.
@@ -65,6 +67,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
+      amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
       elements: (name) => sql`json_each(${sql.placeholder(name)})`,
       amongRows: (column, query) => sql`${column} in (${query})`,
       // There is only one writer.
@@ -83,6 +86,8 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     now: () => ({}),
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
+    amongTexts: (column, name) =>
+      sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
     elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
     // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
     // several times.
@@ -104,6 +109,38 @@ export function lazy<T>(create: () => T): () => T {
     return created;
   };
 }
+
+/** The most shapes that one statement keeps: far more than our own callers have. */
+const MAX_SHAPES = 32;
+
+/**
+ * Prepared queries that differ by the members that `given` has, one for each such set, built on
+ * first use. `create` must put a placeholder for each member, never its value.
+ */
+export function lazyByShape<Given extends object, T>(create: (given: Given) => T): (given: Given) => T {
+  const created = new Map<string, T>();
+  return (given) => {
+    const shape = givenNames(given).sort().join();
+    const known = created.get(shape);
+    if (known !== undefined) return known;
+    if (created.size >= MAX_SHAPES) created.clear();
+    const query = create(given);
+    created.set(shape, query);
+    return query;
+  };
+}
+
+const givenNames = (given: object): string[] =>
+  Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+
+/** `set` of an update: a placeholder for each member that `change` has. */
+export const givenPlaceholders = <Change extends object>(
+  columns: Record<keyof Change & string, Parameters<typeof sql.param>[1]>,
+  change: Change,
+): Record<string, SQL> =>
+  Object.fromEntries(
+    givenNames(change).map((name) => [name, columnPlaceholder(name, columns[name as keyof Change & string])]),
+  );
 
 /** Converts rows of all columns of a table, in their order, as the builder does. */
 export const createRowReader = <Row>(table: Table): ((row: readonly unknown[]) => Row) =>

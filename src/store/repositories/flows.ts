@@ -1,10 +1,10 @@
-import { and, eq, gt, inArray, isNull, lt, lte, ne, or, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, isNull, lt, lte, ne, or, sql } from 'drizzle-orm';
 import type { JsonObject } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
-import type { FlowMatch, FlowPurpose, FlowRecord, FlowStore } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import type { FlowMatch, FlowRecord, FlowStore } from '../ports/index.ts';
+import { type Context, columnPlaceholder, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
-export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
+export function createFlowStore({ db, tables, amongRows, amongTexts }: Context): FlowStore {
   const { authFlows: flows } = tables;
   const columns = {
     tokenHash: flows.tokenHash,
@@ -24,48 +24,70 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
     payload: row.payload === '' ? {} : (JSON.parse(row.payload) as JsonObject),
   });
 
-  const isAlive = (tokenHash: string, purpose: FlowPurpose, now: number) =>
-    and(eq(flows.tokenHash, tokenHash), eq(flows.purpose, purpose), isNull(flows.consumedAt), gt(flows.expiresAt, now));
-  const hasSecret = (candidates: readonly string[]) =>
-    inArray(
-      flows.secretHash,
-      candidates.filter((hash) => hash !== ''),
-    );
-  const usable = (tokenHash: string, match: FlowMatch, now: number) =>
+  const at = sql.placeholder;
+  const isAlive = and(
+    eq(flows.tokenHash, at('tokenHash')),
+    eq(flows.purpose, at('purpose')),
+    isNull(flows.consumedAt),
+    gt(flows.expiresAt, at('now')),
+  );
+  const hasSecret = amongTexts(flows.secretHash, 'secretHashes');
+  const listSecrets = (candidates: readonly string[]) => JSON.stringify(candidates.filter((hash) => hash !== ''));
+  const isUsable = (match: FlowMatch) =>
     and(
-      isAlive(tokenHash, match.purpose, now),
+      isAlive,
       // A flow with a code can only be used with that code.
       eq(flows.secretHash, ''),
-      match.provider === undefined ? undefined : eq(flows.provider, match.provider),
-      match.intent === undefined ? undefined : eq(flows.intent, match.intent),
-      match.userId === undefined ? undefined : eq(flows.userId, match.userId),
-      match.sessionId === undefined ? undefined : eq(flows.sessionId, match.sessionId),
+      match.provider === undefined ? undefined : eq(flows.provider, at('provider')),
+      match.intent === undefined ? undefined : eq(flows.intent, at('intent')),
+      match.userId === undefined ? undefined : eq(flows.userId, at('userId')),
+      match.sessionId === undefined ? undefined : eq(flows.sessionId, at('sessionId')),
     );
+  const consumed = { consumedAt: columnPlaceholder('now', flows.consumedAt) };
+  const { id: _, ...written } = getTableColumns(flows);
+
+  const insert = lazyByShape((flow: object) =>
+    db
+      .insert(flows)
+      .values(givenPlaceholders(written, flow) as never)
+      .onConflictDoNothing({ target: flows.tokenHash })
+      .returning({ id: flows.id })
+      .prepare(),
+  );
+  const putCode = lazyByShape((code: object) => {
+    const row = givenPlaceholders(written, code) as never;
+    return db.insert(flows).values(row).onConflictDoUpdate({ target: flows.tokenHash, set: row }).prepare();
+  });
+  const find = lazyByShape((match: FlowMatch) => db.select(columns).from(flows).where(isUsable(match)).prepare());
+  const consume = lazyByShape((match: FlowMatch) =>
+    db.update(flows).set(consumed).where(isUsable(match)).returning(columns).prepare(),
+  );
+  const countTry = lazy(() =>
+    db
+      .update(flows)
+      .set({ tries: sql`${flows.tries} + 1` })
+      .where(and(isAlive, ne(flows.secretHash, ''), lt(flows.tries, at('limit'))))
+      .returning({ tries: flows.tries })
+      .prepare(),
+  );
+  const findCode = lazy(() => db.select(columns).from(flows).where(and(isAlive, hasSecret)).prepare());
+  const takeCode = lazy(() =>
+    db.update(flows).set(consumed).where(and(isAlive, hasSecret)).returning(columns).prepare(),
+  );
 
   return {
     async insert(flow) {
-      const written = await db
-        .insert(flows)
-        .values({ ...flow, payload: JSON.stringify(flow.payload) })
-        .onConflictDoNothing({ target: flows.tokenHash })
-        .returning({ id: flows.id });
-      return written.length === 1;
+      const row = { ...flow, payload: JSON.stringify(flow.payload) };
+      return (await insert(row).execute(row)).length === 1;
     },
 
     async find(tokenHash, match, now) {
-      const [row] = await db
-        .select(columns)
-        .from(flows)
-        .where(usable(tokenHash, match, now));
+      const [row] = await find(match).execute({ tokenHash, ...match, now });
       return row && toRecord(row);
     },
 
     async consume(tokenHash, match, now) {
-      const [row] = await db
-        .update(flows)
-        .set({ consumedAt: now })
-        .where(usable(tokenHash, match, now))
-        .returning(columns);
+      const [row] = await consume(match).execute({ tokenHash, ...match, now });
       return row && toRecord(row);
     },
 
@@ -73,32 +95,21 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
       if (code.secretHash === '')
         throw storeErrors.misused({ message: 'A flow with a code needs the hash of the code.' });
       const row = { ...code, payload: JSON.stringify(code.payload), tries: 0, consumedAt: null };
-      await db.insert(flows).values(row).onConflictDoUpdate({ target: flows.tokenHash, set: row });
+      await putCode(row).execute(row);
     },
 
-    async countTry({ tokenHash, purpose, limit, now }) {
-      const [counted] = await db
-        .update(flows)
-        .set({ tries: sql`${flows.tries} + 1` })
-        .where(and(isAlive(tokenHash, purpose, now), ne(flows.secretHash, ''), lt(flows.tries, limit)))
-        .returning({ tries: flows.tries });
+    async countTry(attempt) {
+      const [counted] = await countTry().execute(attempt);
       return counted?.tries;
     },
 
-    async findCode({ tokenHash, purpose, secretHashes, now }) {
-      const [row] = await db
-        .select(columns)
-        .from(flows)
-        .where(and(isAlive(tokenHash, purpose, now), hasSecret(secretHashes)));
+    async findCode({ secretHashes, ...code }) {
+      const [row] = await findCode().execute({ ...code, secretHashes: listSecrets(secretHashes) });
       return row && toRecord(row);
     },
 
-    async takeCode({ tokenHash, purpose, secretHashes, now }) {
-      const [row] = await db
-        .update(flows)
-        .set({ consumedAt: now })
-        .where(and(isAlive(tokenHash, purpose, now), hasSecret(secretHashes)))
-        .returning(columns);
+    async takeCode({ secretHashes, ...code }) {
+      const [row] = await takeCode().execute({ ...code, secretHashes: listSecrets(secretHashes) });
       return row && toRecord(row);
     },
 

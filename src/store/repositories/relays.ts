@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
-import type { RelayKind, RelayObject, RelayPartKind, RelayStore } from '../ports/index.ts';
-import { type Context, lazy } from './context.ts';
+import type { NewRelay, RelayKind, RelayObject, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
+import { type Context, columnPlaceholders, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
@@ -8,15 +8,100 @@ import { type Context, lazy } from './context.ts';
 const OPEN = sql.raw(`'OPEN'`);
 const KINDS: RelayKind[] = ['response', 'video'];
 
-export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context): RelayStore {
+export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts }: Context): RelayStore {
   const { relayRequests: requests, relayObjects: objects } = tables;
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;
   const isOpen = sql`${requests.status} = ${OPEN}`;
   const leaseHasExpired = sql`${requests.leaseUntilMs} <= ${nowMs}`;
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
-  const isOf = (relayId: string, owner: string) => and(eq(requests.relayId, relayId), eq(requests.leaseOwner, owner));
-  const isHeld = (relayId: string, owner: string) => and(isOf(relayId, owner), isOpen);
+  const isRelay = eq(requests.relayId, at('theRelay'));
+  const isOf = and(isRelay, eq(requests.leaseOwner, at('theOwner')));
+  const isHeld = and(isOf, isOpen);
+
+  const open = lazyByShape((relay: Omit<NewRelay, 'leaseForMs'>) =>
+    db
+      .insert(requests)
+      .values({ ...givenPlaceholders(requests, relay), status: 'OPEN', leaseUntilMs } as never)
+      .returning()
+      .prepare(),
+  );
+  const byRelayId = lazy(() => db.select().from(requests).where(isRelay).prepare());
+  const renew = lazy(() =>
+    db
+      .update(requests)
+      .set({ leaseUntilMs })
+      .where(and(isOf, ne(requests.status, 'REFUNDED')))
+      .returning({ id: requests.id })
+      .prepare(),
+  );
+  const release = lazy(() =>
+    db
+      .update(requests)
+      .set({ leaseUntilMs: 0 })
+      .where(and(isOf, ne(requests.status, 'OPEN')))
+      .prepare(),
+  );
+  const isLeased = lazy(() =>
+    db
+      .select({ id: requests.id })
+      .from(requests)
+      .where(and(isRelay, sql`${requests.leaseUntilMs} > ${nowMs}`))
+      .prepare(),
+  );
+  const move = lazyByShape((change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'>) =>
+    db
+      .update(requests)
+      .set({ ...givenPlaceholders(requests, change), leaseUntilMs })
+      .where(isHeld)
+      .returning({ id: requests.id })
+      .prepare(),
+  );
+  const ofAnyone = and(isRelay, isOpen, leaseHasExpired);
+  const end = (mayEnd: typeof isHeld) =>
+    lazyByShape((ending: Partial<RelayRecord>) =>
+      db
+        .update(requests)
+        .set(givenPlaceholders(requests, ending))
+        .where(and(mayEnd, eq(requests.quota, at('reserved'))))
+        .returning({ id: requests.id })
+        .prepare(),
+    );
+  const [endHeld, endExpired] = [end(isHeld), end(ofAnyone)];
+  const addObject = lazy(() =>
+    db
+      .insert(objects)
+      .values(columnPlaceholders(objectColumns))
+      .onConflictDoNothing()
+      .returning({ id: objects.id })
+      .prepare(),
+  );
+  const isOwn = and(eq(objects.kind, at('kind')), eq(objects.userId, at('userId')));
+  const ownObject = lazy(() =>
+    db
+      .select(objectColumns)
+      .from(objects)
+      .where(and(eq(objects.objectId, at('objectId')), isOwn))
+      .orderBy(desc(objects.id))
+      .limit(1)
+      .prepare(),
+  );
+  const ownParts = lazy(() =>
+    db
+      .select(objectColumns)
+      .from(objects)
+      .where(and(amongTexts(objects.objectId, 'names'), isOwn))
+      .orderBy(asc(objects.id))
+      .prepare(),
+  );
+  const objectOf = lazy(() =>
+    db
+      .select(objectColumns)
+      .from(objects)
+      .where(and(eq(objects.relayId, at('theRelay')), inArray(objects.kind, KINDS)))
+      .limit(1)
+      .prepare(),
+  );
 
   const interrupted = lazy(() =>
     db
@@ -30,71 +115,40 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
 
   return {
     async open({ leaseForMs, ...relay }) {
-      const [row] = await db
-        .insert(requests)
-        .values({ ...relay, status: 'OPEN', leaseUntilMs })
-        .returning()
-        .prepare()
-        .execute({ leaseForMs, ...now() });
-      return row as NonNullable<typeof row>;
+      const [row] = await open(relay).execute({ ...relay, leaseForMs, ...now() });
+      return row as RelayRecord;
     },
 
     async byRelayId(relayId) {
-      const [row] = await db.select().from(requests).where(eq(requests.relayId, relayId));
+      const [row] = await byRelayId().execute({ theRelay: relayId });
       return row;
     },
 
     async renew(relayId, owner, leaseForMs) {
-      const renewed = await db
-        .update(requests)
-        .set({ leaseUntilMs })
-        .where(and(isOf(relayId, owner), ne(requests.status, 'REFUNDED')))
-        .returning({ id: requests.id })
-        .prepare()
-        .execute({ leaseForMs, ...now() });
+      const renewed = await renew().execute({ theRelay: relayId, theOwner: owner, leaseForMs, ...now() });
       return renewed.length === 1;
     },
 
     async release(relayId, owner) {
-      await db
-        .update(requests)
-        .set({ leaseUntilMs: 0 })
-        .where(and(isOf(relayId, owner), ne(requests.status, 'OPEN')));
+      await release().execute({ theRelay: relayId, theOwner: owner });
     },
 
     async isDelivered(relayId) {
-      const held = await db
-        .select({ id: requests.id })
-        .from(requests)
-        .where(and(eq(requests.relayId, relayId), sql`${requests.leaseUntilMs} > ${nowMs}`))
-        .prepare()
-        .execute(now());
-      return held.length === 0;
+      return (await isLeased().execute({ theRelay: relayId, ...now() })).length === 0;
     },
 
     async move(relayId, owner, { leaseForMs, ...change }) {
-      const moved = await db
-        .update(requests)
-        .set({ ...change, leaseUntilMs })
-        .where(isHeld(relayId, owner))
-        .returning({ id: requests.id })
-        .prepare()
-        .execute({ leaseForMs, ...now() });
-      return moved.length === 1;
+      const values = { ...change, theRelay: relayId, theOwner: owner, leaseForMs, ...now() };
+      return (await move(change).execute(values)).length === 1;
     },
 
     async end({ relayId, by, reserved }, ending) {
-      const mayEnd =
+      const written = ending.status === 'REFUNDED' ? { ...ending, leaseUntilMs: 0 } : ending;
+      const values = { ...written, theRelay: relayId, reserved, ...now() };
+      const ended =
         by === 'anyone_after_expiry'
-          ? and(eq(requests.relayId, relayId), isOpen, leaseHasExpired)
-          : isHeld(relayId, by.owner);
-      const ended = await db
-        .update(requests)
-        .set(ending.status === 'REFUNDED' ? { ...ending, leaseUntilMs: 0 } : ending)
-        .where(and(mayEnd, eq(requests.quota, reserved)))
-        .returning({ id: requests.id })
-        .prepare()
-        .execute(now());
+          ? await endExpired(written).execute(values)
+          : await endHeld(written).execute({ ...values, theOwner: by.owner });
       return ended.length === 1;
     },
 
@@ -106,8 +160,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     },
 
     async addObject(object) {
-      const added = await db.insert(objects).values(object).onConflictDoNothing().returning({ id: objects.id });
-      return added.length === 1;
+      return (await addObject().execute(object)).length === 1;
     },
 
     async addParts(parts) {
@@ -119,31 +172,17 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     },
 
     async ownObject(userId, kind, objectId) {
-      const [row] = await db
-        .select(objectColumns)
-        .from(objects)
-        .where(and(eq(objects.objectId, objectId), eq(objects.kind, kind), eq(objects.userId, userId)))
-        .orderBy(desc(objects.id))
-        .limit(1);
+      const [row] = await ownObject().execute({ userId, kind, objectId });
       return row as RelayObject | undefined;
     },
 
     async ownParts(userId, kind, names) {
       if (names.length === 0) return [];
-      const rows = await db
-        .select(objectColumns)
-        .from(objects)
-        .where(and(inArray(objects.objectId, [...names]), eq(objects.kind, kind), eq(objects.userId, userId)))
-        .orderBy(asc(objects.id));
-      return rows as RelayObject<RelayPartKind>[];
+      return (await ownParts().execute({ userId, kind, names: JSON.stringify(names) })) as RelayObject<RelayPartKind>[];
     },
 
     async objectOf(relayId) {
-      const [row] = await db
-        .select(objectColumns)
-        .from(objects)
-        .where(and(eq(objects.relayId, relayId), inArray(objects.kind, KINDS)))
-        .limit(1);
+      const [row] = await objectOf().execute({ theRelay: relayId });
       return row as RelayObject | undefined;
     },
 

@@ -3,7 +3,7 @@ import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts
 import { type Context, columnPlaceholder, columnPlaceholders, countAll, lazy } from './context.ts';
 import { userColumns } from './user-columns.ts';
 
-export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
+export function createSessionStore({ db, tables, amongRows, amongTexts }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
@@ -126,6 +126,54 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       .prepare(),
   );
 
+  const advance = lazy(() =>
+    db
+      .update(sessions)
+      .set({
+        version: sql`${sessions.version} + 1`,
+        userAuthVersion: columnPlaceholder('userAuthVersion', sessions.userAuthVersion),
+        lastActiveAt: columnPlaceholder('now', sessions.lastActiveAt),
+      })
+      .where(
+        and(
+          eq(sessions.sid, at('sid')),
+          isActive,
+          gt(sessions.expiresAt, at('now')),
+          eq(sessions.version, at('expectedVersion')),
+          eq(sessions.userAuthVersion, at('expectedUserAuthVersion')),
+        ),
+      )
+      .returning({ sid: sessions.sid })
+      .prepare(),
+  );
+  const revokeAll = lazy(() =>
+    db
+      .update(sessions)
+      .set({
+        status: sql`'revoked'`,
+        revokedAt: columnPlaceholder('now', sessions.revokedAt),
+        revokedReason: columnPlaceholder('reason', sessions.revokedReason),
+      })
+      .where(and(eq(sessions.userId, at('userId')), isActive, ne(sessions.sid, at('exceptSid'))))
+      .returning({ sid: sessions.sid })
+      .prepare(),
+  );
+  const usable = lazy(() =>
+    db
+      .select({ sid: sessions.sid })
+      .from(sessions)
+      .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
+      .where(
+        and(
+          amongTexts(sessions.sid, 'sids'),
+          isActive,
+          gt(sessions.expiresAt, at('now')),
+          eq(sessions.userAuthVersion, users.authVersion),
+        ),
+      )
+      .prepare(),
+  );
+
   // In an earlier schema the column was char(64), which pads with blanks.
   const trimmed = (row: SessionRecord): SessionRecord => ({
     ...row,
@@ -146,18 +194,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
 
   return {
     async usable(sids, now) {
-      const rows = await db
-        .select({ sid: sessions.sid })
-        .from(sessions)
-        .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
-        .where(
-          and(
-            inArray(sessions.sid, [...sids]),
-            isActive,
-            gt(sessions.expiresAt, now),
-            eq(sessions.userAuthVersion, users.authVersion),
-          ),
-        );
+      const rows = await usable().execute({ sids: JSON.stringify(sids), now });
       return rows.map(({ sid }) => sid);
     },
 
@@ -189,21 +226,8 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       return (await rotate().execute(change)).length === 1;
     },
 
-    async advance({ sid, expectedVersion, expectedUserAuthVersion, userAuthVersion, now }) {
-      const advanced = await db
-        .update(sessions)
-        .set({ version: sql`${sessions.version} + 1`, userAuthVersion, lastActiveAt: now })
-        .where(
-          and(
-            eq(sessions.sid, sid),
-            isActive,
-            gt(sessions.expiresAt, now),
-            eq(sessions.version, expectedVersion),
-            eq(sessions.userAuthVersion, expectedUserAuthVersion),
-          ),
-        )
-        .returning({ sid: sessions.sid });
-      return advanced.length === 1;
+    async advance(change) {
+      return (await advance().execute(change)).length === 1;
     },
 
     async touch(sid, now) {
@@ -216,11 +240,8 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
     },
 
     async revokeAll({ userId, exceptSid, reason, now }) {
-      const revoked = await db
-        .update(sessions)
-        .set({ status: 'revoked', revokedAt: now, revokedReason: reason })
-        .where(and(eq(sessions.userId, userId), isActive, exceptSid === null ? undefined : ne(sessions.sid, exceptSid)))
-        .returning({ sid: sessions.sid });
+      // No session has an empty id.
+      const revoked = await revokeAll().execute({ userId, exceptSid: exceptSid ?? '', reason, now });
       return revoked.map(({ sid }) => sid);
     },
 

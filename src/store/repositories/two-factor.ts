@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { TwoFactorStore } from '../ports/index.ts';
-import { type Context, countAll, lazy } from './context.ts';
+import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
 
 /**
  * `delete` and `replaceBackupCodes` take several statements. Outside a transaction the store opens
@@ -16,6 +16,30 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
       .from(factors)
       .where(eq(factors.userId, sql.placeholder('userId')))
       .prepare(),
+  );
+  const at = sql.placeholder;
+  const ofUser = eq(factors.userId, at('userId'));
+  const countAttempt = lazy(() =>
+    db
+      .update(factors)
+      .set({
+        failures: sql`${factors.failures} + 1`,
+        lockedUntil: sql`case when ${factors.failures} + 1 >= ${columnPlaceholder('limit', factors.failures)} then ${columnPlaceholder('lockedUntil', factors.lockedUntil)} else ${factors.lockedUntil} end`,
+      })
+      .where(and(ofUser, lte(factors.lockedUntil, at('now'))))
+      .returning({ failures: factors.failures })
+      .prepare(),
+  );
+  const useStep = lazy(() =>
+    db
+      .update(factors)
+      .set({ lastStep: columnPlaceholder('step', factors.lastStep), failures: sql`0`, lockedUntil: sql`0` })
+      .where(and(ofUser, lt(factors.lastStep, at('step'))))
+      .returning({ userId: factors.userId })
+      .prepare(),
+  );
+  const clearAttempts = lazy(() =>
+    db.update(factors).set({ failures: sql`0`, lockedUntil: sql`0` }).where(ofUser).prepare(),
   );
   const unused = (userId: number) => and(eq(codes.userId, userId), isNull(codes.usedAt));
 
@@ -60,24 +84,12 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
     },
 
     async countAttempt(userId, { now, limit, lockSeconds }) {
-      const [counted] = await db
-        .update(factors)
-        .set({
-          failures: sql`${factors.failures} + 1`,
-          lockedUntil: sql`case when ${factors.failures} + 1 >= ${limit} then ${now + lockSeconds} else ${factors.lockedUntil} end`,
-        })
-        .where(and(eq(factors.userId, userId), lte(factors.lockedUntil, now)))
-        .returning({ failures: factors.failures });
+      const [counted] = await countAttempt().execute({ userId, now, limit, lockedUntil: now + lockSeconds });
       return counted?.failures;
     },
 
     async useStep(userId, step) {
-      const used = await db
-        .update(factors)
-        .set({ lastStep: step, failures: 0, lockedUntil: 0 })
-        .where(and(eq(factors.userId, userId), lt(factors.lastStep, step)))
-        .returning({ userId: factors.userId });
-      return used.length === 1;
+      return (await useStep().execute({ userId, step })).length === 1;
     },
 
     async giveBackAttempt(userId) {
@@ -88,7 +100,7 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
     },
 
     async clearAttempts(userId) {
-      await db.update(factors).set({ failures: 0, lockedUntil: 0 }).where(eq(factors.userId, userId));
+      await clearAttempts().execute({ userId });
     },
 
     async replaceBackupCodes(userId, hashes, createdAt) {

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import { STATUS, type UserStore } from '../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, isEmpty, lazy } from './context.ts';
+import { type Context, columnPlaceholder, countAll, givenPlaceholders, isEmpty, lazy, lazyByShape } from './context.ts';
 import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
 
@@ -61,6 +61,53 @@ export function createUserStore(context: Context): UserStore {
       .prepare(),
   );
 
+  const update = lazyByShape((change: Parameters<UserStore['update']>[1]) => {
+    const isNameFree =
+      change.username === undefined
+        ? undefined
+        : sql`not exists (select 1 from ${users} as other where lower(other.username) = lower(${at('username')}) and other.id <> ${at('ownId')})`;
+    return db
+      .update(users)
+      .set(givenPlaceholders(users, change))
+      .where(and(eq(users.id, at('ownId')), isNameFree, isPresent))
+      .returning(columns)
+      .prepare();
+  });
+  const isVersion = and(eq(users.id, at('id')), eq(users.authVersion, at('expectedAuthVersion')), isPresent);
+  const setPassword = lazy(() =>
+    db
+      .update(users)
+      .set({
+        passwordHash: columnPlaceholder('passwordHash', users.passwordHash),
+        authVersion: sql`${users.authVersion} + 1`,
+      })
+      .where(isVersion)
+      .returning({ id: users.id })
+      .prepare(),
+  );
+  const moveAuthVersion = lazy(() =>
+    db
+      .update(users)
+      .set({ authVersion: sql`${users.authVersion} + 1` })
+      .where(isVersion)
+      .returning({ id: users.id })
+      .prepare(),
+  );
+  const countByRole = lazy(() =>
+    db
+      .select({ total: countAll() })
+      .from(users)
+      .where(and(sql`${users.role} = ${at('role')}`, isPresent))
+      .prepare(),
+  );
+  const accessTokenOf = lazy(() =>
+    db
+      .select({ prefix: users.accessTokenPrefix, createdAt: users.accessTokenCreatedAt })
+      .from(users)
+      .where(and(eq(users.id, at('id')), isNotNull(users.accessToken), isPresent))
+      .prepare(),
+  );
+
   return {
     ...createUserAdministration(context),
 
@@ -94,48 +141,25 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async countByRole(role) {
-      const [row] = await db
-        .select({ total: countAll() })
-        .from(users)
-        .where(and(sql`${users.role} = ${role}`, isPresent));
+      const [row] = await countByRole().execute({ role });
       return row?.total ?? 0;
     },
 
     async update(id, change) {
       const { username } = change;
       if (username !== undefined) await lockUsername(username);
-      const isNameFree =
-        username === undefined
-          ? undefined
-          : sql`not exists (select 1 from ${users} as other where lower(other.username) = lower(${username}) and other.id <> ${id})`;
-      const [row] = isEmpty(change)
-        ? []
-        : await db
-            .update(users)
-            .set(change)
-            .where(and(eq(users.id, id), isNameFree, isPresent))
-            .returning(columns);
+      const [row] = isEmpty(change) ? [] : await update(change).execute({ ...change, ownId: id });
       if (row) return row;
       const [unchanged] = await byId().execute({ id });
       return unchanged && !isEmpty(change) ? 'name_taken' : unchanged;
     },
 
     async setPassword(id, passwordHash, expectedAuthVersion) {
-      const changed = await db
-        .update(users)
-        .set({ passwordHash, authVersion: sql`${users.authVersion} + 1` })
-        .where(and(eq(users.id, id), eq(users.authVersion, expectedAuthVersion), isPresent))
-        .returning({ id: users.id });
-      return changed.length === 1;
+      return (await setPassword().execute({ id, passwordHash, expectedAuthVersion })).length === 1;
     },
 
     async moveAuthVersion(id, expectedAuthVersion) {
-      const moved = await db
-        .update(users)
-        .set({ authVersion: sql`${users.authVersion} + 1` })
-        .where(and(eq(users.id, id), eq(users.authVersion, expectedAuthVersion), isPresent))
-        .returning({ id: users.id });
-      return moved.length === 1;
+      return (await moveAuthVersion().execute({ id, expectedAuthVersion })).length === 1;
     },
 
     async moveLinkVersion(id) {
@@ -180,10 +204,7 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async accessTokenOf(id) {
-      const [row] = await db
-        .select({ prefix: users.accessTokenPrefix, createdAt: users.accessTokenCreatedAt })
-        .from(users)
-        .where(and(eq(users.id, id), isNotNull(users.accessToken), isPresent));
+      const [row] = await accessTokenOf().execute({ id });
       return row;
     },
 
