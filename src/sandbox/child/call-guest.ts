@@ -1,18 +1,22 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
+import { type EncodeValues, MAX_ENCODED_JSON_BYTES } from './encode-values.ts';
 import type { EngineExports, GuestMemory } from './load-engine.ts';
 
 /** The last letter of a call's text, after which the engine expects a zero. */
 const CLOSING_BRACE = 0x7d;
 const POINTER_BYTES = 4;
+/** Most bytes of a letter in UTF-8, for one in UTF-16. */
+const MAX_LETTER_BYTES = 3;
 const NOTHING = new Uint8Array();
 
 /** The text of a call: members of a JSON object, the last one without its value, and the value. */
 export type CallText = { start: string; value: Uint8Array };
 
 /**
- * Calls a function of the guest with a text or a value of the guest. Gives the text that it
- * returned, in UTF-8, as a part of the guest's memory: it is lost when the guest runs or is reset.
- * Empty where the guest had no memory for it, `undefined` where the function threw.
+ * Calls a function of the guest with a value of the guest or that of a text: the guest parses a
+ * text that `encodeValues` does not take. Gives the text that the function returned, in UTF-8, as a
+ * part of the guest's memory: it is lost when the guest runs or is reset. Empty where the guest had
+ * no memory for it, `undefined` where the function threw.
  */
 export type CallGuest = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle) => Uint8Array | undefined;
 
@@ -23,9 +27,9 @@ export type CallGuest = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle)
  */
 export function createCallGuest(
   context: QuickJSContext,
-  { ffi, malloc, free, context: contextOf }: EngineExports,
-  memory: GuestMemory,
+  { exports, memory, encodeValues }: { exports: EngineExports; memory: GuestMemory; encodeValues: EncodeValues },
 ): CallGuest {
+  const { ffi, malloc, free, context: contextOf } = exports;
   const pointer = contextOf();
   const self = context.undefined.value;
   const argv = malloc(POINTER_BYTES) as Parameters<typeof ffi.QTS_Call>[4];
@@ -36,19 +40,32 @@ export function createCallGuest(
     return view;
   };
   const newText = ({ start, value }: CallText): number => {
-    const at = malloc(3 * start.length + value.length + 2);
-    const target = bytes();
-    const valueAt = at + target.write(start, at, 'utf8');
-    target.set(value, valueAt);
-    target[valueAt + value.length] = CLOSING_BRACE;
-    target[valueAt + value.length + 1] = 0;
+    const at = malloc(MAX_LETTER_BYTES * start.length + value.length + 2);
+    const end = at + writeText({ start, value }, bytes(), at);
+    bytes()[end] = 0;
     const text = ffi.QTS_NewString(pointer, at as Parameters<typeof ffi.QTS_NewString>[1]);
     free(at);
     return text;
   };
+  /** The value of a text; 0 where the guest must read the text itself. */
+  const newValue = (text: CallText): number => {
+    if (MAX_LETTER_BYTES * text.start.length + text.value.length >= MAX_ENCODED_JSON_BYTES) return 0;
+    const encoded = encodeValues((target) => writeText(text, target, 0));
+    if (!encoded) return 0;
+    const { names, value } = encoded;
+    const length = names.length + value.length;
+    const at = malloc(length);
+    const target = bytes();
+    target.set(names, at);
+    target.set(value, at + names.length);
+    const buffer = ffi.QTS_NewArrayBuffer(pointer, at as Parameters<typeof ffi.QTS_NewArrayBuffer>[1], length);
+    const decoded = ffi.QTS_bjson_decode(pointer, buffer);
+    // Out of memory or stack: reading the text fails as well, and says so.
+    return ffi.QTS_ResolveException(pointer, decoded) ? 0 : decoded;
+  };
   return (fn, argument) => {
     if (argument) {
-      const value = 'start' in argument ? newText(argument) : argument.value;
+      const value = 'start' in argument ? newValue(argument) || newText(argument) : argument.value;
       bytes().writeUInt32LE(value, argv);
     }
     const result = ffi.QTS_Call(pointer, fn.value, self, argument ? 1 : 0, argv);
@@ -58,4 +75,12 @@ export function createCallGuest(
     const answer = bytes();
     return answer.subarray(at, answer.indexOf(0, at));
   };
+}
+
+/** Writes the whole text of a call, and gives its length. */
+function writeText({ start, value }: CallText, target: Buffer, at: number): number {
+  const valueAt = at + target.write(start, at, 'utf8');
+  target.set(value, valueAt);
+  target[valueAt + value.length] = CLOSING_BRACE;
+  return valueAt + value.length + 1 - at;
 }

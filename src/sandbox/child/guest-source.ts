@@ -192,7 +192,7 @@ return {
   },
   dispatch(request) {
     try {
-      const call = keptCall = parse(request);
+      const call = keptCall = typeof request === 'string' ? parse(request) : request;
       prepare(call);
       const path = call.path;
       let owner, target = namespace, name = '';

@@ -7,6 +7,7 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core';
+import { createEncodeValues, type EncodeValues } from './encode-values.ts';
 import { findHeapLayout, type HeapLayout } from './memory-image.ts';
 
 /** Pages of 64 KiB that the WebAssembly build needs at least: 16 MiB. */
@@ -15,6 +16,7 @@ const INITIAL_PAGES = 256;
 /** QuickJS, compiled once per process. */
 export type Engine = {
   layout: HeapLayout;
+  encodeValues: EncodeValues;
   /** Creates an instance with its own memory, which WebAssembly itself caps at `memoryBytes`. */
   open(memoryBytes: number): Promise<Instance>;
 };
@@ -63,7 +65,7 @@ export async function loadEngine(): Promise<Engine> {
   };
 
   const probe = await open(INITIAL_PAGES * 65_536);
-  return { layout: findHeapLayout(probe.memory, probe.exports.malloc), open };
+  return { layout: findHeapLayout(probe.memory, probe.exports.malloc), encodeValues: createEncodeValues(), open };
 }
 
 /** Instantiates the module with imports that note when the guest reads something of the system. */

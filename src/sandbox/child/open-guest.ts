@@ -71,7 +71,7 @@ export async function openGuest(
   };
   let running = begin(request, loadDeadline);
   const bridge = bootGuest({ context, imports }, () => running.call);
-  const callGuest = createCallGuest(context, exports, memory);
+  const callGuest = createCallGuest(context, { exports, memory, encodeValues: engine.encodeValues });
   // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
   // process.
   runtime.setInterruptHandler(() => {
