@@ -146,9 +146,9 @@ export function createTasks(services: TaskServices): Tasks {
   const watching = createTaskWatchers({ store, clock, logger, ...limits });
   const watchers: TaskWatchers = {
     ...watching,
-    changed(taskId) {
-      watching.changed(taskId);
-      webhooks.taskChanged();
+    changed(task) {
+      watching.changed(task);
+      if (task.callbackUrl !== null) webhooks.taskChanged();
     },
   };
   const observations = createObservationLimit(limits.observations);

@@ -402,7 +402,14 @@ for (const dialect of RULE_DATABASES) {
           Array.from({ length: 30 }, async (_, i) => {
             if (i % 3 === 0) return quota('override', 500 + i);
             if (i % 3 === 1) return quota('add', 7);
-            const line = { userId: user.id, apiKeyId: null, taskId: newTaskId(), attempt: 0, amount: 150, at: 2 };
+            const line = {
+              userId: user.id,
+              apiKeyId: null,
+              taskId: newTaskId(Date.now()),
+              attempt: 0,
+              amount: 150,
+              at: 2,
+            };
             return store.transaction((tx) => tx.ledger.reserve(line));
           }),
         );

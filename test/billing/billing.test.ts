@@ -54,7 +54,7 @@ describeEachStore(
       billing.prices.save({ pluginKey, model, expression });
 
     test('another version of a plugin: which prices lose their model or a fact, and which models have none', async () => {
-      const models = ['kept', 'lost', 'both', 'free'].map((name) => `${name}-${newTaskId()}`);
+      const models = ['kept', 'lost', 'both', 'free'].map((name) => `${name}-${newTaskId(Date.now())}`);
       const [kept = '', lost = '', both = '', free = ''] = models;
       await price('0.1 * u("seconds")', kept);
       await price('0.1 * u("minutes") + u("seconds")', kept, '*');
@@ -251,7 +251,7 @@ describeEachStore(
       const submit = async (budget: number, quota: number) => {
         const user = await addUser(store, { balance: 10_000 });
         const key = await addKey(store, user.id, { unlimitedQuota: false, quota: budget });
-        const taskId = newTaskId();
+        const taskId = newTaskId(Date.now());
         const task = await store.transaction(async (tx) => {
           const inserted = await tx.tasks.insert(newTask({ taskId, userId: user.id, apiKeyId: key.id, quota }));
           await billing.reserve(tx, inserted, 1);

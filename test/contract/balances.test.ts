@@ -9,7 +9,7 @@ describeEachStore('balances under administration', (opened) => {
   const setBalance = (userId: number, to: number, key = newUuid()) =>
     opened().store.ledger.setBalance({ userId, key, to, note: 'by root', at: 2 });
   const reserve = (userId: number, amount: number) =>
-    opened().store.ledger.reserve({ userId, apiKeyId: null, taskId: newTaskId(), attempt: 0, amount, at: 2 });
+    opened().store.ledger.reserve({ userId, apiKeyId: null, taskId: newTaskId(Date.now()), attempt: 0, amount, at: 2 });
   const state = async (userId: number) => {
     const { ledger, users } = opened().store;
     const { items, total } = await ledger.list(userId, { page: 1, pageSize: 100 });
@@ -80,7 +80,14 @@ describeEachStore('balances under administration', (opened) => {
         if (i % 6 < 2) await ledger.grant({ ...entry, kind: 'adjust', amount: i % 4 ? 100 : -30 });
         else if (i % 6 < 4) set.push(await ledger.setBalance({ ...entry, to: 500 + i }));
         else {
-          const line = { userId: user.id, apiKeyId: null, taskId: newTaskId(), attempt: 0, amount: 150, at: 2 };
+          const line = {
+            userId: user.id,
+            apiKeyId: null,
+            taskId: newTaskId(Date.now()),
+            attempt: 0,
+            amount: 150,
+            at: 2,
+          };
           if ((await ledger.reserve(line)) === 'ok') reserved += 1;
         }
       }),

@@ -93,7 +93,7 @@ export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecor
   });
 
 export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
-  taskId: newTaskId(),
+  taskId: newTaskId(Date.now()),
   platform: 'demo',
   userId: 1,
   apiKeyId: null,

@@ -91,7 +91,7 @@ describeEachStore(
       let moved = 0;
       const spend = async (node: typeof store, userId: number) => {
         while (!isOver) {
-          const taskId = newTaskId();
+          const taskId = newTaskId(Date.now());
           await node.transaction(async (tx) => {
             await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
             await tx.ledger.post({ userId, apiKeyId: null, taskId, kind: 'refund', attempt: 0, amount: 3, at: 1 });

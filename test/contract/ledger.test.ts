@@ -14,7 +14,7 @@ describeEachStore('ledger', (opened) => {
     opened().store.ledger.reserve({
       userId,
       apiKeyId: null,
-      taskId: newTaskId(),
+      taskId: newTaskId(Date.now()),
       attempt: 0,
       amount,
       at: 1,
@@ -60,7 +60,7 @@ describeEachStore('ledger', (opened) => {
     const { store } = opened();
     const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
-    const taskId = newTaskId();
+    const taskId = newTaskId(Date.now());
     expect(await reserve(user.id, 10, { apiKeyId: key.id, taskId })).toBe('ok');
     expect((await store.apiKeys.byId(key.id))?.quota).toBe(0);
     expect(await store.ledger.byTask(taskId)).toMatchObject([
@@ -76,7 +76,7 @@ describeEachStore('ledger', (opened) => {
     expect(await reserve(disabled.id, 1)).toBe('user_insufficient');
     expect(await reserve(999_999, 1)).toBe('user_insufficient');
     expect(await reserve(user.id, 1, { apiKeyId: strangersKey.id })).toBe('key_insufficient');
-    const taskId = newTaskId();
+    const taskId = newTaskId(Date.now());
     expect(await reserve(user.id, 0, { taskId })).toBe('ok');
     expect(Object.is((await store.ledger.byTask(taskId))[0]?.amount, 0)).toBe(true);
     expect(await balance(user.id)).toBe(100);
@@ -91,7 +91,7 @@ describeEachStore('ledger', (opened) => {
   test('the same attempt is not reserved twice: the second throws and moves nothing', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
-    const taskId = newTaskId();
+    const taskId = newTaskId(Date.now());
     expect(await reserve(user.id, 10, { taskId })).toBe('ok');
     await expect(reserve(user.id, 10, { taskId })).rejects.toMatchObject({ code: 'store.broken_invariant' });
     expect(await reserve(user.id, 10, { taskId, attempt: 1 })).toBe('ok');
@@ -105,7 +105,7 @@ describeEachStore('ledger', (opened) => {
     const post = {
       userId: user.id,
       apiKeyId: key.id,
-      taskId: newTaskId(),
+      taskId: newTaskId(Date.now()),
       kind: 'settle',
       attempt: 0,
       amount: -130,
@@ -125,7 +125,7 @@ describeEachStore('ledger', (opened) => {
     const post = {
       userId: user.id,
       apiKeyId: 999_999,
-      taskId: newTaskId(),
+      taskId: newTaskId(Date.now()),
       kind: 'refund',
       attempt: 0,
       amount: 5,

@@ -16,7 +16,7 @@ const billing = {
 };
 
 const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
-  relayId: newRelayId(),
+  relayId: newRelayId(Date.now()),
   kind: 'response',
   userId: 1,
   apiKeyId: null,
@@ -67,7 +67,7 @@ describeEachStore('relayed requests', (opened) => {
     await relays.release(relay.relayId, 'node-a');
     expect(await relays.isDelivered(relay.relayId)).toBe(true);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, finishedAt: 101 });
-    expect(await relays.byRelayId(newRelayId())).toBeUndefined();
+    expect(await relays.byRelayId(newRelayId(Date.now()))).toBeUndefined();
   });
 
   test('with an expired lease are found, and any node ends them, once', async () => {
@@ -100,7 +100,7 @@ describeEachStore('relayed requests', (opened) => {
       vendor: 'api.one.example',
       userId: 1,
       channelId: 3,
-      relayId: newRelayId(),
+      relayId: newRelayId(Date.now()),
       createdAt: 100,
       ...change,
     });
@@ -126,12 +126,12 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.ownObject(2, 'response', 'resp_same')).toEqual(elsewhere);
     expect(await relays.ownObject(1, 'response', 'resp_same')).toEqual(later);
     expect(await relays.objectOf(first.relayId)).toEqual(first);
-    expect(await relays.objectOf(newRelayId())).toBeUndefined();
+    expect(await relays.objectOf(newRelayId(Date.now()))).toBeUndefined();
   });
 
   test('parts of answers are found by their owner, and are not the object that the request created', async () => {
     const { relays } = store();
-    const relayId = newRelayId();
+    const relayId = newRelayId(Date.now());
     const part = { vendor: 'v.example', userId: 1, channelId: 3, relayId, createdAt: 100 };
     const parts: RelayObject<RelayPartKind>[] = [
       { ...part, kind: 'item', objectId: 'rs_1' },
@@ -168,7 +168,13 @@ describeEachStore('relayed requests', (opened) => {
     ]);
     expect(await relays.byRelayId(open.relayId)).toBeDefined();
 
-    const made = { kind: 'video', vendor: 'v.example', userId: 1, channelId: 3, relayId: newRelayId() } as const;
+    const made = {
+      kind: 'video',
+      vendor: 'v.example',
+      userId: 1,
+      channelId: 3,
+      relayId: newRelayId(Date.now()),
+    } as const;
     for (const createdAt of [5, 6, 50])
       await relays.addObject({ ...made, objectId: `video_old${createdAt}`, createdAt });
     expect([await relays.deleteObjects(10, 1), await relays.deleteObjects(10, 9)]).toEqual([1, 1]);
@@ -194,12 +200,12 @@ describeEachStore('relayed requests', (opened) => {
   test('an idempotency key is free again when its request failed', async () => {
     const { idempotency } = store();
     const { id: userId } = await addUser(store());
-    const record = { userId, key: 'k', requestHash: 'h', taskId: newRelayId(), expiresAt: 1000, at: 100 };
+    const record = { userId, key: 'k', requestHash: 'h', taskId: newRelayId(Date.now()), expiresAt: 1000, at: 100 };
     expect(await idempotency.take(record)).toBe(true);
-    await idempotency.free(userId, newTaskId());
+    await idempotency.free(userId, newTaskId(Date.now()));
     await idempotency.free(userId + 1, record.taskId);
-    expect(await idempotency.take({ ...record, taskId: newRelayId() })).toBe(false);
+    expect(await idempotency.take({ ...record, taskId: newRelayId(Date.now()) })).toBe(false);
     await idempotency.free(userId, record.taskId);
-    expect(await idempotency.take({ ...record, taskId: newRelayId() })).toBe(true);
+    expect(await idempotency.take({ ...record, taskId: newRelayId(Date.now()) })).toBe(true);
   });
 });

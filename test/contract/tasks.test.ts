@@ -75,7 +75,7 @@ function suite(opened: () => OpenedStore): void {
 
   test('the last tasks of a plugin with stored data, the newest first', async () => {
     const { store } = opened();
-    const platform = `p-${newTaskId()}`;
+    const platform = `p-${newTaskId(Date.now())}`;
     const withData: string[] = [];
     for (let i = 0; i < 6; i += 1) {
       const task = await store.tasks.insert(newTask({ platform: i === 4 ? 'another' : platform }));
@@ -477,7 +477,7 @@ function suite(opened: () => OpenedStore): void {
 
   test('the timeline keeps 50 rows, and beyond that rows that end a task or move its money', async () => {
     const { tasks } = opened().store;
-    const taskId = newTaskId();
+    const taskId = newTaskId(Date.now());
     const note = {
       taskId,
       at: 1,

@@ -124,7 +124,7 @@ describeEachStore('administered users', (opened) => {
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 500 });
     await store.sessions.insert(newSession(user.id));
     await store.twoFactor.begin({ userId: user.id, secretSealed: 's', createdAt: 1 });
-    const entry = { userId: user.id, apiKeyId: key.id, taskId: newTaskId(), attempt: 0, at: 1 };
+    const entry = { userId: user.id, apiKeyId: key.id, taskId: newTaskId(Date.now()), attempt: 0, at: 1 };
     expect(await store.ledger.reserve({ ...entry, amount: 300 })).toBe('ok');
 
     expect(await deleteUser(store, user.id)).toEqual({

@@ -501,7 +501,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     test(`only the user of an answer can build on its parts, ${stream ? 'streamed' : 'read whole'}`, async () => {
       const owner = await addCaller(store);
       const thief = await addCaller(store);
-      const name = newTaskId();
+      const name = newTaskId(Date.now());
       const output: JsonObject[] = [
         { type: 'reasoning', id: `rs_${name}`, summary: [] },
         { type: 'code_interpreter_call', id: `ci_${name}`, code: '1', container_id: `cntr_${name}` },
@@ -528,7 +528,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   test('a vendor that reuses an id does not give the second user the first one’s object', async () => {
     const first = await addCaller(store);
     const copycat = await addCaller(store);
-    const name = `resp_${newTaskId()}`;
+    const name = `resp_${newTaskId(Date.now())}`;
     await create(first, { model: 'gpt-x', user: `same ${name}`, input: 'mine' });
     const reply = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
     expect(reply.body.id).toBe(name);

@@ -107,10 +107,10 @@ describe('watching a task', () => {
     const { got, done } = collect(watchTask({ watchers }, task.taskId));
     await until('the first is there', () => got.length === 1);
     await advance(task, { status: 'SUBMITTED' });
-    watchers.changed(task.taskId);
+    watchers.changed(task);
     await until('the transition is there', () => got.length === 2);
     await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
-    watchers.changed(task.taskId);
+    watchers.changed(task);
     expect(await done).toEqual(['NOT_START 0', 'SUBMITTED 0', 'SUCCESS 0']);
   });
 
@@ -126,7 +126,7 @@ describe('watching a task', () => {
     await until('the third knows', () => third.got.length === 1);
     expect([first.got, second.got, third.got]).toEqual([['NOT_START 0', 'QUEUED 0'], ['QUEUED 0'], ['QUEUED 0']]);
     await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
-    watchers.changed(task.taskId);
+    watchers.changed(task);
     await Promise.all([first.done, second.done, third.done]);
   });
 
@@ -137,7 +137,7 @@ describe('watching a task', () => {
     expect((await observation.next()).value).toMatchObject({ status: 'NOT_START' });
     for (const status of ['SUBMITTED', 'QUEUED', 'SUCCESS'] as const) {
       await advance(task, { status });
-      watchers.changed(task.taskId);
+      watchers.changed(task);
     }
     await until('it has been seen to end', () => watchers.stats().watchers === 0);
     expect((await observation.next()).value).toMatchObject({ status: 'SUCCESS' });
@@ -154,7 +154,7 @@ describe('watching a task', () => {
     await until('the first is there', () => got.length === 1);
     counts.broken = true;
     await advance(task, { status: 'FAILURE' });
-    watchers.changed(task.taskId);
+    watchers.changed(task);
     const failedFrom = counts.looks;
     await until('several looks have failed', () => counts.looks >= failedFrom + 3);
     counts.broken = false;

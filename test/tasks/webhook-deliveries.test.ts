@@ -103,7 +103,7 @@ async function notify(
   url = receiver.url,
   before: (taskId: string) => void = () => {},
 ): Promise<string> {
-  const taskId = newTaskId();
+  const taskId = newTaskId(Date.now());
   before(taskId);
   await store.webhooks.putFinish(
     {

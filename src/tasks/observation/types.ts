@@ -25,7 +25,7 @@ export type TaskWatchers = {
    */
   add(taskId: string, watcher: TaskWatcher): () => void;
   /** Call after this process has written the task: its watchers here see the change at once. */
-  changed(taskId: string): void;
+  changed(task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>): void;
   stats(): { watchers: number; tasks: number };
   /** Ends every observation, and each one that begins later: the gateway is stopping. */
   close(): void;

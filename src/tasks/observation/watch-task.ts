@@ -112,7 +112,7 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
         if (watched.size === 0) wake.abort();
       };
     },
-    changed(taskId) {
+    changed({ taskId }) {
       if (watched.has(taskId)) readNow(taskId);
     },
     stats() {

@@ -89,7 +89,7 @@ async function recordProgress(
       if (needsNotice) await recordTransition(deps, tx, { task, change });
     });
   }
-  deps.watchers.changed(task.taskId);
+  deps.watchers.changed(task);
 }
 
 /** Most answers repeat the previous one: unchanged data is not written again. */

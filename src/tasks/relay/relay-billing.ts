@@ -33,7 +33,7 @@ export function openRelay(
   { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
-  const relayId = newRelayId();
+  const relayId = newRelayId(deps.clock.nowMs());
   const insert = () =>
     deps.store.transaction(async (tx) => {
       const at = deps.clock.unix();

@@ -63,7 +63,7 @@ export async function finishTask(
       reserved: task.quota,
       billed: bill.quota,
     });
-    deps.watchers.changed(task.taskId);
+    deps.watchers.changed(task);
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }

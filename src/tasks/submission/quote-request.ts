@@ -50,7 +50,7 @@ export async function quoteRequest(
     };
     const release = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
-      const publicTaskId = newTaskId();
+      const publicTaskId = newTaskId(deps.clock.nowMs());
       const prepared = await prepareSubmission(deps, {
         submission,
         channel,

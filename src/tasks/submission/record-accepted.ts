@@ -77,7 +77,7 @@ export async function recordAccepted(
     status: immediateEnd?.ending.status ?? running.status,
   });
   if (!immediateEnd) {
-    deps.watchers.changed(task.taskId);
+    deps.watchers.changed(task);
     return { ...task, ...running };
   }
   // The job is bought and stored: failing to read it back must not look like a failed submission.

@@ -41,7 +41,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
     throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
   const callbackUrl = chooseCallback(deps, submission);
-  const taskId = newTaskId();
+  const taskId = newTaskId(deps.clock.nowMs());
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
