@@ -14,7 +14,7 @@ import { callKeyOf } from './pool/estimate-calls.ts';
 import { CLOSED } from './pool/settle-jobs.ts';
 import type { Job, JobAnswer, PoolFailure } from './pool/types.ts';
 import { readResult } from './read-result.ts';
-import { createReusableResults, type ReusableResults, resultKeyOf } from './reusable-results.ts';
+import { createReusableResults, type ReusableResults } from './reusable-results.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
 type SandboxOptions = {
@@ -121,7 +121,7 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
   const { path, maxResultBytes, unixNow } = call;
   const { sourceHash } = module;
   const mayReuse = call.reuse === true && unixNow === undefined;
-  const key = mayReuse ? resultKeyOf({ sourceHash, path, maxResultBytes, args: args.value.args }) : undefined;
+  const key = mayReuse ? state.results.keyOf({ sourceHash, path, maxResultBytes, args: args.value.args }) : undefined;
   const kept = key === undefined ? undefined : state.results.find(key);
   if (kept !== undefined) {
     const value = await readResult(kept, '');

@@ -11,6 +11,8 @@ const ENTRY_BYTES = 205;
 const CHOICE_BYTES = 4;
 const KEY_BYTES = 32;
 
+/** `args`: a JSON array. */
+type ResultOrigin = { sourceHash: string; path: readonly string[]; maxResultBytes: number; args: string };
 type Entry = { result: string; bytes: number; sourceHash: string; index: number };
 
 /**
@@ -18,6 +20,8 @@ type Entry = { result: string; bytes: number; sourceHash: string; index: number 
  * credentials: of the arguments only a digest is kept, and nothing is ever logged.
  */
 export interface ReusableResults {
+  /** What decides a result: SHA-256 over source, path, limit of the result and arguments. */
+  keyOf(call: ResultOrigin): string;
   /** The result as JSON in an equal call; `undefined` where none is kept. */
   find(key: string): string | undefined;
   keep(key: string, result: string, sourceHash: string): void;
@@ -25,20 +29,6 @@ export interface ReusableResults {
   forget(sourceHash: string): void;
   size(): number;
   heldBytes(): number;
-}
-
-/** What decides a result: SHA-256 over source, path, limit of the result and arguments. */
-export function resultKeyOf(call: {
-  sourceHash: string;
-  path: readonly string[];
-  maxResultBytes: number;
-  /** A JSON array. */
-  args: string;
-}): string {
-  const { sourceHash, path, maxResultBytes, args } = call;
-  // No part but the last one can contain a line break.
-  const digest = Bun.SHA256.hash(`${sourceHash}\n${maxResultBytes}\n${JSON.stringify(path)}\n${args}`);
-  return Buffer.from(digest.buffer, digest.byteOffset, KEY_BYTES).toString('latin1');
 }
 
 /**
@@ -49,6 +39,7 @@ export function resultKeyOf(call: {
 export function createReusableResults(maxBytes: number = MAX_BYTES): ReusableResults {
   const entries = new Map<string, Entry>();
   const keys: string[] = [];
+  const digest = Buffer.alloc(KEY_BYTES);
   let held = 0;
 
   const drop = (key: string): void => {
@@ -68,6 +59,11 @@ export function createReusableResults(maxBytes: number = MAX_BYTES): ReusableRes
   };
 
   return {
+    keyOf({ sourceHash, path, maxResultBytes, args }) {
+      // No part but the last one can contain a line break.
+      Bun.SHA256.hash(`${sourceHash}\n${maxResultBytes}\n${JSON.stringify(path)}\n${args}`, digest);
+      return digest.toString('latin1');
+    },
     find: (key) => entries.get(key)?.result,
     keep(key, result, sourceHash) {
       if (result.length > MAX_RESULT_CHARS || entries.has(key)) return;

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createReusableResults, resultKeyOf } from '../../src/sandbox/reusable-results.ts';
+import { createReusableResults } from '../../src/sandbox/reusable-results.ts';
 import { hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ processes: 1, memoryBytes: 32 * MEBIBYTE });
@@ -223,8 +223,9 @@ describe('a call that may reuse a result', () => {
 });
 
 describe('the memory of results', () => {
+  const { keyOf: digest } = createReusableResults();
   const keyOf = (name: string) =>
-    resultKeyOf({ sourceHash: 'source', path: ['run'], maxResultBytes: 1, args: JSON.stringify([name]) });
+    digest({ sourceHash: 'source', path: ['run'], maxResultBytes: 1, args: JSON.stringify([name]) });
 
   test('stays within its limit', () => {
     const results = createReusableResults(100_000);

@@ -102,7 +102,15 @@ export function loadPlugin(deps: {
   const { compiled, sandbox, clock } = deps;
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
-  const pathOf = (hook: string): string[] => modulePath(membersOf(hook), compiled.exports);
+  const paths = new Map<string, string[]>();
+  const pathOf = (hook: string): string[] => {
+    let path = paths.get(hook);
+    if (!path) {
+      path = modulePath(membersOf(hook), compiled.exports);
+      paths.set(hook, path);
+    }
+    return path;
+  };
   const { countedAs = key } = deps;
   const isServing = deps.layer !== 'development';
   const module: SandboxModule = { key: countedAs, version, source: compiled.source, sourceHash: compiled.sourceHash };
