@@ -1,5 +1,5 @@
 import { constants, Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
+import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -76,6 +76,9 @@ const accounts: Work[] = [
   ['sessions that are usable', ({ sessions }, { sid }) => sessions.usable([sid, newUuid()], at)],
   ['the end of all sessions but one', ({ sessions }, ids) => sessions.revokeAll(ending(ids, ids.sid))],
   ['the end of all sessions', ({ sessions }, ids) => sessions.revokeAll(ending({ ...ids, userId: -1 }, null))],
+  ['live sessions', ({ sessions }, { userId }) => sessions.active(userId, at)],
+  ['a page of sessions', ({ sessions }, { userId }) => sessions.list({ userId, now: at, authVersion: 1, limit: 5 })],
+  ['the end of a session', ({ sessions }) => sessions.revoke('sid', 'test', at)],
   ['a changed user', ({ users }, { userId }) => users.update(userId, { displayName: newUuid(), language: 'en' })],
   ['a new user name', ({ users }, { userId }) => users.update(userId, { username: 'renamed' })],
   ['a new password', ({ users }, { userId }) => users.setPassword(userId, 'hash', 1)],
@@ -197,7 +200,37 @@ const polls: Work[] = [
   ],
 ];
 
+/** Every method of a repository is called by one of these, or listed in `UNCHECKED`. */
 const everything = [...requests, ...accounts, ...relays, ...submissions, ...polls];
+
+/**
+ * The methods that are not checked: those of administration, clean-up and the start, and those that
+ * take lists of any length or run far less often than requests.
+ */
+const UNCHECKED: Readonly<Record<string, string>> = {
+  apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',
+  channels: 'addUsedQuota all delete insert list update',
+  figures: 'addUpDays channelHealth countOverdue databaseBytes openTasks usageByDay',
+  flows: 'deleteDone deleteOfUser',
+  idempotency: 'deleteExpired',
+  identities: 'claim countProvider release releaseAll',
+  ledger: 'byGrantKey grant imbalances list setBalance',
+  logs: 'deleteAudit listAudit listUsage verifyAudit',
+  nodes: 'alive heartbeat remove',
+  options: 'all get put putIfAbsent',
+  passkeys: 'delete deleteAll insert rename use',
+  plugins: 'activate active byVersion deactivate delete insert setEnabled update versions',
+  prices: 'all delete put',
+  providers: 'all bySlug delete insert lock update',
+  relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
+  sessions: 'countAllIssued deleteExpired deleteRevoked',
+  tasks:
+    'amend countUnfinished expireAllLeases latestWithData list pullForwardDueTimes queueDepth releaseOwner renew untilDue',
+  twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
+  users:
+    'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken',
+  webhooks: 'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue',
+};
 
 /**
  * A connection that cannot compile statements while `lock` holds: the schema of a database that is
@@ -218,6 +251,9 @@ function openLockable(path: string): { file: SqliteFile; lock: () => void; unloc
     unlock: () => void other.run('rollback'),
   };
 }
+
+/** What the tests of SQLite work with. */
+let sqlite: { store: Repositories; ids: Ids };
 
 describe('SQLite', () => {
   let file: SqliteFile;
@@ -243,8 +279,8 @@ describe('SQLite', () => {
       { leases: createMemoryLeases(systemClock), onCommit: (act) => act() },
     );
     ids = await addRows(store);
+    sqlite = { store, ids };
   });
-  afterAll(() => file.close());
 
   test('cannot compile a statement while the schema is locked', () => {
     lockable.lock();
@@ -273,6 +309,34 @@ describe('SQLite', () => {
     builder.mockRestore();
     expect(builtAgain).toEqual([]);
   });
+});
+
+test('every method of the repositories is checked above, or listed as unchecked', async () => {
+  const called = new Set<string>();
+  const methods: string[] = [];
+  const watched = Object.fromEntries(
+    Object.entries(sqlite.store).map(([repository, its]) => [
+      repository,
+      Object.fromEntries(
+        Object.entries(its as Record<string, (...args: unknown[]) => unknown>).map(([name, method]) => {
+          methods.push(`${repository}.${name}`);
+          return [
+            name,
+            (...args: unknown[]) => {
+              called.add(`${repository}.${name}`);
+              return method(...args);
+            },
+          ];
+        }),
+      ),
+    ]),
+  ) as unknown as Repositories;
+  for (const [, work] of everything) await work(watched, sqlite.ids);
+  const unchecked = Object.entries(UNCHECKED).flatMap(([repository, names]) =>
+    names.split(' ').map((name) => `${repository}.${name}`),
+  );
+  expect(methods.filter((name) => !called.has(name) && !unchecked.includes(name))).toEqual([]);
+  expect(unchecked.filter((name) => !methods.includes(name))).toEqual([]);
 });
 
 test('PostgreSQL prepares what requests run often once, and keeps one plan for all values', async () => {
