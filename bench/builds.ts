@@ -16,7 +16,7 @@ export type Build = {
 
 /** This checkout, built where that is stale, or the executable of `TASKGATE_BINARY`. */
 export async function prepareThisBuild(): Promise<Build> {
-  const binary = process.env.TASKGATE_BINARY ?? join(root, (await buildExecutable()).path);
+  const binary = process.env.TASKGATE_BINARY ?? join(root, (await buildExecutable({ forSpeed: true })).path);
   return { binary, source: root, name: await describeCommit(root) };
 }
 

@@ -139,7 +139,8 @@ test('calls that a slow one returned to the queue end with their admission time 
       order.push(what);
     };
     await Promise.all([note('left', left), note('impatient', impatient), note('second', second), note('last', last)]);
-    expect(order).toEqual(['left', 'impatient', 'second', 'last']);
+    expect(order.slice(0, 2).sort()).toEqual(['impatient', 'left']);
+    expect(order.slice(2)).toEqual(['second', 'last']);
     expect([(await left).kind, (await impatient).kind]).toEqual(['overloaded', 'overloaded']);
     expect(await last).toMatchObject({ ok: true, value: { value: 4 } });
   } finally {
