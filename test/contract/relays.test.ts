@@ -147,6 +147,8 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.ownParts(1, 'container', ['cntr_1'])).toEqual([parts[2] as RelayObject<RelayPartKind>]);
     expect(await relays.ownParts(2, 'item', ['rs_1'])).toEqual([]);
     expect(await relays.ownParts(1, 'item', [])).toEqual([]);
+    // Names come from clients.
+    expect(await relays.ownParts(1, 'item', ['rs_1', 'nul\0', 'half a pair \ud800', '"\\'])).toHaveLength(1);
   });
 
   test('are deleted when they are old, unless they are open', async () => {

@@ -24,7 +24,7 @@ export type Context = {
    * JSON array as text.
    */
   notAmong: (column: SQL, name: string) => SQL;
-  /** A condition: `column` is among the texts of the placeholder `name`, a JSON array as text. */
+  /** A condition: `column` is among the texts of the placeholder `name` (`encodeTexts`). */
   amongTexts: (column: SQLWrapper, name: string) => SQL;
   /**
    * The elements of a JSON array as rows of one JSON column. The array is the value of the
@@ -163,6 +163,9 @@ export const columnPlaceholders = <K extends string>(
  * surrogates there.
  */
 export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+
+/** The value of `amongTexts`. */
+export const encodeTexts = (texts: readonly string[]): string => JSON.stringify(texts.map(plainText));
 
 /** Whether a change has no field to write; the builder would refuse it. */
 export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);

@@ -2,7 +2,7 @@ import { and, eq, getTableColumns, gt, isNull, lt, lte, ne, or, sql } from 'driz
 import type { JsonObject } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
 import type { FlowMatch, FlowRecord, FlowStore } from '../ports/index.ts';
-import { type Context, columnPlaceholder, givenPlaceholders, lazy, lazyByShape } from './context.ts';
+import { type Context, columnPlaceholder, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
 export function createFlowStore({ db, tables, amongRows, amongTexts }: Context): FlowStore {
   const { authFlows: flows } = tables;
@@ -32,7 +32,7 @@ export function createFlowStore({ db, tables, amongRows, amongTexts }: Context):
     gt(flows.expiresAt, at('now')),
   );
   const hasSecret = amongTexts(flows.secretHash, 'secretHashes');
-  const listSecrets = (candidates: readonly string[]) => JSON.stringify(candidates.filter((hash) => hash !== ''));
+  const listSecrets = (candidates: readonly string[]) => encodeTexts(candidates.filter((hash) => hash !== ''));
   const isUsable = (match: FlowMatch) =>
     and(
       isAlive,

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
 import type { NewRelay, RelayKind, RelayObject, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
-import { type Context, columnPlaceholders, givenPlaceholders, lazy, lazyByShape } from './context.ts';
+import { type Context, columnPlaceholders, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
@@ -178,7 +178,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
 
     async ownParts(userId, kind, names) {
       if (names.length === 0) return [];
-      return (await ownParts().execute({ userId, kind, names: JSON.stringify(names) })) as RelayObject<RelayPartKind>[];
+      return (await ownParts().execute({ userId, kind, names: encodeTexts(names) })) as RelayObject<RelayPartKind>[];
     },
 
     async objectOf(relayId) {

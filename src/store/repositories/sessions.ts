@@ -1,6 +1,6 @@
 import { and, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts';
-import { type Context, columnPlaceholder, columnPlaceholders, countAll, lazy } from './context.ts';
+import { type Context, columnPlaceholder, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
 import { userColumns } from './user-columns.ts';
 
 export function createSessionStore({ db, tables, amongRows, amongTexts }: Context): SessionStore {
@@ -194,7 +194,7 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
 
   return {
     async usable(sids, now) {
-      const rows = await usable().execute({ sids: JSON.stringify(sids), now });
+      const rows = await usable().execute({ sids: encodeTexts(sids), now });
       return rows.map(({ sid }) => sid);
     },
 
