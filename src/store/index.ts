@@ -4,6 +4,7 @@
  * touch: the data directory, the database server, Redis. Never touches: what the rows mean to the
  * rooms above. What only Redis needs is entered through `redis.ts`.
  */
+export { createFileOnce } from './drivers/create-file-once.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';

@@ -179,13 +179,13 @@ test('a commit is answered once it is on the disk; works that come meanwhile sha
 test('a disk that does not take a commit: the outcome is unknown, and the log starts anew before the next is answered', async () => {
   const dataDir = newFolder();
   const file = new SqliteFile(join(dataDir, 'taskgate.db'));
-  file.run('pragma journal_mode = wal; pragma synchronous = normal');
+  file.run('pragma journal_mode = wal');
   file.run('create table a (id integer primary key)');
   let fails = true;
   const log = createLogFlush(file, async () => {
     if (fails) throw Object.assign(new Error('i/o error'), { code: 'EIO' });
   });
-  const writer = createGroupCommit(file, log.flush);
+  const writer = createGroupCommit(file, log?.flush);
   const insert = (id: number) => writer.submit(async () => void file.run(`insert into a values (${id})`), true);
   await expect(insert(1)).rejects.toMatchObject({
     code: 'store.outcome_unknown',
@@ -202,7 +202,19 @@ test('a disk that does not take a commit: the outcome is unknown, and the log st
   expect(kept.query('select id from a').values()).toEqual([[1], [2]]);
   kept.close();
   await writer.close();
-  log.close();
+  log?.close();
+  file.close();
+});
+
+test('without a write-ahead log SQLite flushes each commit itself', () => {
+  const synchronous = (file: SqliteFile) => file.query('pragma synchronous').values();
+  const file = new SqliteFile(join(newFolder(), 'taskgate.db'));
+  file.run('pragma synchronous = full');
+  expect(createLogFlush(file)).toBeUndefined();
+  expect(synchronous(file)).toEqual([[2]]);
+  file.run('pragma journal_mode = wal');
+  createLogFlush(file)?.close();
+  expect(synchronous(file)).toEqual([[1]]);
   file.close();
 });
 

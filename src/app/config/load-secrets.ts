@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, parseJson, randomToken } from '../../kernel/index.ts';
+import { createFileOnce } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { Config } from './config-variables.ts';
 
@@ -43,7 +44,7 @@ function readOrCreate(path: string): StoredSecrets {
   try {
     const found = read(path);
     if (found) return { ...found, created: false };
-    const created = create(path);
+    const created = createFileOnce(path, newSecrets());
     const stored = read(path);
     if (!stored) throw new CommandError(`${path} was removed while it was created`);
     return { ...stored, created };
@@ -52,6 +53,10 @@ function readOrCreate(path: string): StoredSecrets {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
     throw new CommandError(`the secrets in ${path} cannot be stored (${code}): the data directory must be writable`);
   }
+}
+
+function newSecrets(): Uint8Array {
+  return Buffer.from(`${JSON.stringify({ session_secret: randomToken(48), crypto_secret: randomToken(48) })}\n`);
 }
 
 function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
@@ -76,28 +81,6 @@ function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
   // Permission bits have no meaning on Windows.
   const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
   return { session, crypto, warnings: isOpen ? [`${path} can be read by other users: chmod 600 ${path}`] : [] };
-}
-
-/** False if another process was first. The file appears complete or not at all. */
-function create(path: string): boolean {
-  const draft = `${path}.${randomToken(6)}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
-  try {
-    writeSync(descriptor, `${JSON.stringify({ session_secret: randomToken(48), crypto_secret: randomToken(48) })}\n`);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  try {
-    // Unlike a rename, a link never replaces an existing file.
-    linkSync(draft, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    unlinkSync(draft);
-  }
 }
 
 /**

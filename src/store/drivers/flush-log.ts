@@ -6,12 +6,15 @@ type SyncFile = (descriptor: number) => Promise<void>;
 
 /**
  * Brings commits of `file` to the disk as `synchronous=FULL` does at each commit, but in another
- * thread: the event loop would be blocked for as long as the disk takes. The connection runs with
+ * thread: the event loop would be blocked for as long as the disk takes. The connection is set to
  * NORMAL, under which SQLite writes a commit to the write-ahead log and leaves only this out.
  * `flush` resolves when all that was committed before is on the disk, and rejects with the system's
- * error.
+ * error. Undefined where there is no write-ahead log, as on a file system without shared memory:
+ * SQLite keeps its own flushes there.
  */
 export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(fdatasync)) {
+  if (file.query('pragma journal_mode').values()[0]?.[0] !== 'wal') return undefined;
+  file.run('pragma synchronous = normal');
   let log: number | undefined;
   let hasFailed = false;
   return {

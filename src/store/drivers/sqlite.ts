@@ -108,7 +108,7 @@ export function openSqlite(options: {
   logger: Logger;
   release: () => void;
 }): Driver {
-  const writing = openSqliteFile(options.dataDir, 'NORMAL');
+  const writing = openSqliteFile(options.dataDir, options.synchronous);
   const log = options.synchronous === 'FULL' ? createLogFlush(writing) : undefined;
   writing.run(`pragma cache_size = -${CACHE_KIB}`);
   // What a savepoint may have to undo is kept in memory: beyond 64 KiB, which a few inserts reach,

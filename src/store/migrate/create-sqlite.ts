@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { type Migration, migrations, newSqliteDatabase } from '../../../migrations/index.ts';
-import { randomToken } from '../../kernel/index.ts';
+import { createFileOnce } from '../drivers/create-file-once.ts';
 import { sqlitePath, unwritableDataDir } from '../drivers/sqlite.ts';
 import { CREATE_HISTORY } from './plan.ts';
 
@@ -14,9 +14,9 @@ const WRITE_AHEAD_LOG = 2;
 
 /**
  * Creates the database with the layout of all migrations, unless something is there already;
- * readable by its owner only. The file is made in memory, flushed under another name, and appears
- * complete or not at all. The folder is flushed by the first commit, before anybody relies on it:
- * SQLite flushes it together with a new write-ahead log.
+ * readable by its owner only. The file is made in memory, and appears complete or not at all. The
+ * folder is flushed by the first commit, before anybody relies on it: SQLite flushes it together
+ * with a new write-ahead log.
  * Returns whether this call created it.
  * @throws `store.unavailable` when it cannot be written
  */
@@ -25,7 +25,7 @@ export function createSqlite(dataDir: string, now: number): boolean {
   // A log that was left behind would be replayed into the new file.
   if ([path, `${path}-wal`, `${path}-journal`].some((name) => existsSync(name))) return false;
   try {
-    return writeOnce(path, newDatabase(now));
+    return createFileOnce(path, newDatabase(now));
   } catch (error) {
     throw unwritableDataDir(dataDir, error);
   }
@@ -51,27 +51,5 @@ function newDatabase(now: number): Uint8Array {
     return bytes;
   } finally {
     file.close();
-  }
-}
-
-/** False if another process was first. */
-function writeOnce(path: string, bytes: Uint8Array): boolean {
-  const draft = `${path}.${randomToken(6)}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
-  try {
-    try {
-      for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    // Unlike a rename, a link never replaces an existing file.
-    linkSync(draft, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    unlinkSync(draft);
   }
 }
