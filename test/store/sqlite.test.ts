@@ -155,7 +155,7 @@ test('a commit is answered once it is on the disk; works that come meanwhile sha
   const file = new SqliteFile(':memory:');
   file.run('create table a (id integer primary key)');
   const flushes: (() => void)[] = [];
-  const writer = createGroupCommit(file, () => new Promise((resolve) => flushes.push(resolve)));
+  const writer = createGroupCommit(file, { flush: () => new Promise((resolve) => flushes.push(resolve)) });
   const answered: number[] = [];
   const insert = (id: number) =>
     writer.submit(async () => void file.run(`insert into a values (${id})`), true).then(() => answered.push(id));
@@ -185,7 +185,7 @@ test('a disk that does not take a commit: the outcome is unknown, and the log st
   const log = createLogFlush(file, async () => {
     if (fails) throw Object.assign(new Error('i/o error'), { code: 'EIO' });
   });
-  const writer = createGroupCommit(file, log?.flush);
+  const writer = createGroupCommit(file, { flush: log?.flush });
   const insert = (id: number) => writer.submit(async () => void file.run(`insert into a values (${id})`), true);
   await expect(insert(1)).rejects.toMatchObject({
     code: 'store.outcome_unknown',

@@ -12,11 +12,15 @@ type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outco
 /** Jobs that ran in one transaction. `broken`: why it was not committed. */
 type Group = { ended: { job: Job; outcome: Outcome }[]; broken: unknown };
 
-/**
- * Resolves when what was committed before the call is on the disk. Commits that need no such wait
- * have none.
- */
-export type FlushCommits = () => Promise<void>;
+export type GroupCommitOptions = {
+  /**
+   * Resolves when what was committed before the call is on the disk. Commits that need no such wait
+   * have none.
+   */
+  flush?: (() => Promise<void>) | undefined;
+  /** Called right before each commit. */
+  beforeCommit?: () => void;
+};
 
 /**
  * The only writer of a SQLite database. Jobs queue up and run one after the other inside a shared
@@ -26,7 +30,7 @@ export type FlushCommits = () => Promise<void>;
  * every job of the group rejects with `store.unavailable` and none of it is stored; if the flush
  * fails, with `store.outcome_unknown`.
  */
-export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
+export function createGroupCommit(file: SqliteFile, { flush, beforeCommit }: GroupCommitOptions = {}) {
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;
@@ -85,6 +89,7 @@ export function createGroupCommit(file: SqliteFile, flush?: FlushCommits) {
         // SQLite has rolled back by itself: the disk is full, or an I/O error occurred.
         if (!file.inTransaction) throw outcome.ok ? storeErrors.unavailable() : outcome.error;
       }
+      beforeCommit?.();
       run('commit');
     } catch (error) {
       broken = toStoreError(error);

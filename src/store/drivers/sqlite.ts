@@ -10,6 +10,7 @@ import { createLogFlush } from './flush-log.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
 import { createMemoryLeases } from './memory-leases.ts';
+import { createReadSnapshot } from './read-snapshot.ts';
 
 /**
  * How long SQLite waits for another process's lock (a command that runs beside the server). It
@@ -118,7 +119,8 @@ export function openSqlite(options: {
   reading.run('pragma query_only = on');
 
   const guard = createTransactionGuard();
-  const writer = createGroupCommit(writing, log?.flush);
+  const snapshot = createReadSnapshot(reading, (text, params) => values(reading, text, params));
+  const writer = createGroupCommit(writing, { flush: log?.flush, beforeCommit: snapshot.end });
   const changes = createChangeListeners(options.logger);
   const exclusive = new Set<string>();
   const leases = createMemoryLeases(options.clock);
@@ -131,7 +133,7 @@ export function openSqlite(options: {
 
   function read(text: string, params: unknown[]): unknown[][] {
     requireOpen();
-    return values(reading, text, params);
+    return snapshot.read(text, params);
   }
 
   const root = options.bind(
@@ -195,6 +197,7 @@ export function openSqlite(options: {
       if (closed) return;
       await writer.close();
       closed = true;
+      snapshot.end();
       reading.close();
       writing.close();
       log?.close();
