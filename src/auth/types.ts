@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, UserRecord } from '../store/ports/index.ts';
+import type { KeyOwner, PresentedKey, UserRecord } from '../store/ports/index.ts';
 
 /** The authenticated caller of a panel route. `origin` is set for HTTP requests. */
 export type PanelPrincipal = { origin?: RequestOrigin } & (
@@ -7,7 +7,7 @@ export type PanelPrincipal = { origin?: RequestOrigin } & (
 );
 
 /** The authenticated caller of an API-key route. `group` is the key's own, else the user's. */
-export type ApiPrincipal = { kind: 'api_key'; user: UserRecord; key: ApiKeyRecord; group: string };
+export type ApiPrincipal = { kind: 'api_key'; user: KeyOwner; key: PresentedKey; group: string };
 
 /**
  * The address that may decide whether a request is refused: rate limits, `allow_ips` of API keys.

@@ -8,6 +8,7 @@ import type {
   Paged,
   TaskEventRecord,
   TaskRecord,
+  TaskSummary,
 } from '../store/ports/index.ts';
 import { createDownloadLimit } from './artifacts/limit-downloads.ts';
 import { createLinkLimit } from './artifacts/limit-links.ts';
@@ -31,7 +32,7 @@ import { createResponse, type ResponseAnswer } from './responses/create-response
 import { retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
-import { ownTask } from './state/own-tasks.ts';
+import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { type CallableModel, listModels } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
@@ -93,6 +94,8 @@ export type Tasks = {
   openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
   /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
   own(userId: number, taskId: string): Promise<TaskRecord>;
+  /** The same for its status alone. @throws tasks.task_not_found */
+  ownSummary(userId: number, taskId: string): Promise<TaskSummary>;
   /**
    * `GET /v1/tasks/:id/events`, until the client has `left`. `anyTask`: other users' tasks too.
    * @throws tasks.task_not_found, tasks.rate_limit_exceeded when too many are being observed
@@ -213,6 +216,12 @@ export function createTasks(services: TaskServices): Tasks {
 
     async own(userId, taskId) {
       const task = await ownTask(deps, userId, taskId);
+      if (!task) throw taskErrors.task_not_found();
+      return task;
+    },
+
+    async ownSummary(userId, taskId) {
+      const task = await ownTaskSummary(deps, userId, taskId);
       if (!task) throw taskErrors.task_not_found();
       return task;
     },

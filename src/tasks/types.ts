@@ -2,7 +2,7 @@ import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
-import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
+import type { Counters, KeyOwner, PresentedKey, Store, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
@@ -99,7 +99,7 @@ export type Ending =
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 /** Who pays for a task. `group` is the key's own, else the user's. */
-export type Caller = { user: UserRecord; key: ApiKeyRecord | null; group: string };
+export type Caller = { user: KeyOwner; key: PresentedKey | null; group: string };
 
 /** A file of the client's multipart body. Plugin code never sees its bytes. */
 export type RequestFile = {

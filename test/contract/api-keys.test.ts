@@ -19,7 +19,9 @@ describeEachStore('API keys', (opened) => {
       quota: 7,
       usedQuota: 0,
     });
-    expect(await store.apiKeys.byHash(key.keyHash)).toEqual({ key, user });
+    const { keyHash, prefix, webhookFormers, createdAt, ...presented } = key;
+    const owner = { id: user.id, role: user.role, status: user.status, group: user.group };
+    expect(await store.apiKeys.byHash(key.keyHash)).toEqual({ key: presented, user: owner });
     expect(await store.apiKeys.byId(key.id)).toEqual(key);
     expect(await store.apiKeys.byHash('unknown')).toBeUndefined();
   });

@@ -31,6 +31,10 @@ function suite(opened: () => OpenedStore): void {
     expect(await tasks.byTaskId(task.taskId)).toEqual(row);
     expect(await tasks.byUser(7, task.taskId)).toEqual(row);
     expect(await tasks.byUser(8, task.taskId)).toBeUndefined();
+    const summary = await tasks.summaryByUser(7, task.taskId);
+    expect(row).toMatchObject({ ...summary });
+    expect(Object.keys(summary ?? {})).toEqual(expect.not.arrayContaining(['data', 'state', 'execution', 'billing']));
+    expect(await tasks.summaryByUser(8, task.taskId)).toBeUndefined();
     expect(await tasks.byTaskId('task_unknown')).toBeUndefined();
     await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
   });

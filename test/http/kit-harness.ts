@@ -124,7 +124,7 @@ export function openKit(options: KitOptions = {}) {
           if (authorization !== 'Bearer sk-good' || use.ip === undefined) {
             throw new AppError('auth.api_key_invalid', 'unauthenticated', { message: 'The API key is not valid.' });
           }
-          return { kind: 'api_key', user: user(4, 1), key: { id: 9 }, group: 'default' } as ApiPrincipal;
+          return { kind: 'api_key', user: user(4, 1), key: { id: 9 }, group: 'default' } as unknown as ApiPrincipal;
         },
       },
     },

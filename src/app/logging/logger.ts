@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { escapeHiddenInJson, type Logger } from '../../kernel/index.ts';
+import { escapeHiddenInJson, isoTime, type Logger, systemClock } from '../../kernel/index.ts';
 import { escapeFields } from './escape-fields.ts';
 import { createLineBuffer, type LineBuffer } from './line-buffer.ts';
 import { redactFields, redactText } from './redact-fields.ts';
@@ -30,18 +30,16 @@ export async function createLogger(options: LogOptions): Promise<ProcessLogger> 
   const lines = options.destination ? unbuffered(options.destination) : openStandardError(reportDropped);
   // Control characters, and those that change the reading order, are escaped.
   const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
-  const logger = wrap(
-    pino(
-      {
-        level: options.level,
-        base: null,
-        timestamp: pino.stdTimeFunctions.isoTime,
-        formatters: { level: (label) => ({ level: label }) },
-      },
-      options.pretty ? await prettify(lines, options.colors) : plain,
-    ),
-    lines.send,
+  const base = pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: createTimestamp(),
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    options.pretty ? await prettify(lines, options.colors) : plain,
   );
+  const logger = wrap(() => base, lines.send);
   return { ...logger, send: lines.send, flush: lines.flush };
 
   function reportDropped(count: number): void {
@@ -71,9 +69,23 @@ async function prettify(plain: Pick<LineBuffer, 'write'>, colors: boolean): Prom
   return { write: (line) => plain.write(format(escapeFields(line))) };
 }
 
-/** `send` writes what is buffered. */
-function wrap(inner: PinoLogger, send: () => void): Logger {
+/** The time as pino wants it; a busy gateway writes many lines in the same millisecond. */
+function createTimestamp(): () => string {
+  let written = 0;
+  let text = '';
+  return () => {
+    const now = systemClock.nowMs();
+    if (now !== written) text = `,"time":"${isoTime(now)}"`;
+    written = now;
+    return text;
+  };
+}
+
+/** `open` is called at the first line: most children never write one. `send` writes the buffer. */
+function wrap(open: () => PinoLogger, send: () => void): Logger {
+  let inner: PinoLogger | undefined;
   const logAt = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
+    inner ??= open();
     if (!inner.isLevelEnabled(level)) return;
     inner[level](redactFields(fields), redactText(message));
     if (level === 'warn' || level === 'error') send();
@@ -83,6 +95,10 @@ function wrap(inner: PinoLogger, send: () => void): Logger {
     info: logAt('info'),
     warn: logAt('warn'),
     error: logAt('error'),
-    child: (fields) => wrap(inner.child(redactFields(fields)), send),
+    child(fields) {
+      inner ??= open();
+      const parent = inner;
+      return wrap(() => parent.child(redactFields(fields)), send);
+    },
   };
 }

@@ -3,14 +3,17 @@
  * first place; this is the last defence.
  */
 
+import { memoizeTexts } from '../../kernel/index.ts';
+
 const REDACTED = '[redacted]';
 
 /** Compared without case, `-` and `_`: `Set-Cookie`, `api_key`, `keySealed`. */
 const SECRET_NAME =
   /(?:authorization|cookie|cookies|password|passwordhash|passwd|secret|secrets|token|tokens|credential|credentials|apikey|accesskey|privatekey|secretkey|keysealed|keyhash|securityproof|dsn)$|^(?:key|pass|pat|databaseurl|redisurl)$/;
 
-const isSecretName = (name: string): boolean =>
-  SECRET_NAME.test(/[A-Z_-]/.test(name) ? name.toLowerCase().replace(/[-_]/g, '') : name);
+const isSecretName = memoizeTexts((name) =>
+  SECRET_NAME.test(/[A-Z_-]/.test(name) ? name.toLowerCase().replace(/[-_]/g, '') : name),
+);
 
 /**
  * Each pattern keeps its first group: the name or scheme before the credential. Clients choose

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { ApiKeyRecord } from '../../store/ports/index.ts';
+import type { PresentedKey } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 
@@ -9,7 +9,7 @@ import type { DecidingIp } from '../types.ts';
  *
  * @throws `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed`
  */
-export function assertKeyAllows({ key, model, ip }: { key: ApiKeyRecord; model?: string; ip: DecidingIp }): void {
+export function assertKeyAllows({ key, model, ip }: { key: PresentedKey; model?: string; ip: DecidingIp }): void {
   if (key.allowIps.length > 0 && !key.allowIps.some((range) => contains(range, ip))) {
     throw authErrors.api_key_ip_not_allowed();
   }

@@ -1,5 +1,5 @@
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
-import { type ApiKeyRecord, ROLE, STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
+import { type KeyOwner, type PresentedKey, ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import type { ApiPrincipal, DecidingIp } from '../types.ts';
@@ -34,7 +34,7 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
   const touching = new Set<number>();
 
   /** In the background: the request neither waits for it nor fails with it. */
-  function touch(key: ApiKeyRecord, now: number): void {
+  function touch(key: PresentedKey, now: number): void {
     if (now - key.lastUsedAt < TOUCH_EVERY_SECONDS || touching.has(key.id)) return;
     touching.add(key.id);
     void store.apiKeys
@@ -62,5 +62,5 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
 }
 
 /** A group decides what a task costs. The key's own counts while its owner may still choose one. */
-const groupOf = ({ group }: ApiKeyRecord, user: UserRecord): string =>
+const groupOf = ({ group }: PresentedKey, user: KeyOwner): string =>
   group !== null && user.role >= ROLE.admin ? group : user.group;

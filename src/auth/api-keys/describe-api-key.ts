@@ -1,5 +1,5 @@
 import type { SecretBox } from '../../kernel/index.ts';
-import { type ApiKeyRecord, STATUS } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, type PresentedKey, STATUS } from '../../store/ports/index.ts';
 
 /** `expired` and `exhausted` are computed from the other fields and never stored. */
 export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
@@ -31,7 +31,7 @@ export type ApiKeyView = {
   last_used_at: number;
 };
 
-export function apiKeyState(key: ApiKeyRecord, now: number): ApiKeyState {
+export function apiKeyState(key: PresentedKey, now: number): ApiKeyState {
   if (key.status === STATUS.disabled) return API_KEY_STATE.disabled;
   if (key.expiresAt !== 0 && key.expiresAt <= now) return API_KEY_STATE.expired;
   if (!key.unlimitedQuota && key.quota <= 0) return API_KEY_STATE.exhausted;

@@ -113,7 +113,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       status,
       seconds: milliseconds / 1000,
     });
-    logRequest({ request, path, scope, resolution, status, milliseconds });
+    logRequest(pipeline.logger, { request, path, scope, resolution, status, milliseconds });
     return response;
   };
 }

@@ -1,3 +1,4 @@
+import type { Logger } from '../../kernel/index.ts';
 import type { RouteResolution } from './resolve-route.ts';
 import type { DeclaredRoute, RequestScope } from './types.ts';
 
@@ -11,9 +12,11 @@ type FinishedRequest = {
 };
 
 /** Writes the one line that every request has in the log. */
-export function logRequest({ request, path, scope, resolution, status, milliseconds }: FinishedRequest): void {
-  scope.log.info(
+export function logRequest(logger: Logger, finished: FinishedRequest): void {
+  const { request, path, scope, resolution, status, milliseconds } = finished;
+  logger.info(
     {
+      request_id: scope.requestId,
       method: request.method,
       // Without the query, which carries capabilities and one-time codes. For a plugin's route the
       // pattern: its path holds clients' task ids and whatever else a vendor's clients put there.

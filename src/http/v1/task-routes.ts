@@ -43,10 +43,14 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       },
       { apiKey: true, modelRequest: true, bodyLimit: 'submission', detail: { summary: 'Submit a task to a plugin' } },
     )
-    .get('/v1/tasks/:taskId', async ({ params, api }) => taskObject(await tasks.own(api.user.id, params.taskId)), {
-      apiKey: true,
-      detail: { summary: 'Read a task' },
-    })
+    .get(
+      '/v1/tasks/:taskId',
+      async ({ params, api }) => taskObject(await tasks.ownSummary(api.user.id, params.taskId)),
+      {
+        apiKey: true,
+        detail: { summary: 'Read a task' },
+      },
+    )
     .get(
       '/v1/tasks/:taskId/events',
       async ({ request, params, api, requestId, log, keepOpen }) => {

@@ -106,6 +106,12 @@ export type ApiKeyRecord = {
   lastUsedAt: number;
 };
 
+/** What requests with the key need of it. */
+export type PresentedKey = Omit<ApiKeyRecord, 'keyHash' | 'prefix' | 'webhookFormers' | 'createdAt'>;
+
+/** What requests with an API key need of its owner. */
+export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group'>;
+
 /** A personal access token as its owner may see it. Only the token's SHA-256 is stored. */
 export type AccessTokenRecord = {
   /** `tgp_` and the first characters; empty for a token of an earlier layout. */

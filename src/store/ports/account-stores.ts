@@ -3,7 +3,9 @@ import type {
   ApiKeyRecord,
   FlowRecord,
   FormerSecret,
+  KeyOwner,
   PasskeyRecord,
+  PresentedKey,
   SessionRecord,
   TwoFactorRecord,
   UserRecord,
@@ -87,7 +89,7 @@ export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | W
   Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed'>>;
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
-  byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
+  byHash(keyHash: string): Promise<{ key: PresentedKey; user: KeyOwner } | undefined>;
   byId(id: number): Promise<ApiKeyRecord | undefined>;
   /**
    * The subset of `ids` that is enabled, unexpired and owned by an enabled user. A used-up budget

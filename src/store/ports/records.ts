@@ -167,6 +167,21 @@ export type TaskRecord = {
   callbackUrl: string | null;
 };
 
+/** What a task's own status page shows. */
+export type TaskSummary = Pick<
+  TaskRecord,
+  | 'taskId'
+  | 'platform'
+  | 'userId'
+  | 'action'
+  | 'status'
+  | 'progress'
+  | 'failReason'
+  | 'createdAt'
+  | 'finishTime'
+  | 'properties'
+>;
+
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
 export type TaskEventRecord = {
   id: number;

@@ -1,4 +1,4 @@
-import type { Page, Paged, TaskEventKind, TaskEventRecord, TaskRecord, TaskStatus } from './records.ts';
+import type { Page, Paged, TaskEventKind, TaskEventRecord, TaskRecord, TaskStatus, TaskSummary } from './records.ts';
 
 /** The fields of a task that its creator sets; the rest starts empty. */
 export type NewTask = Pick<
@@ -80,6 +80,8 @@ export interface TaskStore {
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
+  /** The same without what may be large. */
+  summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;
   /**
    * The subset of these tasks that changed since the caller saw them: they have another status, or
    * were polled again (`polls`). An empty `status` means a task not seen yet. One statement for any

@@ -1,7 +1,6 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import { type ApiKeyStore, STATUS } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
-import { userColumns } from './user-columns.ts';
 
 export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
   const { apiKeys: keys, users } = tables;
@@ -25,9 +24,11 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
   };
+  const { keyHash, prefix, webhookFormers, createdAt, ...presented } = columns;
+  const owner = { id: users.id, role: users.role, status: users.status, group: users.group };
   const byHash = lazy(() =>
     db
-      .select({ key: columns, user: userColumns(tables) })
+      .select({ key: presented, user: owner })
       .from(keys)
       .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)))
       .where(eq(keys.keyHash, sql.placeholder('keyHash')))

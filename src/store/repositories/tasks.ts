@@ -64,6 +64,25 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
+  const summary = lazy(() =>
+    db
+      .select({
+        taskId: tasks.taskId,
+        platform: tasks.platform,
+        userId: tasks.userId,
+        action: tasks.action,
+        status: tasks.status,
+        progress: tasks.progress,
+        failReason: tasks.failReason,
+        createdAt: tasks.createdAt,
+        finishTime: tasks.finishTime,
+        properties: tasks.properties,
+      })
+      .from(tasks)
+      .where(eq(tasks.taskId, at('taskId')))
+      .prepare(),
+  );
+
   const changed = lazy(() =>
     db
       .select(getTableColumns(tasks))
@@ -141,6 +160,11 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });
       return row?.userId === userId ? withClaim(row) : undefined;
+    },
+
+    async summaryByUser(userId, taskId) {
+      const [row] = await summary().execute({ taskId });
+      return row?.userId === userId ? row : undefined;
     },
 
     async byTaskIds(seen) {

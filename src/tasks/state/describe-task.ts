@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { TaskView } from '../../plugins/index.ts';
-import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import type { TaskRecord, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
 
 /** Clients see NOT_START as QUEUED. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
@@ -8,7 +8,7 @@ export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT
 export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
 /** The answer to a generic submission and to `GET /v1/tasks/:id`. */
-export function taskObject(task: TaskRecord) {
+export function taskObject(task: TaskSummary) {
   return {
     id: task.taskId,
     task_id: task.taskId,

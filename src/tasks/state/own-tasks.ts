@@ -1,4 +1,4 @@
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { TaskRecord, TaskSummary } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** Valid task ids. PostgreSQL accepts no NUL, and other texts need no query. */
@@ -13,6 +13,13 @@ export const ownTask = async (
   userId: number,
   id: string,
 ): Promise<TaskRecord | undefined> => (TASK_ID.test(id) ? store.tasks.byUser(userId, id) : undefined);
+
+/** The same for its status alone, without what may be large. */
+export const ownTaskSummary = async (
+  { store }: Pick<TaskDeps, 'store'>,
+  userId: number,
+  id: string,
+): Promise<TaskSummary | undefined> => (TASK_ID.test(id) ? store.tasks.summaryByUser(userId, id) : undefined);
 
 /**
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one

@@ -1,7 +1,6 @@
-import type { ApiKeyRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { ClientRequest, Submission, TaskDeps } from '../types.ts';
-import { signingKeys } from './sign-message.ts';
+import type { Caller, ClientRequest, Submission, TaskDeps } from '../types.ts';
+import { canSign } from './sign-message.ts';
 
 const HEADER = 'X-Callback-Url';
 
@@ -12,7 +11,7 @@ const HEADER = 'X-Callback-Url';
  * @throws tasks.callback_url_invalid, tasks.webhook_secret_required
  */
 export function chooseCallback(
-  { webhooks, clock }: Pick<TaskDeps, 'webhooks' | 'clock'>,
+  { webhooks }: Pick<TaskDeps, 'webhooks'>,
   { request, caller }: Pick<Submission, 'request' | 'caller'>,
 ): string | null {
   const { key } = caller;
@@ -27,13 +26,13 @@ export function chooseCallback(
       param: requested === undefined ? 'webhook_url' : HEADER,
     });
   }
-  if (!key || signingKeys(webhooks.secretBox, key, clock.unix()).length === 0) {
+  if (!key || !canSign(webhooks.secretBox, key)) {
     throw taskErrors.webhook_secret_required({ message: missingSecret(key), param: HEADER });
   }
   return checked.value.href;
 }
 
-function missingSecret(key: ApiKeyRecord | null): string {
+function missingSecret(key: Caller['key']): string {
   const advice = `Make one in the panel or with POST /api/token/${key?.id ?? ':id'}/webhook-secret and give it to the receiver.`;
   return key?.webhookSecretSealed
     ? `The webhook secret of this API key cannot be read any more. ${advice}`

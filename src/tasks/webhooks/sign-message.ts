@@ -18,6 +18,10 @@ export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: numbe
   return [current, ...valid.flatMap(({ sealed }) => openSecret(secretBox, sealed) ?? [])];
 }
 
+/** Whether webhooks of tasks that the key submits can be signed. */
+export const canSign = (secretBox: SecretBox, key: Pick<SealedSecrets, 'webhookSecretSealed'>): boolean =>
+  openSecret(secretBox, key.webhookSecretSealed) !== undefined;
+
 function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | undefined {
   const text = sealed === null ? undefined : SECRET.exec(secretBox.open(sealed) ?? '')?.[1];
   return text === undefined ? undefined : Buffer.from(text, 'base64');
