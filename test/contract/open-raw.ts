@@ -22,7 +22,11 @@ export function openRaw({ databaseUrl, dataDir }: { databaseUrl: string; dataDir
   const file = new SqliteFile(join(dataDir, 'taskgate.db'), { create: true });
   file.run('pragma busy_timeout = 5000');
   return {
-    run: async (text) => void file.run(text),
+    async run(text) {
+      file.run(text);
+      // The store sees commits of others from the next turn of the event loop on.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
     rows: async (text) => file.query(text).all() as Record<string, unknown>[],
     close: async () => file.close(),
   };

@@ -6,6 +6,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createLogFlush } from '../../src/store/drivers/flush-log.ts';
 import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
+import { createReadSnapshot } from '../../src/store/drivers/read-snapshot.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -216,6 +217,30 @@ test('without a write-ahead log SQLite flushes each commit itself', () => {
   createLogFlush(file)?.close();
   expect(synchronous(file)).toEqual([[1]]);
   file.close();
+});
+
+test('reads of one turn of the event loop share a snapshot; own commits are seen at once, others in the next turn', async () => {
+  const path = join(newFolder(), 'taskgate.db');
+  const [own, other, reading] = [new SqliteFile(path), new SqliteFile(path), new SqliteFile(path)];
+  own.run('pragma journal_mode = wal');
+  own.run('create table a (id integer primary key)');
+  const snapshot = createReadSnapshot(reading, (text) => reading.query(text).values().flat());
+  const writer = createGroupCommit(own, { beforeCommit: snapshot.end });
+  const seen = () => snapshot.read('select id from a', []);
+  expect(seen()).toEqual([]);
+  await writer.submit(async () => void own.run('insert into a values (1)'), false);
+  expect(seen()).toEqual([1]);
+  other.run('insert into a values (2)');
+  expect(seen()).toEqual([1]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(seen()).toEqual([1, 2]);
+  expect(() => snapshot.read('select nothing', [])).toThrow();
+  expect(seen()).toEqual([1, 2]);
+  snapshot.end();
+  // No lock is left: the log can start anew.
+  expect(own.query('pragma wal_checkpoint(truncate)').values()[0]?.[0]).toBe(0);
+  await writer.close();
+  for (const file of [own, other, reading]) file.close();
 });
 
 test('works that wait together share one commit, at most 64 of them', async () => {
