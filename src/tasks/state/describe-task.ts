@@ -53,17 +53,24 @@ export function taskView(task: TaskRecord): TaskView {
 
 const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
 
-/** Replaces the vendor's id by the public one in id fields at any depth; other texts stay. */
+/**
+ * Replaces the vendor's id by the public one in id fields at any depth; other texts stay. What needs
+ * no change is not copied.
+ */
 export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
-  if (privateId === '' || privateId === publicId) return value;
-  if (Array.isArray(value)) return value.map((child) => replacePrivateIds(child, privateId, publicId));
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, child]) => [
-      key,
-      ID_FIELDS.has(key) && child === privateId ? publicId : replacePrivateIds(child, privateId, publicId),
-    ]),
-  );
+  if (privateId === '' || privateId === publicId || value === null || typeof value !== 'object') return value;
+  const isList = Array.isArray(value);
+  let changed: [string, Json][] | undefined;
+  const members = Object.entries(value);
+  for (const [at, [key, child]] of members.entries()) {
+    const isId = !isList && child === privateId && ID_FIELDS.has(key);
+    const replaced = isId ? publicId : replacePrivateIds(child, privateId, publicId);
+    if (replaced === child) continue;
+    changed ??= [...members];
+    changed[at] = [key, replaced];
+  }
+  if (changed === undefined) return value;
+  return isList ? changed.map(([, child]) => child) : Object.fromEntries(changed);
 }
 
 const VIDEO_STATUS: Record<TaskStatus, string> = {
