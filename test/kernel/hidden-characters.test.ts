@@ -6,6 +6,7 @@ import {
   removeHiddenCharacters,
   sanitizeMessage,
 } from '../../src/kernel/index.ts';
+import { processorMs } from '../support/processor-time.ts';
 
 const hidden: [what: string, text: string, without: string][] = [
   ['a line break', 'a\nb', 'a b'],
@@ -56,9 +57,10 @@ describe('names that look like another one', () => {
     expect(JSON.parse(escapeHiddenInJson(json))).toEqual(JSON.parse(json));
   });
   test('a long text of joiners costs no more than its length', () => {
-    const started = performance.now();
-    hasHiddenCharacters(`é${'\u200d'.repeat(1_000_000)}`);
-    removeHiddenCharacters('\u200d'.repeat(1_000_000));
-    expect(performance.now() - started).toBeLessThan(1000);
+    const read = () => {
+      hasHiddenCharacters(`é${'\u200d'.repeat(1_000_000)}`);
+      removeHiddenCharacters('\u200d'.repeat(1_000_000));
+    };
+    expect(processorMs(read)).toBeLessThan(1000);
   });
 });

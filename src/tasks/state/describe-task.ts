@@ -54,8 +54,8 @@ export function taskView(task: TaskRecord): TaskView {
 const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
 
 /**
- * Replaces the vendor's id by the public one in id fields at any depth; other texts stay. What needs
- * no change is not copied.
+ * Replaces the vendor's id by the public one in id fields at any depth; other texts stay. What
+ * needs no change is not copied.
  */
 export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
   if (privateId === '' || privateId === publicId || value === null || typeof value !== 'object') return value;
