@@ -112,7 +112,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   if (error.replayed) headers.set(REPLAYED, 'true');
   // Otherwise the listener would keep reading the rest of the slow body.
   if (error.code === 'http.body_too_slow') headers.set('connection', 'close');
-  if (error.doNotRetry) headers.set('x-should-retry', 'false');
+  if (error.shouldRetry !== undefined) headers.set('x-should-retry', String(error.shouldRetry));
   const body =
     envelope === 'panel'
       ? {

@@ -30,8 +30,11 @@ type ErrorOptions = {
   retryAfterSeconds?: number;
   /** Logged, never sent. */
   cause?: unknown;
-  /** The vendor answered 2xx: a retry could buy the job twice. */
-  doNotRetry?: boolean;
+  /**
+   * What clients are told about repeating the request. False: a repeat could buy a job twice. True:
+   * nothing was sent. Undefined: clients follow their own rules.
+   */
+  shouldRetry?: boolean | undefined;
   /** An earlier request with the same idempotency key failed with this error. */
   replayed?: boolean;
 };
@@ -43,7 +46,7 @@ export class AppError extends Error {
   readonly param: string | undefined;
   readonly details: unknown;
   readonly retryAfterSeconds: number | undefined;
-  readonly doNotRetry: boolean;
+  readonly shouldRetry: boolean | undefined;
   readonly replayed: boolean;
 
   constructor(code: string, kind: ErrorKind, options: ErrorOptions & { message: string }) {
@@ -54,8 +57,21 @@ export class AppError extends Error {
     this.param = options.param;
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
-    this.doNotRetry = options.doNotRetry ?? false;
+    this.shouldRetry = options.shouldRetry;
     this.replayed = options.replayed ?? false;
+  }
+
+  /** The same failure with the advice not to repeat the request. */
+  withoutRetry(): AppError {
+    const { code, kind, message, param, details, cause, replayed } = this;
+    return new AppError(code, kind, {
+      message,
+      ...(param === undefined ? {} : { param }),
+      details,
+      cause,
+      replayed,
+      shouldRetry: false,
+    });
   }
 }
 

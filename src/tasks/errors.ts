@@ -32,6 +32,10 @@ export const taskErrors = defineErrors('tasks', {
     'unavailable',
     'The vendor accepted the task, but it could not be stored here, so it is not polled and was not billed. A repeat may buy it twice.',
   ],
+  submission_broken: [
+    'internal',
+    'Something went wrong on our side after the request was sent to the vendor, which may have the task. Quote the request id when you report it.',
+  ],
   callback_url_invalid: ['invalid', 'The callback URL cannot be called.'],
   webhook_secret_required: ['invalid', 'This API key has no webhook secret, so its receiver could not verify notices.'],
   webhook_not_found: ['not_found', 'The task has no such notice.'],

@@ -178,7 +178,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
         throw new AppError('tasks.vendor_busy', 'rate_limited', {
           message: 'Busy.',
           retryAfterSeconds: 6.2,
-          doNotRetry: true,
+          shouldRetry: false,
           cause: SECRET_CAUSE,
         });
       },

@@ -145,17 +145,17 @@ const describeEngine = (opened: () => OpenedStore) => {
   });
 
   describe('submission', () => {
-    const refused: [name: string, prompt: string, code: string, creates: number, doNotRetry: boolean][] = [
-      ['429 of the vendor', 'a [submit=429]', 'tasks.vendor_busy', 1, false],
-      ['400 of the vendor', 'a [submit=400]', 'tasks.vendor_rejected', 1, false],
+    const refused: [name: string, prompt: string, code: string, creates: number, shouldRetry: boolean | undefined][] = [
+      ['429 of the vendor', 'a [submit=429]', 'tasks.vendor_busy', 1, undefined],
+      ['400 of the vendor', 'a [submit=400]', 'tasks.vendor_rejected', 1, undefined],
       ['500 of the vendor', 'a [submit=500]', 'tasks.vendor_failed', 1, false],
-      ['a 2xx that cannot be read', 'a [submit=garbage]', 'tasks.plugin_submit_response_failed', 1, true],
+      ['a 2xx that cannot be read', 'a [submit=garbage]', 'tasks.plugin_submit_response_failed', 1, false],
     ];
-    for (const [name, prompt, code, creates, doNotRetry] of refused) {
+    for (const [name, prompt, code, creates, shouldRetry] of refused) {
       test(`${name} ends the row with its refund`, async () => {
         const { caller, sent, balance } = await submit(prompt);
         const error = await failure(sent);
-        expect({ code: error.code, doNotRetry: error.doNotRetry }).toEqual({ code, doNotRetry });
+        expect({ code: error.code, shouldRetry: error.shouldRetry }).toEqual({ code, shouldRetry });
         expect(await balance()).toBe(BALANCE);
         const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 });
         expect(items).toMatchObject([{ status: 'FAILURE', quota: 0 }]);

@@ -169,7 +169,7 @@ const describeKeys = (opened: () => OpenedStore) => {
       const caller = await addCaller(store);
       onOrder = async () => answer();
       const error = await refused(submit(caller, request(KEY)));
-      expect([error.code, error.doNotRetry]).toEqual([code, false]);
+      expect([error.code, error.shouldRetry]).toEqual([code, undefined]);
       expect(await store.idempotency.find(caller.user.id, KEY, 0)).toBeUndefined();
       onOrder = undefined;
       const next = await submit(caller, request(KEY));
@@ -189,7 +189,8 @@ const describeKeys = (opened: () => OpenedStore) => {
       await engine.addChannel({ priority: 8, baseUrl: second.url.origin }),
     ];
     onOrder = async () => new Response('{}', { status: 429 });
-    expect((await refused(submit(caller, request(KEY)))).code).toBe('tasks.vendor_busy');
+    const busyNow = await refused(submit(caller, request(KEY)));
+    expect([busyNow.code, busyNow.shouldRetry]).toEqual(['tasks.vendor_busy', false]);
     for (const id of added) await engine.channels.delete(id);
     onOrder = undefined;
     const again = await refused(submit(caller, request(KEY)));
@@ -240,9 +241,9 @@ const describeKeys = (opened: () => OpenedStore) => {
   test('a 2xx answer that cannot be parsed is not bought again', async () => {
     const caller = await addCaller(store);
     onOrder = async () => new Response('<html>');
-    expect((await refused(submit(caller, request(KEY)))).doNotRetry).toBe(true);
+    expect((await refused(submit(caller, request(KEY)))).shouldRetry).toBe(false);
     const again = await refused(submit(caller, request(KEY)));
-    expect([again.doNotRetry, again.replayed, orders]).toEqual([true, true, 1]);
+    expect([again.shouldRetry, again.replayed, orders]).toEqual([false, true, 1]);
   });
 
   test('a repeat waits for the first request and gets its task', async () => {
@@ -293,7 +294,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     if (!open) throw new Error('there is no task');
     await store.tasks.renew(leaseOf(open), -1);
     const error = await refused(submit(caller, request(KEY)));
-    expect(error).toMatchObject({ code: 'tasks.submission_interrupted', doNotRetry: true, replayed: true });
+    expect(error).toMatchObject({ code: 'tasks.submission_interrupted', shouldRetry: false, replayed: true });
     answer(undefined);
     expect((await first).code).toBe('tasks.submission_interrupted');
     expect(orders).toBe(1);

@@ -213,7 +213,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       if (outcome instanceof AppError) {
         expect([status, outcome.code]).toEqual([0, code]);
         expect(outcome.message).toMatch(says);
-        expect(outcome.doNotRetry).toBe(['html', 'broken', 'hang'].includes(play));
+        expect(outcome.shouldRetry).toBe(['html', 'broken', 'hang'].includes(play) ? false : undefined);
       } else {
         const reply = outcome as Reply;
         expect(reply.status).toBe(status);
@@ -236,7 +236,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
       // When the vendor may have done the work, a repeat would buy it twice.
       const isKnown = ['400', '401', '429', 'redirect'].includes(play);
-      const unknown = { code: 'tasks.idempotency_outcome_unknown', kind: 'conflict', doNotRetry: true };
+      const unknown = { code: 'tasks.idempotency_outcome_unknown', kind: 'conflict', shouldRetry: false };
       if (isKnown) expect(await sent()).toEqual(outcome);
       else expect(await sent()).toMatchObject(unknown);
       expect(vendor.requests).toHaveLength(isKnown ? 2 : 1);
@@ -247,7 +247,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   test('an answer that began with 2xx is billed, even if the rest does not come', async () => {
     const caller = await addCaller(store);
     const error = await failureOf(create(caller, { model: 'gpt-x', user: 'half' }));
-    expect(error).toMatchObject({ code: 'tasks.vendor_failed', doNotRetry: true });
+    expect(error).toMatchObject({ code: 'tasks.vendor_failed', shouldRetry: false });
     expect(await spent(caller)).toBe(BILL);
     expect(await relayOf(caller)).toMatchObject({ status: 'BILLED' });
   });
@@ -709,7 +709,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.tasks.relay.start();
     await until(async () => (await spent(caller)) === 0);
     vendor.release();
-    expect(await failureOf(sent)).toMatchObject({ code: 'tasks.submission_interrupted', doNotRetry: true });
+    expect(await failureOf(sent)).toMatchObject({ code: 'tasks.submission_interrupted', shouldRetry: false });
     expect(await spent(caller)).toBe(0);
     expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
     expect([...node.warnings, ...engine.warnings].join('\n')).toContain('the vendor may have done the work');

@@ -1,3 +1,4 @@
+import type { Logger } from '../../kernel/index.ts';
 import { assertDeclaredSize } from '../bodies/body-limits.ts';
 import { type Admission, type AuthorizationDeps, authorizeRequest } from './authorize-request.ts';
 import { REPLAYED } from './response-headers.ts';
@@ -26,7 +27,7 @@ export async function admitRequest(deps: AdmissionDeps, admission: Admission): P
  */
 export async function runCounted(
   limits: Pick<RequestLimits, 'modelRequests'>,
-  { route, api, panel }: RequestScope,
+  { route, api, panel, log }: RequestScope,
   run: () => Promise<Response>,
 ): Promise<Response> {
   if (!route.modelRequest) return run();
@@ -35,6 +36,11 @@ export async function runCounted(
   const recordSuccess = await limits.modelRequests(payer.user.id, payer.group);
   const response = await run();
   // A replay repeats the answer to a request that was already counted.
-  if (response.status < 400 && !response.headers.has(REPLAYED)) await recordSuccess();
+  if (response.status < 400 && !response.headers.has(REPLAYED)) await countSuccess(recordSuccess, log);
   return response;
+}
+
+/** The job is bought: a counter that fails must not make the client order it again. */
+export async function countSuccess(record: () => Promise<void>, log: Logger): Promise<void> {
+  await record().catch((error) => log.warn({ err: error }, 'model request was not counted'));
 }

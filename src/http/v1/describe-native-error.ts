@@ -22,7 +22,7 @@ export function describeNativeError(error: AppError, requestId: string): NativeE
     code: isServerFault ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),
     message: isServerFault ? 'Task request failed' : error.message,
     httpStatus,
-    retryable: (isServerFault || httpStatus === 429) && !error.doNotRetry,
+    retryable: (isServerFault || httpStatus === 429) && error.shouldRetry !== false,
     requestId,
   };
 }

@@ -3,6 +3,7 @@ import type { ClientRequest, NativeRoute } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
 import { errorResponse, httpErrors } from '../errors.ts';
+import { countSuccess } from '../pipeline/admit-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Authenticators, FindNativeRoute, RequestLimits, RequestScope } from '../pipeline/types.ts';
 import { callerOf, fileStorage } from './caller.ts';
@@ -86,7 +87,7 @@ async function answerNative(
   opened: NativeRoute,
   { client, request, scope }: { client: ClientRequest; request: Request; scope: RequestScope },
 ): Promise<Response> {
-  const { api, origin, requestId } = scope;
+  const { api, origin, requestId, log } = scope;
   if (!api) throw new Error('A native route was reached without an API key.');
   let recordSuccess = async () => {};
   const { body, replayed } = await opened.answer({
@@ -104,7 +105,7 @@ async function answerNative(
       recordSuccess = await deps.limits.modelRequests(api.user.id, api.group);
     },
   });
-  if (!replayed) await recordSuccess();
+  if (!replayed) await countSuccess(recordSuccess, log);
   return Response.json(body, replayed ? { headers: { [REPLAYED]: 'true' } } : {});
 }
 

@@ -86,7 +86,6 @@ export type StoredFailure = {
   message: string;
   param?: string;
   retryAfterSeconds?: number;
-  doNotRetry?: boolean;
 };
 
 /** Everything that a later settlement needs, frozen at reservation. */

@@ -44,7 +44,9 @@ export async function runIdempotently<T>(
         if (!earlier) throw error;
       }
     }
-    if (earlier.requestHash !== requestHash) throw taskErrors.idempotency_key_reused();
+    if (earlier.requestHash !== requestHash) {
+      throw taskErrors.idempotency_key_reused({ shouldRetry: false });
+    }
     const outcome = await repeat(earlier.taskId);
     if (outcome !== undefined) return outcome;
   }

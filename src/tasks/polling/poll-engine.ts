@@ -233,7 +233,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function endInterrupted(): Promise<void> {
     const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs });
     for (const task of tasks) {
-      const failure = toStoredFailure(taskErrors.submission_interrupted({ doNotRetry: true }));
+      const failure = toStoredFailure(taskErrors.submission_interrupted());
       if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },

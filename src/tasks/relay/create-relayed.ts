@@ -9,6 +9,7 @@ import { renewLease } from '../submission/renew-lease.ts';
 import { skipUnreadableChannel } from '../submission/skip-unreadable-channel.ts';
 import { MAX_CHANNELS } from '../submission/submit-task.ts';
 import type { Caller, Idempotency, TaskDeps } from '../types.ts';
+import { adviseOnFailure, adviseRetry, type Doubt, outcomeOfFailure, outcomeOfStatus } from '../vendor/retry-advice.ts';
 import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
 import { findPinnedChannel } from './find-references.ts';
@@ -41,7 +42,7 @@ type Refused = Extract<Attempt, { kind: 'refused' }>;
 
 /** A request as it is known before a channel is chosen. */
 type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
-type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void };
+type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void; doubt: Doubt };
 
 /**
  * Reserves → sends to the vendor → bills as soon as a 2xx answer begins → forwards the answer
@@ -59,7 +60,8 @@ export async function createRelayed(deps: TaskDeps, caller: Caller, request: Rel
       deps,
       { caller, request: request.client },
       {
-        first: (idempotency) => relayFirst(deps, { ...creation, idempotency, onStreamEnd }),
+        first: (idempotency) =>
+          adviseOnFailure((doubt) => relayFirst(deps, { ...creation, idempotency, onStreamEnd, doubt })),
         repeat: (relayId) => replayRelayed(deps, { ...creation, relayId }),
       },
     ),
@@ -67,14 +69,12 @@ export async function createRelayed(deps: TaskDeps, caller: Caller, request: Rel
 }
 
 async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<RelayAnswer> {
-  const { caller, request, intent, idempotency, onStreamEnd } = creation;
+  const { caller, request, intent, idempotency, onStreamEnd, doubt } = creation;
   const { requestId } = request;
   const only = await findPinnedChannel(deps, caller, intent);
   const tried: number[] = [];
   let relay: RelayRecord | undefined;
   let lease: { stop(): void } | undefined;
-  /** A vendor may have done the work of an attempt whose answer was lost. */
-  let mayBeDone = false;
   let last: Refused | undefined;
   let unreadable: AppError | undefined;
   try {
@@ -97,13 +97,13 @@ async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<Rela
       const { relayId, leaseOwner } = relay;
       // Renewed until the bill is written and the answer read: repeats wait for both.
       lease ??= renewLease(deps, relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
-      const wasInDoubt: boolean = mayBeDone;
-      mayBeDone = true;
+      const wasInDoubt = doubt.vendorMayHaveJob;
+      doubt.vendorMayHaveJob = true;
       const attempt = await send(deps, creation, { channel, key });
       if (attempt.kind === 'accepted') {
         return await deliver(deps, { request, channel, relay, response: attempt.response, onStreamEnd });
       }
-      mayBeDone = wasInDoubt || attempt.mayBeDone;
+      doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
       last = attempt;
       deps.logger.info(
         { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason },
@@ -114,16 +114,19 @@ async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<Rela
   } catch (error) {
     // Refunds nothing once the request is billed: then its row is no longer open.
     const reason = error instanceof Error ? error.message : 'unknown';
-    if (relay) await refundRelay(deps, relay, { reason, httpStatus: 0, mayBeDone });
+    if (relay) await refundRelay(deps, relay, { reason, httpStatus: 0, mayBeDone: doubt.vendorMayHaveJob });
     throw error;
   } finally {
     lease?.stop();
     if (relay && idempotency) await releaseRelay(deps, relay);
   }
   if (!relay || !last) throw unreadable ?? taskErrors.no_available_channel({ param: 'model' });
+  const mayBeDone = doubt.vendorMayHaveJob;
   await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone });
   if (last.outcome instanceof Error) throw last.outcome;
-  return last.outcome;
+  return mayBeDone
+    ? { ...last.outcome, headers: { ...last.outcome.headers, 'x-should-retry': 'false' } }
+    : last.outcome;
 }
 
 const pick = (
@@ -178,9 +181,10 @@ async function send(
   const acceptsRisk = channel.settings.retry_on_5xx === true;
   if (!sent.ok) {
     const { kind: failure, notSent, message } = sent.error;
+    const known = outcomeOfFailure(sent.error);
     const mayTryAnother = failure !== 'refused' && (notSent || acceptsRisk);
-    const mayBeDone = failure !== 'refused' && !notSent;
-    const outcome = sendFailure(sent.error);
+    const mayBeDone = known === 'in_doubt';
+    const outcome = sendFailure(sent.error, adviseRetry(known));
     return { kind: 'refused', outcome, httpStatus: 0, reason: message, mayTryAnother, mayBeDone };
   }
   const { status } = sent.value;
@@ -189,15 +193,15 @@ async function send(
     if (isApiAnswer(sent.value)) return { kind: 'accepted', response: sent.value };
     sent.value.discard();
     const message = 'What answers at the address of the channel is not this API.';
-    const outcome = taskErrors.vendor_failed({ message, doNotRetry: true });
+    const outcome = taskErrors.vendor_failed({ message });
     return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother: false, mayBeDone: true };
   }
   if (status === 401 || status === 403) {
     deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
   }
   const outcome = await refusalAnswer(deps.clock, sent.value, key).catch((error: AppError) => error);
-  const mayBeDone = status >= 500;
-  const mayTryAnother = status === 429 || (mayBeDone && acceptsRisk);
+  const mayBeDone = outcomeOfStatus(status) === 'in_doubt';
+  const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
   return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
 }
 
@@ -235,7 +239,7 @@ async function deliver(
     return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
   }
   const body = await response.bytes();
-  if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message, doNotRetry: true });
+  if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
   const ids = await findVendorIds(relay.kind, body.value);
   if (!ids.some(({ kind }) => kind === relay.kind)) {
     const logFields = { relay_id: relay.relayId, channel_id: channel.id };

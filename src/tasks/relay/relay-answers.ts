@@ -48,10 +48,10 @@ export const mediaTypeOf = (response: UpstreamResponse): string =>
   (response.headers['content-type']?.[0] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
 /** The client's error when no answer came. */
-export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppError {
-  if (kind === 'refused') return taskErrors.relay_request_invalid({ message });
+export function sendFailure({ kind, message }: UpstreamFailure, shouldRetry?: boolean): AppError {
+  if (kind === 'refused') return taskErrors.relay_request_invalid({ message, shouldRetry });
   const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
-  return make({ message, doNotRetry: !notSent });
+  return make({ message, shouldRetry });
 }
 
 /**

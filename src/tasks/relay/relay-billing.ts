@@ -88,7 +88,7 @@ export async function moveRelay(
     await deps.billing.replaceReservation(tx, { ...asTask(relay), quota }, { reserved: relay.quota, attempt });
     return true;
   });
-  if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });
+  if (!held) throw taskErrors.submission_interrupted({ shouldRetry: false });
   return { ...relay, ...change };
 }
 
@@ -108,12 +108,12 @@ export async function billRelay(deps: TaskDeps, relay: RelayRecord, httpStatus: 
         { err: error, relay_id: relay.relayId, attempt },
         'answered relayed request could not be billed; retrying',
       );
-      if (attempt === STORE_ATTEMPTS) throw taskErrors.submission_unrecorded({ cause: error, doNotRetry: true });
+      if (attempt === STORE_ATTEMPTS) throw taskErrors.submission_unrecorded({ cause: error, shouldRetry: false });
       await deps.clock.sleep(STORE_PAUSE_MS * attempt);
     }
   }
   deps.logger.error({ relay_id: relay.relayId }, 'relayed request not billed: its lease was lost before the answer');
-  throw taskErrors.submission_interrupted({ doNotRetry: true });
+  throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 
 function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Promise<boolean> {

@@ -23,10 +23,10 @@ export async function replayRelayed(
     const { idempotency } = deps.store;
     const held = await idempotency.find(caller.user.id, client.idempotencyKey ?? '', deps.clock.unix());
     if (held?.taskId !== relayId) return undefined;
-    throw taskErrors.idempotency_outcome_unknown({ doNotRetry: true });
+    throw taskErrors.idempotency_outcome_unknown({ shouldRetry: false });
   }
   const object = stream ? undefined : await deps.store.relays.objectOf(relayId);
-  if (!object) throw taskErrors.idempotency_not_replayable({ doNotRetry: true });
+  if (!object) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
   const signal = client.signal ?? new AbortController().signal;
   return { ...(await forwardTo(deps, object, { operation: 'retrieve', query: {}, headers, signal })), replayed: true };
 }

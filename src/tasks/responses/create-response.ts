@@ -11,6 +11,7 @@ import { resolveOriginTasks } from '../submission/resolve-origin-tasks.ts';
 import { submitTask } from '../submission/submit-task.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
+import { adviseOnFailure, type Doubt } from '../vendor/retry-advice.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
 import { assertFormSupported, type ResponseRequest, readResponseRequest } from './read-response-request.ts';
 import { pendingResponse } from './response-objects.ts';
@@ -35,9 +36,15 @@ type Accepted = ResponseRequest & { owner: ProtocolOwner; generation: Generation
  * anything is submitted, and what `readResponseRequest`, `assertFormSupported`, `submitOnce` and
  * `submitTask` throw
  */
-export async function createResponse(
+export const createResponse = (deps: TaskDeps, creation: Creation): Promise<ResponseAnswer> =>
+  adviseOnFailure((doubt) => createAndFollow(deps, creation, doubt));
+
+type Creation = { caller: Caller; requestId: string; request: ClientRequest };
+
+async function createAndFollow(
   deps: TaskDeps,
-  { caller, requestId, request: client }: { caller: Caller; requestId: string; request: ClientRequest },
+  { caller, requestId, request: client }: Creation,
+  doubt: Doubt,
 ): Promise<ResponseAnswer> {
   const requested = readResponseRequest(client);
   const pin = deps.pin();
@@ -53,6 +60,7 @@ export async function createResponse(
       submit(deps, { caller, requestId, accepted, idempotency }),
     );
     const { replayed } = task;
+    doubt.vendorMayHaveJob = !replayed;
     const { stream, background } = requested.form;
     if (background && !stream) {
       releaseAll();

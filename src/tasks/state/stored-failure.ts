@@ -7,17 +7,23 @@ import { taskErrors } from '../errors.ts';
  * Repeats of the request get the same error.
  */
 export function toStoredFailure(error: unknown): StoredFailure {
-  const { code, kind, message, param, retryAfterSeconds, doNotRetry } =
-    error instanceof AppError ? error : taskErrors.submission_interrupted({ doNotRetry: true });
+  const { code, kind, message, param, retryAfterSeconds } =
+    error instanceof AppError ? error : taskErrors.submission_interrupted();
   return {
     code,
     kind,
     message,
     ...(param === undefined ? {} : { param }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(doNotRetry ? { doNotRetry } : {}),
   };
 }
 
-export const fromStoredFailure = ({ code, kind, message, ...rest }: StoredFailure): AppError =>
-  new AppError(code, kind, { message, ...rest, replayed: true });
+/** A repeat with the same key always gets this error: it is not worth another. */
+export const fromStoredFailure = ({ code, kind, message, param, retryAfterSeconds }: StoredFailure): AppError =>
+  new AppError(code, kind, {
+    message,
+    ...(param === undefined ? {} : { param }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    shouldRetry: false,
+    replayed: true,
+  });

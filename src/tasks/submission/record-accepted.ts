@@ -69,7 +69,7 @@ export async function recordAccepted(
           return true;
         });
   if (!(await persist(deps, { task, upstreamTaskId: result.taskId, write }))) {
-    throw taskErrors.submission_interrupted({ doNotRetry: true });
+    throw taskErrors.submission_interrupted();
   }
   traceEvent(deps.logger, 'persist', {
     request_id: submission.requestId,
@@ -126,7 +126,7 @@ async function persist(deps: TaskDeps, { task, upstreamTaskId, write }: Persiste
     } catch (error) {
       if (attempt === STORE_ATTEMPTS) {
         logOrphan(deps, { task, upstreamTaskId, why: 'the store failed' });
-        throw taskErrors.submission_unrecorded({ cause: error, doNotRetry: true });
+        throw taskErrors.submission_unrecorded({ cause: error });
       }
       deps.logger.error({ err: error, task_id: task.taskId, attempt }, 'accepted job could not be stored; retrying');
       await deps.clock.sleep(STORE_PAUSE_MS * attempt);

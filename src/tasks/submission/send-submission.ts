@@ -5,6 +5,7 @@ import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import { adviseRetry, outcomeOfFailure, outcomeOfStatus, type VendorOutcome } from '../vendor/retry-advice.ts';
 import { hookCause, type Prepared } from './prepare-submission.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
@@ -14,10 +15,9 @@ export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
   /**
    * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
-   * risk. `retryable`: the vendor has no job and did not refuse the request itself, so the same
-   * request may succeed later.
+   * risk.
    */
-  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; retryable: boolean };
+  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; outcome: VendorOutcome };
 
 /** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
@@ -36,23 +36,24 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {
     const { kind, notSent } = sent.error;
+    const outcome = outcomeOfFailure(sent.error);
     const message = redactSecrets(sent.error.message, secrets);
+    const shouldRetry = adviseRetry(outcome);
     if (kind === 'refused') {
-      const error = taskErrors.plugin_request_invalid({ message });
-      return { kind: 'failed', error, mayTryAnother: false, retryable: true };
+      const error = taskErrors.plugin_request_invalid({ message, shouldRetry });
+      return { kind: 'failed', error, mayTryAnother: false, outcome };
     }
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
     const mayTryAnother = notSent || prepared.channel.settings.retry_on_5xx === true;
-    const error = make({ message, doNotRetry: !notSent });
-    return { kind: 'failed', error, mayTryAnother, retryable: notSent };
+    return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome };
   }
   const { status } = sent.value;
   const accepted = status >= 200 && status < 300;
   const read = await readVendorAnswer(sent.value, { tasks: 1 });
   if (!read.ok) {
-    const error = taskErrors.vendor_failed({ message: read.error.message, doNotRetry: accepted });
+    const error = taskErrors.vendor_failed({ message: read.error.message, shouldRetry: adviseRetry('in_doubt') });
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error, mayTryAnother, retryable: false };
+    return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
   if (!accepted) return refusal(deps, prepared, read.value);
   const { headers, body } = read.value;
@@ -68,8 +69,9 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     parsed.error.kind === 'thrown'
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
-  const error = make({ message: parsed.error.message, doNotRetry: true, cause: hookCause(parsed.error) });
-  return { kind: 'failed', error, mayTryAnother: false, retryable: false };
+  const shouldRetry = adviseRetry('in_doubt');
+  const error = make({ message: parsed.error.message, shouldRetry, cause: hookCause(parsed.error) });
+  return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt' };
 }
 
 function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): SendOutcome {
@@ -77,13 +79,15 @@ function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): Send
   const { secrets } = prepared.credential;
   const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
   const message = `The vendor answered ${status}${reason ? `: ${reason}` : ''}`;
+  const outcome = outcomeOfStatus(status);
+  const shouldRetry = adviseRetry(outcome);
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
     return {
       kind: 'failed',
-      error: taskErrors.vendor_busy({ message, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
+      error: taskErrors.vendor_busy({ message, shouldRetry, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
       mayTryAnother: true,
-      retryable: true,
+      outcome,
     };
   }
   if (status === 401 || status === 403) {
@@ -91,20 +95,20 @@ function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): Send
     deps.logger.warn({ channel_id: prepared.channel.id, status }, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
-      error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
+      error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry }),
       mayTryAnother: false,
-      retryable: true,
+      outcome,
     };
   }
   if (status >= 400 && status < 500) {
-    const error = taskErrors.vendor_rejected({ message });
-    return { kind: 'failed', error, mayTryAnother: false, retryable: false };
+    const error = taskErrors.vendor_rejected({ message, shouldRetry });
+    return { kind: 'failed', error, mayTryAnother: false, outcome };
   }
   return {
     kind: 'failed',
-    error: taskErrors.vendor_failed({ message }),
+    error: taskErrors.vendor_failed({ message, shouldRetry }),
     mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
-    retryable: false,
+    outcome,
   };
 }
 

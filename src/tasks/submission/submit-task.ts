@@ -5,6 +5,7 @@ import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
+import { adviseOnFailure, type Doubt, isRepeatable } from '../vendor/retry-advice.ts';
 import { chooseCallback } from '../webhooks/choose-callback.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
@@ -24,7 +25,10 @@ export const IDEMPOTENCY_SECONDS = 24 * 3600;
  * → its answer in one transaction. A crash in between leaves a NOT_START row. When its lease
  * expires, the task is ended and refunded, never sent again.
  */
-export async function submitTask(deps: TaskDeps, submission: Submission): Promise<TaskRecord> {
+export const submitTask = (deps: TaskDeps, submission: Submission): Promise<TaskRecord> =>
+  adviseOnFailure((doubt) => trySubmission(deps, submission, doubt));
+
+async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doubt): Promise<TaskRecord> {
   const { plugin, requestId } = submission;
   if (submission.surface.startsWith('proto_')) {
     traceEvent(deps.logger, 'protocol_pin', {
@@ -82,19 +86,22 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       // Renewed until the submission ends: preparing the request for another channel takes time
       // too.
       lease ??= renewLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
-      const outcome = await sendSubmission(deps, submission, prepared);
+      const wasInDoubt = doubt.vendorMayHaveJob;
+      doubt.vendorMayHaveJob = true;
+      const attempt = await sendSubmission(deps, submission, prepared);
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
-      if (outcome.kind === 'accepted') {
-        return await recordAccepted(deps, { submission, prepared, task, result: outcome.result });
+      if (attempt.kind === 'accepted') {
+        return await recordAccepted(deps, { submission, prepared, task, result: attempt.result });
       }
-      lastError = outcome.error;
-      retryable &&= outcome.retryable;
+      doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
+      lastError = attempt.error;
+      retryable &&= isRepeatable(attempt.outcome);
       deps.logger.info(
         { task_id: taskId, channel_id: channel.id, reason: lastError.message },
         'vendor did not accept a submission',
       );
-      if (!outcome.mayTryAnother) break;
+      if (!attempt.mayTryAnother) break;
     }
     const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
     if (task) await failSubmission(deps, { task, error, releasesIdempotencyKey: retryable });
@@ -190,7 +197,7 @@ async function moveTask(
     await deps.billing.replaceReservation(tx, { ...task, quota }, { reserved: task.quota, attempt });
     return true;
   });
-  if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });
+  if (!held) throw taskErrors.submission_interrupted({ shouldRetry: false });
   return { ...task, ...change };
 }
 

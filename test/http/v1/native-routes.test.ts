@@ -324,7 +324,7 @@ for (const dialect of RULE_DATABASES) {
           'the vendor fails',
           () => at.send('/acme/submit', vendorSays({ answer: 500 })),
           502,
-          { code: 'server_error', message: 'Task request failed', retryable: true },
+          { code: 'server_error', message: 'Task request failed', retryable: false },
         ],
         [
           'an accepted job with an unreadable answer must not be bought again',

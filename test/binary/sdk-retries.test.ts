@@ -1,0 +1,176 @@
+/**
+ * The official SDKs with their defaults, which repeat 408, 409, 429, 5xx and broken connections:
+ * how many orders reach the vendor for each way in which one order can fail.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import OpenAI from 'openai';
+import { type FailingVendor, startFailingVendor } from '../support/failing-vendor.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { provideOpenaiPython } from '../support/openai-python.ts';
+
+setDefaultTimeout(240_000);
+
+/** As many waiting clients as there are calls. */
+const ENV = {
+  TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: '5',
+  TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '100',
+  TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '100',
+  TASK_PLUGIN_PROTOCOL_PLUGIN_CONCURRENCY: '100',
+};
+/** Retries of both SDKs by default. */
+const RETRIES = 2;
+
+/** The orders that the vendor gets from one call. */
+const FAILURES: Record<string, number> = {
+  // The vendor may have the job.
+  500: 1,
+  503: 1,
+  408: 1,
+  409: 1,
+  drop: 1,
+  half: 1,
+  html: 1,
+  silence: 1,
+  // The vendor refused this request.
+  400: 1,
+  // The vendor has no job: it takes no requests now, or not with this credential.
+  429: 1 + RETRIES,
+  401: 1 + RETRIES,
+};
+
+/** Each surface: its path, the model, and how the request names the prompt. */
+const SURFACES = {
+  task: ['/v1/tasks/demo', 'demo-video', 'prompt'],
+  video: ['/v1/videos', 'demo-video', 'prompt'],
+  response: ['/v1/responses', 'demo-video', 'input'],
+  native: ['/demo/v1/videos', 'demo-video', 'prompt'],
+  'relayed video': ['/v1/videos', 'vid-x', 'prompt'],
+  'relayed response': ['/v1/responses', 'gpt-x', 'input'],
+} as const;
+
+type Call = { path: string; body: Record<string, unknown>; label: string };
+
+const calls = (sdk: string): Call[] =>
+  Object.entries(SURFACES).flatMap(([surface, [path, model, name]]) =>
+    Object.keys(FAILURES).map((failure) => {
+      const label = `${failure} ${surface} ${sdk}`;
+      return { path, body: { model, [name]: `<${label}>`, ...(name === 'input' ? { background: true } : {}) }, label };
+    }),
+  );
+
+/** What reads its arguments: the base URL, the key, and the calls as JSON. */
+const PYTHON = `
+import asyncio, json, sys
+from openai import AsyncOpenAI, OpenAIError
+url, key, calls = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+
+async def order(client, call):
+    try:
+        if call["path"] == "/v1/videos":
+            await client.videos.create(**call["body"])
+        elif call["path"] == "/v1/responses":
+            await client.responses.create(**call["body"])
+        else:
+            await client.post("%s%s" % (url, call["path"]), cast_to=object, body=call["body"])
+        return "answered"
+    except OpenAIError as error:
+        return type(error).__name__
+
+async def main():
+    client = AsyncOpenAI(api_key=key, base_url=url + "/v1")
+    print(json.dumps(await asyncio.gather(*(order(client, call) for call in calls))))
+
+asyncio.run(main())
+`;
+
+const python = await provideOpenaiPython();
+if (typeof python !== 'function') console.warn(`SKIPPED, the retries of openai for Python: ${python.missing}`);
+
+describe('one call of an SDK buys once', () => {
+  let gateway: Gateway;
+  let vendor: FailingVendor;
+  let key: string;
+
+  beforeAll(async () => {
+    vendor = await startFailingVendor();
+    gateway = await startGateway({ env: ENV });
+    const admin = await setUp(gateway);
+    await admin.createChannel(vendor.url);
+    const relay = { name: 'relay', type: 1, key: 'a-key-of-the-relay', models: ['gpt-x', 'vid-x'] };
+    await admin.call('POST', '/api/channel', { ...relay, base_url: vendor.url });
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    await admin.createChannel(closed, {
+      name: 'closed',
+      models: ['nowhere'],
+      model_mapping: { nowhere: 'demo-video' },
+    });
+    await admin.call('POST', '/api/channel', { ...relay, models: ['relayed-nowhere'], base_url: closed });
+    key = await admin.createKey();
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await vendor?.stop();
+  });
+
+  function expectOrders(sdk: string): void {
+    const labels = calls(sdk).map(({ label }) => label);
+    const wanted = labels.map((label) => `${label}: ${FAILURES[label.split(' ')[0] ?? '']}`);
+    expect(labels.map((label) => `${label}: ${vendor.orders(label)}`)).toEqual(wanted);
+  }
+
+  test('openai for JavaScript', async () => {
+    const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
+    const order = ({ path, body }: Call): Promise<unknown> => {
+      if (path === '/v1/videos') return client.videos.create(body as never);
+      if (path === '/v1/responses') return client.responses.create(body);
+      return client.post(`${gateway.url}${path}`, { body });
+    };
+    const outcomes = await Promise.all(
+      calls('js').map((call) =>
+        order(call).then(
+          () => 'answered',
+          (error: Error) => error.constructor.name,
+        ),
+      ),
+    );
+    expect(outcomes).not.toContain('answered');
+    expect(outcomes).not.toContain('APIConnectionError');
+    expectOrders('js');
+  });
+
+  test.skipIf(typeof python !== 'function')('openai for Python', async () => {
+    if (typeof python !== 'function') return;
+    const outcomes: string[] = JSON.parse(await python(PYTHON, [gateway.url, key, JSON.stringify(calls('python'))]));
+    expect(outcomes).not.toContain('answered');
+    expect(outcomes).not.toContain('APIConnectionError');
+    expectOrders('python');
+  });
+
+  test('what was never sent is repeated: the vendor could not be reached', async () => {
+    let sent = 0;
+    const client = new OpenAI({
+      apiKey: key,
+      baseURL: `${gateway.url}/v1`,
+      fetch: async (url, init) => {
+        // To find out whether forms are supported, the client fetches an empty data URL.
+        if (!String(url).startsWith('http')) return fetch(url, init);
+        sent += 1;
+        const answer = await fetch(url, init);
+        expect(answer.headers.get('x-should-retry')).toBe('true');
+        return answer;
+      },
+    });
+    for (const model of ['nowhere', 'relayed-nowhere']) {
+      sent = 0;
+      const refused = client.videos.create({ model: model as never, prompt: 'a boat' });
+      expect(
+        await refused.then(
+          () => 'answered',
+          (error: Error) => error.constructor.name,
+        ),
+      ).toBe('InternalServerError');
+      expect(sent).toBe(1 + RETRIES);
+    }
+  });
+});
