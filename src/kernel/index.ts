@@ -4,6 +4,7 @@
  * environment, another room.
  */
 export { createByteBuffer } from './byte-buffer.ts';
+export { canonicalJson } from './canonical-json.ts';
 export type { CleanUpStep } from './clean-up-step.ts';
 export { type Clock, isoTime, systemClock } from './clock.ts';
 export {

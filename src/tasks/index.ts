@@ -7,6 +7,7 @@
 export { TASK_STATUSES } from '../store/ports/index.ts';
 export type { Content, ContentRequest, LinkLimits } from './artifacts/types.ts';
 export { taskErrors } from './errors.ts';
+export { digestJson } from './idempotency/digest-json.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { RelayAnswer, RelayCall } from './relay/types.ts';
 export type { Figures, ModelFigures } from './reports/read-figures.ts';
@@ -17,7 +18,15 @@ export type { RequestOptions } from './submission/json-request.ts';
 export type { CallableModel, RequestSchema } from './submission/list-models.ts';
 export { requestedModel } from './submission/read-model.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
-export type { Caller, ClientRequest, ExtractedFiles, RequestBody, RequestFile, TaskLimits } from './types.ts';
+export type {
+  BodyDigests,
+  Caller,
+  ClientRequest,
+  ExtractedFiles,
+  RequestBody,
+  RequestFile,
+  TaskLimits,
+} from './types.ts';
 export { fileToken, TOKEN_PREFIX_LENGTH } from './vendor/restore-files.ts';
 export { createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';
 export type { AllowedReceivers } from './webhooks/types.ts';

@@ -199,8 +199,8 @@ export function createTasks(services: TaskServices): Tasks {
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
     submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
-    submitBody: (caller, { requestId, pluginKey, body, options }) => {
-      const request = jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
+    async submitBody(caller, { requestId, pluginKey, body, options }) {
+      const request = await jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
       return submitGeneric(deps, { caller, requestId, pluginKey, request });
     },
     async retry(caller, { requestId, taskId, options }) {

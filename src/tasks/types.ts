@@ -143,6 +143,12 @@ export type RequestBody =
   | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
   | { kind: 'none' };
 
+/**
+ * SHA-256 of a body in hex. `raw`: of its bytes as sent; without a body, of zero bytes. `meaning`:
+ * of the values of its JSON or form, or of the sequence of its parts; empty without a body.
+ */
+export type BodyDigests = { raw: string; meaning: string };
+
 /** A client's request, parsed, before a plugin decodes it. */
 export type ClientRequest = {
   method: string;
@@ -158,8 +164,8 @@ export type ClientRequest = {
   idempotencyKey?: string | null;
   /** Aborted when the client disconnects. It ends waiting, never a submission. */
   signal?: AbortSignal;
-  /** SHA-256 of the raw body in hex; without a body, of zero bytes. */
-  bodySha256: string;
+  /** Set for a request with an Idempotency-Key. */
+  digests?: BodyDigests | undefined;
   /** Frees the body's files. Call it once the submission has ended in any way. Never throws. */
   release: () => Promise<void>;
 };
@@ -167,7 +173,7 @@ export type ClientRequest = {
 /** The decoded request, in the same shape for every surface. */
 export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
-/** The client's Idempotency-Key, and the SHA-256 in hex of the request that it was sent with. */
+/** The client's Idempotency-Key, and the digest of the request that it was sent with. */
 export type Idempotency = { key: string; requestHash: string };
 
 export type Submission = {

@@ -3,11 +3,12 @@
  * how many orders reach the vendor for each way in which one order can fail.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { type FailingVendor, startFailingVendor } from '../support/failing-vendor.ts';
 import { freePort } from '../support/free-port.ts';
-import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Gateway, setUp, startGateway, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { provideOpenaiPython } from '../support/openai-python.ts';
+import { type RelayVendor, startRelayVendor } from '../support/relay-vendor.ts';
 
 setDefaultTimeout(240_000);
 
@@ -84,16 +85,45 @@ async def main():
 asyncio.run(main())
 `;
 
+/**
+ * The same with one video of a file and a key, whose first answer is lost on its way. Prints the
+ * id, and whether the answer that arrived was a replay.
+ */
+const PYTHON_LOST_ANSWER = `
+import httpx, json, sys
+from openai import OpenAI, DefaultHttpxClient
+url, key, model = sys.argv[1:4]
+state = {"answers": 0, "replayed": None}
+
+def lose_first(response):
+    state["answers"] += 1
+    state["replayed"] = response.headers.get("idempotent-replayed")
+    if state["answers"] == 1:
+        response.read()
+        raise httpx.ReadError("the connection broke")
+
+client = OpenAI(api_key=key, base_url=url + "/v1", http_client=DefaultHttpxClient(event_hooks={"response": [lose_first]}))
+video = client.videos.create(
+    model=model, prompt="a boat", seconds="4",
+    input_reference=("a.png", b"png" * 50000, "image/png"),
+    extra_headers={"Idempotency-Key": "python " + model},
+)
+print(json.dumps([video.id, state["replayed"]]))
+`;
+
 const python = await provideOpenaiPython();
 if (typeof python !== 'function') console.warn(`SKIPPED, the retries of openai for Python: ${python.missing}`);
 
 describe('one call of an SDK buys once', () => {
   let gateway: Gateway;
   let vendor: FailingVendor;
+  /** Vendors that take orders: of the demo plugin, and of a relay. */
+  let working: VendorProcess;
+  let relayed: RelayVendor;
   let key: string;
 
   beforeAll(async () => {
-    vendor = await startFailingVendor();
+    [vendor, working, relayed] = [await startFailingVendor(), await startVendor(), await startRelayVendor()];
     gateway = await startGateway({ env: ENV });
     const admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
@@ -106,11 +136,13 @@ describe('one call of an SDK buys once', () => {
       model_mapping: { nowhere: 'demo-video' },
     });
     await admin.call('POST', '/api/channel', { ...relay, models: ['relayed-nowhere'], base_url: closed });
+    await admin.createChannel(working.url, { models: ['works'], model_mapping: { works: 'demo-video' } });
+    await admin.call('POST', '/api/channel', { ...relay, key: relayed.key, models: ['vid-y'], base_url: relayed.url });
     key = await admin.createKey();
   });
   afterAll(async () => {
     await gateway?.stop();
-    await vendor?.stop();
+    for (const each of [vendor, working, relayed]) await each?.stop();
   });
 
   function expectOrders(sdk: string): void {
@@ -146,6 +178,49 @@ describe('one call of an SDK buys once', () => {
     expect(outcomes).not.toContain('APIConnectionError');
     expectOrders('python');
   });
+
+  const ordersOf = async () => [(await working.stats()).creates, relayed.requests.length].map(Number);
+
+  test('a form with a key whose answer was lost, sent again by openai for JavaScript', async () => {
+    for (const model of ['works', 'vid-y'] as never[]) {
+      const [before, boundaries, ids] = [await ordersOf(), new Set<string>(), new Set<string>()];
+      const client = new OpenAI({
+        apiKey: key,
+        baseURL: `${gateway.url}/v1`,
+        fetch: async (url, init) => {
+          if (!String(url).startsWith('http')) return fetch(url, init);
+          const request = new Request(url, init);
+          boundaries.add(request.headers.get('content-type') ?? '');
+          const answer = await fetch(request);
+          ids.add(((await answer.clone().json()) as { id: string }).id);
+          if (boundaries.size === 1) throw new TypeError('the connection broke');
+          expect(answer.headers.get('idempotent-replayed')).toBe('true');
+          return answer;
+        },
+      });
+      const file = await toFile(new Uint8Array(200_000), 'a.png', { type: 'image/png' });
+      const video = { model, prompt: 'a boat', seconds: '4', input_reference: file } as const;
+      const made = await client.videos.create(video, { headers: { 'idempotency-key': `js ${model}` } });
+      expect([boundaries.size, [...ids]]).toEqual([2, [made.id]]);
+      expect(await newOrders(before)).toBe(1);
+    }
+  });
+
+  test.skipIf(typeof python !== 'function')('the same by openai for Python', async () => {
+    if (typeof python !== 'function') return;
+    for (const model of ['works', 'vid-y']) {
+      const before = await ordersOf();
+      const [id, replayed] = JSON.parse(await python(PYTHON_LOST_ANSWER, [gateway.url, key, model]));
+      expect([typeof id, replayed]).toEqual(['string', 'true']);
+      expect(await newOrders(before)).toBe(1);
+    }
+  });
+
+  /** Of the relay's vendor, a replay reads the object that was made: that is no order. */
+  async function newOrders([demo = 0, relay = 0]: number[]): Promise<number> {
+    const since = relayed.requests.slice(relay).filter(({ method }) => method === 'POST');
+    return Number((await working.stats()).creates) - demo + since.length;
+  }
 
   test('what was never sent is repeated: the vendor could not be reached', async () => {
     let sent = 0;

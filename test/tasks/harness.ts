@@ -10,6 +10,7 @@ import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
 import {
   type Clock,
+  canonicalJson,
   createSecretBox,
   type Json,
   type Logger,
@@ -181,7 +182,7 @@ export const jsonRequest = (value: Json): ClientRequest => ({
   contentType: 'application/json',
   accept: '*/*',
   body: { kind: 'json', value },
-  bodySha256: sha256Hex(JSON.stringify(value)),
+  digests: { raw: sha256Hex(JSON.stringify(value)), meaning: sha256Hex(canonicalJson(JSON.stringify(value))) },
   release: async () => {},
 });
 

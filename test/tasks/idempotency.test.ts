@@ -102,10 +102,11 @@ const describeKeys = (opened: () => OpenedStore) => {
   });
 
   const others: [what: string, change: Partial<ClientRequest>][] = [
-    ['another body', { bodySha256: sha256Hex('{"model":"demo-video","prompt":"a dog"}') }],
+    ['another body', { digests: { raw: sha256Hex('the same'), meaning: sha256Hex('another') } }],
     ['another path', { path: '/v1/videos' }],
     ['another method', { method: 'PUT' }],
     ['another query', { query: { Action: ['Submit'] } }],
+    ['another kind of body', { body: { kind: 'form', fields: {} } }],
   ];
   test('a key that is reused for another request is refused', async () => {
     const caller = await addCaller(store);
@@ -116,6 +117,32 @@ const describeKeys = (opened: () => OpenedStore) => {
     }
     expect((await submit(caller, request(KEY))).taskId).toBe(taskId);
     expect(orders).toBe(1);
+  });
+
+  test('the bytes of a repeat may differ if it means the same', async () => {
+    const caller = await addCaller(store);
+    const [one, other] = [
+      { a: ['1'], b: ['2', '3'] },
+      { b: ['2', '3'], a: ['1'] },
+    ];
+    const { meaning = '' } = request(KEY).digests ?? {};
+    const { taskId } = await submit(caller, request(KEY, { query: one }));
+    const again = await submit(caller, request(KEY, { query: other, digests: { raw: 'other bytes', meaning } }));
+    expect([again.taskId, again.replayed, orders]).toEqual([taskId, true, 1]);
+  });
+
+  test('a row of an earlier release answers the same bytes only', async () => {
+    const caller = await addCaller(store);
+    const { taskId } = await submit(caller, request(null));
+    const { method, path, query, digests } = request(KEY);
+    const requestHash = sha256Hex(JSON.stringify([method, path, query, digests?.raw]));
+    const at = Math.floor(Date.now() / 1000);
+    await store.idempotency.take({ userId: caller.user.id, key: KEY, requestHash, taskId, at, expiresAt: at + 60 });
+    expect((await submit(caller, request(KEY))).taskId).toBe(taskId);
+    const others = request(KEY, { digests: { raw: 'other bytes', meaning: digests?.meaning ?? '' } });
+    const error = await refused(submit(caller, others));
+    // A repeat cannot help: SDKs repeat a 409 otherwise.
+    expect([error.code, error.shouldRetry, orders]).toEqual(['tasks.idempotency_key_reused', false, 1]);
   });
 
   test.each([
@@ -256,7 +283,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     const again = submit(caller, request(KEY)).finally(() => {
       waiting = false;
     });
-    expect((await refused(submit(caller, request(KEY, { bodySha256: sha256Hex('another') })))).code).toContain(
+    expect((await refused(submit(caller, request(KEY, { digests: { raw: '', meaning: 'another' } })))).code).toContain(
       'reused',
     );
     expect(waiting).toBe(true);

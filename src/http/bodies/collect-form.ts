@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { sha256Hex } from '../../kernel/index.ts';
 import type { RequestFile } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, formatBytes } from './body-limits.ts';
@@ -13,9 +15,17 @@ const MAX_TEXT_BYTES = BODY_LIMITS.submission.maxBytes;
 /** Receives one part's content piece by piece. A piece is valid until `write` settles. */
 export type PartWriter = { write(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
 
+/** A part of a form as it counts for its digest; `fileName` is null for a text. */
+type PartDigest = [name: string, fileName: string | null, contentType: string, sha256: string];
+
+/** Where files go, and whether the digest of the form is wanted. */
+export type FormConfig = FileStorage & { digest?: boolean };
+
 export type Form = {
   fields: Record<string, string[]>;
   files: RequestFile[];
+  /** SHA-256 in hex of the sequence of parts, if it was wanted. */
+  digest: string | undefined;
   /** Removes the files. Never throws. */
   release(): Promise<void>;
 };
@@ -29,14 +39,15 @@ export type FormCollector = {
   release(): Promise<void>;
 };
 
-export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollector {
+export function collectForm({ uploads, maxFileBytes, digest = false }: FormConfig): FormCollector {
   const fields = new Map<string, string[]>();
   const files: RequestFile[] = [];
   const writers: UploadWriter[] = [];
+  const parts: PartDigest[] = [];
   let texts = 0;
   let textBytes = 0;
 
-  function beginText(name: string): PartWriter {
+  function beginText({ name, contentType }: PartHeader): PartWriter {
     texts += 1;
     if (texts > MAX_FIELDS) throw tooMany(MAX_FIELDS, 'fields');
     const chunks: Uint8Array[] = [];
@@ -54,7 +65,11 @@ export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollect
         }
         chunks.push(new Uint8Array(bytes));
       },
-      end: async () => addValue(fields, name, decodeUtf8(Buffer.concat(chunks))),
+      async end() {
+        const bytes = Buffer.concat(chunks);
+        addValue(fields, name, decodeUtf8(bytes));
+        if (digest) parts.push([name, null, contentType, sha256Hex(bytes)]);
+      },
     };
   }
 
@@ -62,6 +77,7 @@ export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollect
     if (writers.length === MAX_FILES) throw tooMany(MAX_FILES, 'files');
     const writer = uploads.begin();
     writers.push(writer);
+    const hash = digest ? createHash('sha256') : undefined;
     let size = 0;
     return {
       async write(bytes) {
@@ -73,11 +89,13 @@ export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollect
             details: { limit_bytes: maxFileBytes },
           });
         }
+        hash?.update(bytes);
         await writer.write(bytes);
       },
       async end() {
         const upload = await writer.end();
         files.push({ ...upload, ref: nextRef(name, files), field: name, filename, mimeType });
+        if (hash) parts.push([name, filename, mimeType, hash.digest('hex')]);
       },
     };
   }
@@ -87,9 +105,14 @@ export function collectForm({ uploads, maxFileBytes }: FileStorage): FormCollect
   }
 
   return {
-    begin: ({ name, filename, contentType }) =>
-      filename === undefined ? beginText(name) : beginFile(name, filename, contentType),
-    end: () => ({ fields: Object.fromEntries(fields), files, release }),
+    begin: (header) =>
+      header.filename === undefined ? beginText(header) : beginFile(header.name, header.filename, header.contentType),
+    end: () => ({
+      fields: Object.fromEntries(fields),
+      files,
+      digest: digest ? sha256Hex(JSON.stringify(parts)) : undefined,
+      release,
+    }),
     release,
   };
 }

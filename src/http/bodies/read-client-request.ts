@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type JsonScanner, sha256Hex } from '../../kernel/index.ts';
-import type { ClientRequest } from '../../tasks/index.ts';
+import { type ClientRequest, digestJson } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
 import { addValue, readUrlencoded } from './collect-form.ts';
@@ -9,7 +9,7 @@ import { readJsonBody } from './read-json.ts';
 import { readMultipart } from './read-multipart.ts';
 import type { FileStorage } from './upload-folder.ts';
 
-type ReadBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'> & { counts?: JsonScanner['counts'] };
+type ReadBody = Pick<ClientRequest, 'body' | 'digests' | 'release'> & { counts?: JsonScanner['counts'] };
 
 const { submission: SUBMISSION, relay: RELAY } = BODY_LIMITS;
 
@@ -51,7 +51,7 @@ export async function readRelayableRequest(
 const describeRequest = (
   request: Request,
   params: Record<string, string>,
-): Omit<ClientRequest, 'body' | 'bodySha256' | 'release'> => ({
+): Omit<ClientRequest, 'body' | 'digests' | 'release'> => ({
   ...readAddress(request),
   params,
   contentType: request.headers.get('content-type') ?? '',
@@ -71,46 +71,59 @@ export function readAddress({ method, url }: Request): Pick<ClientRequest, 'meth
 
 async function readLimitedBody(request: Request, storage: FileStorage, limit: BodyLimit): Promise<ReadBody> {
   const type = mediaType(request.headers);
+  const isRepeatable = request.headers.has('idempotency-key');
   if (
     type === '' ||
     request.headers.get('content-length') === '0' ||
     request.method === 'GET' ||
     request.method === 'HEAD'
   ) {
-    return inMemory({ kind: 'none' }, new Uint8Array());
+    return inMemory({ kind: 'none' }, isRepeatable ? { raw: sha256Hex(''), meaning: '' } : undefined);
   }
   if (isJsonType(type)) {
-    const { value, extracted, sha256, counts, release } = await readJsonBody(request, limit, storage);
-    return { body: { kind: 'json', value, ...(extracted ? { extracted } : {}) }, bodySha256: sha256, counts, release };
+    const { value, extracted, digests, counts, release } = await readJsonBody(request, limit, storage);
+    return { body: { kind: 'json', value, ...(extracted ? { extracted } : {}) }, digests, counts, release };
   }
   if (type === 'application/x-www-form-urlencoded') {
     const bytes = await readBody(request, SUBMISSION.maxBytes);
-    return inMemory({ kind: 'form', fields: readUrlencoded(bytes) }, bytes);
+    const fields = readUrlencoded(bytes);
+    const digests = isRepeatable
+      ? { raw: sha256Hex(bytes), meaning: await digestJson(JSON.stringify(fields)) }
+      : undefined;
+    return inMemory({ kind: 'form', fields }, digests);
   }
   if (type === 'multipart/form-data') {
-    const hash = createHash('sha256');
+    const hash = isRepeatable ? createHash('sha256') : undefined;
     const body = hashChunks(streamBody(request, multipartBytes(storage.maxFileBytes)), hash);
-    const { fields, files, release } = await readMultipart(body, request.headers.get('content-type') ?? '', storage);
-    return { body: { kind: 'multipart', fields, files }, bodySha256: hash.digest('hex'), release };
+    const contentType = request.headers.get('content-type') ?? '';
+    const { fields, files, digest, release } = await readMultipart(body, contentType, {
+      ...storage,
+      digest: isRepeatable,
+    });
+    const digests = hash && digest !== undefined ? { raw: hash.digest('hex'), meaning: digest } : undefined;
+    return { body: { kind: 'multipart', fields, files }, digests, release };
   }
   throw httpErrors.unsupported_media({
     message: `The content type ${type.slice(0, 100)} is not accepted here: send JSON, a form or multipart/form-data.`,
   });
 }
 
-const inMemory = (body: ReadBody['body'], bytes: Uint8Array): ReadBody => ({
+const inMemory = (body: ReadBody['body'], digests: ReadBody['digests']): ReadBody => ({
   body,
-  bodySha256: sha256Hex(bytes),
+  digests,
   release: async () => {},
 });
 
-/** Passes chunks on and hashes them. A chunk is valid until the next one is requested. */
+/**
+ * Passes chunks on and hashes them, if a hash is wanted. A chunk is valid until the next one is
+ * requested.
+ */
 async function* hashChunks(
   chunks: AsyncIterable<Uint8Array>,
-  hash: { update(bytes: Uint8Array): unknown },
+  hash: { update(bytes: Uint8Array): unknown } | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of chunks) {
-    hash.update(chunk);
+    hash?.update(chunk);
     yield chunk;
     // A chunk is up to 1 MiB. Free it now: the garbage collector lets dozens of them pile up.
     if (chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength) chunk.buffer.transfer(0);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createJsonScanner, type Json, type JsonScanner, sliceChunks } from '../../kernel/index.ts';
-import type { ExtractedFiles } from '../../tasks/index.ts';
+import { type BodyDigests, digestJson, type ExtractedFiles } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
 import { createFileExtractor, type FileExtractor } from './extract-files.ts';
@@ -13,8 +13,8 @@ const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;
 /** A JSON body whose size was checked before it was parsed. */
 export type JsonBody = {
   value: Json;
-  /** SHA-256 of the body as sent, in hex. */
-  sha256: string;
+  /** Set for a request with an Idempotency-Key. */
+  digests: BodyDigests | undefined;
   /** Counts of the body without the extracted files. */
   counts: JsonScanner['counts'];
   extracted?: ExtractedFiles;
@@ -31,7 +31,7 @@ export type JsonBody = {
 export async function readJsonBody(request: Request, limit: BodyLimit, storage?: FileStorage): Promise<JsonBody> {
   const maxBytes = limit.maxWireBytes ?? limit.maxBytes;
   const scanner = createJsonScanner({ ...limit, maxBytes });
-  const hash = createHash('sha256');
+  const hash = request.headers.has('idempotency-key') ? createHash('sha256') : undefined;
   let slices: Uint8Array[] = [];
   let extractor: FileExtractor | undefined;
   const release = async () => extractor?.release();
@@ -39,7 +39,7 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
     for await (const slice of sliceChunks(streamBody(request, maxBytes))) {
       const exceeded = scanner.scan(slice);
       if (exceeded) throw beyondLimit(exceeded, limit);
-      hash.update(slice);
+      hash?.update(slice);
       if (extractor) await extractor.write(slice);
       else slices.push(slice);
       if (extractor || !storage || scanner.counts.bytes <= EXTRACT_ABOVE) continue;
@@ -48,13 +48,11 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
       slices = [];
     }
     const { rest, files } = extractor ? await extractor.end() : { rest: Buffer.concat(slices), files: undefined };
-    return {
-      value: parse(rest),
-      sha256: hash.digest('hex'),
-      counts: { ...scanner.counts, bytes: rest.byteLength },
-      ...(files && files.files.length > 0 ? { extracted: files } : {}),
-      release,
-    };
+    const text = decode(rest);
+    const value = parse(text);
+    const extracted = files && files.files.length > 0 ? { extracted: files } : {};
+    const digests = hash && { raw: hash.digest('hex'), meaning: await digestJson(text, extracted.extracted) };
+    return { value, digests, counts: { ...scanner.counts, bytes: rest.byteLength }, ...extracted, release };
   } catch (error) {
     await release();
     throw error;
@@ -62,11 +60,21 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
 }
 
 /** Accepts only valid UTF-8. @throws http.bad_json */
-function parse(bytes: Uint8Array): Json {
+function decode(bytes: Uint8Array): string {
   if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Json;
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw httpErrors.bad_json({ message: 'The body is not valid JSON in UTF-8.', cause });
+    throw notJson(cause);
   }
 }
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw notJson(cause);
+  }
+}
+
+const notJson = (cause: unknown) => httpErrors.bad_json({ message: 'The body is not valid JSON in UTF-8.', cause });

@@ -1,8 +1,7 @@
 import type { Dicer } from '@fastify/busboy';
 import { httpErrors } from '../errors.ts';
-import { collectForm, type Form, type PartWriter } from './collect-form.ts';
+import { collectForm, type Form, type FormConfig, type PartWriter } from './collect-form.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from './read-part-header.ts';
-import type { FileStorage } from './upload-folder.ts';
 
 /** Bytes that the parser gets at a time: after a fault it reads at most one slice more. */
 const SLICE_BYTES = 64 * 1024;
@@ -18,9 +17,9 @@ const MAX_BOUNDARY = 200;
 export async function readMultipart(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
-  storage: FileStorage,
+  config: FormConfig,
 ): Promise<Form> {
-  const form = collectForm(storage);
+  const form = collectForm(config);
   const open: { stream: Dicer.PartStream; writer: PartWriter | undefined }[] = [];
   let fault: unknown;
   // Parts are drained after each slice, so the parser needs no back-pressure of its own.

@@ -150,7 +150,7 @@ const IDEMPOTENCY_KEY = {
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
-    'A text of your choice that identifies this request: for 24 hours, retries with the same key and body get the same task (with Idempotent-Replayed: true) and buy nothing.',
+    'A text of your choice that identifies this request: for 24 hours, retries with the same key that mean the same get the same task (with Idempotent-Replayed: true) and buy nothing.',
 };
 
 const describeProof = ({ scope, when }: ProofNeed): object => ({

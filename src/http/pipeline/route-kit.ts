@@ -15,9 +15,10 @@ export type FileStorageConfig = { uploads: UploadFolder; maxFileBytes: number };
 
 /**
  * The base of every controller: `new Elysia().use(kit)`. It gives each handler `requestId`,
- * `origin`, `log`, `keepOpen`, `headersOnly` and `files` (the files extracted from a panel body,
- * where the route allows files). By the access that the route declares (`{ user: true }`,
- * `{ apiKey: true }`, …) it adds `panel` or `api`, fully typed.
+ * `origin`, `log`, `keepOpen`, `headersOnly`, and of a panel body `files` (those extracted from it,
+ * where the route allows files) and `digests` (if it has an Idempotency-Key). By the access that
+ * the route declares (`{ user: true }`, `{ apiKey: true }`, …) it adds `panel` or `api`, fully
+ * typed.
  *
  * A route only declares what it needs: the pipeline authenticates before a body is read. For panel
  * routes the kit parses the JSON under the route's limit and checks it against `body`; API-key
@@ -43,8 +44,8 @@ export function createKit(scopes: RequestScopes, storage: FileStorageConfig) {
       // Access was checked for one route; the framework must not run another. With a `#` in the
       // request line the two routers read different paths.
       if (route !== admitted.pattern) throw httpErrors.not_found();
-      const files = body?.extracted && { extracted: body.extracted, bodySha256: body.sha256 };
-      return { requestId, origin, log, keepOpen, headersOnly, files };
+      const { extracted: files, digests } = body ?? {};
+      return { requestId, origin, log, keepOpen, headersOnly, files, digests };
     })
     .macro({
       public: { parse, detail: access('public') },

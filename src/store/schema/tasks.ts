@@ -77,7 +77,7 @@ export const defineTasks = (kit: Kit) => ({
   idempotencyKeys: kit.table('idempotency_keys', {
     userId: kit.big('user_id').notNull(),
     key: kit.text('key').notNull(),
-    /** SHA-256 over method, path and raw body, in hex. */
+    /** `v2.` and the digest of what the request means; of its raw bytes in hex before that. */
     requestHash: kit.varchar('request_hash', 64).notNull(),
     taskId: kit.text('task_id'),
     createdAt: kit.big('created_at').notNull(),

@@ -1,6 +1,6 @@
 import { AppError, sha256Hex } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
+import type { BodyDigests, Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 
 /** Keys should be random: 1 to 255 printable ASCII characters are more than any client needs. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -32,19 +32,19 @@ export async function runIdempotently<T>(
 ): Promise<T> {
   const idempotency = readIdempotency(request);
   if (!idempotency) return first(undefined);
-  const { key, requestHash } = idempotency;
+  const { key, requestHash, formerHash } = idempotency;
   const find = () => deps.store.idempotency.find(caller.user.id, key, deps.clock.unix());
   for (;;) {
     let earlier = await find();
     if (!earlier) {
       try {
-        return await first(idempotency);
+        return await first({ key, requestHash });
       } catch (error) {
         earlier = isKeyTaken(error) ? await find() : undefined;
         if (!earlier) throw error;
       }
     }
-    if (earlier.requestHash !== requestHash) {
+    if (earlier.requestHash !== (isFormer(earlier.requestHash) ? formerHash : requestHash)) {
       throw taskErrors.idempotency_key_reused({ shouldRetry: false });
     }
     const outcome = await repeat(earlier.taskId);
@@ -53,16 +53,30 @@ export async function runIdempotently<T>(
 }
 
 /** The request's Idempotency-Key, if it has one. @throws tasks.invalid_idempotency_key */
-function readIdempotency(request: ClientRequest): Idempotency | undefined {
+function readIdempotency(request: ClientRequest): (Idempotency & { formerHash: string }) | undefined {
   const key = request.idempotencyKey ?? undefined;
   if (key === undefined) return undefined;
   if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
-  return { key, requestHash: hashOf(request) };
+  if (!request.digests) throw new Error('A request with an Idempotency-Key has no digests.');
+  return { key, ...hashesOf(request, request.digests) };
 }
 
-/** Two requests are the same when method, address and the raw bytes of the body are equal. */
-const hashOf = ({ method, path, query, bodySha256 }: ClientRequest): string =>
-  sha256Hex(JSON.stringify([method, path, query, bodySha256]));
+const VERSION = 'v2.';
+const isFormer = (hash: string): boolean => !hash.startsWith(VERSION);
+
+/**
+ * Two requests are the same when method, address, kind of content and what the body means are
+ * equal: SDKs send a form with a new boundary at each try. `formerHash` compares the raw bytes of
+ * the body, as earlier releases did; rows of theirs live for a day after an upgrade.
+ */
+function hashesOf({ method, path, query, body }: ClientRequest, { raw, meaning }: BodyDigests) {
+  const address = [method, path, Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1))];
+  const digest = sha256Hex(JSON.stringify([...address, body.kind, meaning]));
+  return {
+    requestHash: VERSION + Buffer.from(digest, 'hex').toString('base64url'),
+    formerHash: sha256Hex(JSON.stringify([method, path, query, raw])),
+  };
+}
 
 const isKeyTaken = (error: unknown): boolean => error instanceof AppError && error.code === KEY_TAKEN;
 const KEY_TAKEN = taskErrors.idempotency_in_progress().code;

@@ -1,28 +1,38 @@
 import { type Json, sha256Hex } from '../../kernel/index.ts';
-import type { ClientRequest, ExtractedFiles } from '../types.ts';
+import { digestJson } from '../idempotency/digest-json.ts';
+import type { BodyDigests, ClientRequest, ExtractedFiles } from '../types.ts';
 
 /** What may accompany a JSON body. */
 export type RequestOptions = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {
-  /** Files that were extracted from the body, and the SHA-256 in hex of the body with them. */
-  files?: { extracted: ExtractedFiles; bodySha256: string } | undefined;
+  /** Files that were extracted from the body. */
+  files?: ExtractedFiles | undefined;
+  /** Digests of the body as sent, with its files; default: of the JSON itself. */
+  digests?: BodyDigests | undefined;
 };
 
 /** Builds a `ClientRequest` from JSON that has already been read, such as the panel's. */
-export const jsonRequest = (
+export const jsonRequest = async (
   path: string,
   value: Json,
-  { idempotencyKey, signal, files }: RequestOptions = {},
-): ClientRequest => ({
+  { idempotencyKey, signal, files, digests }: RequestOptions = {},
+): Promise<ClientRequest> => ({
   method: 'POST',
   path,
   params: {},
   query: {},
   contentType: 'application/json',
   accept: 'application/json',
-  body: { kind: 'json', value, ...(files ? { extracted: files.extracted } : {}) },
-  // Not a hash of `value` when files were extracted: their tokens are random for each request.
-  bodySha256: files?.bodySha256 ?? sha256Hex(JSON.stringify(value)),
-  ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  body: { kind: 'json', value, ...(files ? { extracted: files } : {}) },
+  ...(typeof idempotencyKey === 'string'
+    ? { idempotencyKey, digests: await digestsOf(value, { files, digests }) }
+    : {}),
   ...(signal ? { signal } : {}),
   release: async () => {},
 });
+
+/** With files, the JSON itself is no use: their tokens are random for each request. */
+async function digestsOf(value: Json, { files, digests }: RequestOptions): Promise<BodyDigests> {
+  if (files && digests) return digests;
+  const text = JSON.stringify(value);
+  return { raw: sha256Hex(text), meaning: digests?.meaning ?? (await digestJson(text)) };
+}

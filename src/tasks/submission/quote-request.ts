@@ -45,7 +45,7 @@ export async function quoteRequest(
       requestId,
       plugin,
       generation: pin.generation.number,
-      request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
+      request: await jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
     const release = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });

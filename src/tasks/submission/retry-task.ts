@@ -12,11 +12,11 @@ type Retry = { caller: Caller; requestId: string; task: TaskRecord; options: Req
  * Submits the request of an ended task again as a new task, at today's price.
  * @throws tasks.task_running, tasks.request_not_kept, what a submission throws
  */
-export function retryTask(deps: TaskDeps, { caller, requestId, task, options }: Retry): Promise<SubmittedTask> {
+export async function retryTask(deps: TaskDeps, { caller, requestId, task, options }: Retry): Promise<SubmittedTask> {
   if (!hasEnded(task)) throw taskErrors.task_running();
   const { request: stored, pluginKey } = task.execution;
   if (!stored) throw taskErrors.request_not_kept();
-  const request = jsonRequest(`/api/task/${task.taskId}/retry`, stored.body, options);
+  const request = await jsonRequest(`/api/task/${task.taskId}/retry`, stored.body, options);
   const intent = { model: stored.model, action: stored.action, requestBody: stored.body };
   const absent = `The plugin "${pluginKey}" is not installed any more.`;
   return submitOnce(deps, { caller, request }, (idempotency) =>

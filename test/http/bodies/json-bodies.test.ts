@@ -3,7 +3,6 @@
  * bodies that are too large for plugins.
  */
 import { describe, expect, test } from 'bun:test';
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
@@ -134,7 +133,6 @@ describe('files in JSON', () => {
     expect(await restored(client)).toBe(sent);
     // A second time, as for the next channel.
     expect(await restored(client)).toBe(sent);
-    expect(client.bodySha256).toBe(createHash('sha256').update(sent).digest('hex'));
     expect(onDisk).toBeGreaterThan(5 * MIB);
     await client.release();
     expect(onDisk).toBe(0);

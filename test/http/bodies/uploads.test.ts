@@ -68,7 +68,8 @@ beforeEach(() => {
   work = describeRequest;
 });
 
-async function describeRequest({ body, bodySha256 }: ClientRequest): Promise<unknown> {
+async function describeRequest({ body, digests }: ClientRequest): Promise<unknown> {
+  const bodySha256 = digests?.raw;
   if (body.kind !== 'multipart') return { body, bodySha256 };
   const files = [];
   for (const { stream, ...file } of body.files) {
@@ -82,7 +83,7 @@ async function describeRequest({ body, bodySha256 }: ClientRequest): Promise<unk
 const send = (body: BodyInit, type = 'multipart/form-data; boundary=b') =>
   fetch(`${server.url}/v1/files`, {
     method: 'POST',
-    headers: { authorization: 'Bearer sk-good', 'content-type': type },
+    headers: { authorization: 'Bearer sk-good', 'content-type': type, 'idempotency-key': 'k' },
     body,
   });
 

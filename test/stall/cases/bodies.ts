@@ -34,7 +34,8 @@ const requestOf = (bytes: Buffer): Request => {
       else controller.enqueue(value);
     },
   });
-  return new Request('http://a', { method: 'POST', body });
+  // A request with a key is digested too, which is the most work.
+  return new Request('http://a', { method: 'POST', body, headers: { 'idempotency-key': 'k' } });
 };
 
 /**
@@ -54,6 +55,10 @@ const jsonTexts = (size: number, values: number): Record<string, Buffer> =>
       'long names': longNames(size, values, 'a'),
       'escaped names': longNames(size, values, '\\n'),
       'one text': fill('a', size, { before: '"', after: '"' }),
+      'one number': fill('1', size, { before: '[', after: ']' }),
+      zeros: fill('0', size, { before: '[0.', after: ']' }),
+      spaces: fill(' ', size, { before: '[', after: ']' }),
+      'nested texts': `${'["a",'.repeat(60)}${fill('b', size - 400, { before: '"', after: '"' })}${']'.repeat(60)}`,
       'one escaped text': fill('\\n', size, { before: '"', after: '"' }),
       'one text of escaped letters': fill('\\u4e00', size, { before: '"', after: '"' }),
       'one text of three-byte letters': fill('\u4e00', Math.floor(size / 3), { before: '"', after: '"' }),

@@ -33,10 +33,10 @@ type PlaygroundDeps = {
  */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
-  const optionsOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({
+  const optionsOf = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
-    files,
+    ...body,
   });
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
@@ -51,14 +51,14 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     })
     .post(
       '/api/task',
-      async ({ body, panel, origin, requestId, request, keepOpen, files, set }) => {
+      async ({ body, panel, origin, requestId, request, keepOpen, files, digests, set }) => {
         keepOpen();
         const { plugin_key: pluginKey, body: asked } = body;
         const { replayed, taskId } = await tasks.submitBody(callerOf(panel), {
           requestId,
           pluginKey,
           body: asked as JsonObject,
-          options: optionsOf(request, files),
+          options: optionsOf(request, { files, digests }),
         });
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
