@@ -115,6 +115,11 @@ describe('the limit of model requests', () => {
     expect(calls).toEqual(Array.from({ length: 8 }, () => [4, 'default']));
   });
 
+  test('a success that cannot be counted is answered all the same: it was bought', async () => {
+    const modelRequests = async () => () => Promise.reject(new Error('the counter is gone'));
+    expect((await call(openKit({ limits: { modelRequests } }), submit(200))).status).toBe(200);
+  });
+
   test('refuses in the envelope of these routes, before the handler', async () => {
     const { app, recorded } = recording(0);
     const answer = await call(app, submit(200));
