@@ -52,6 +52,7 @@ import { assemblePipeline, type HttpConfig } from './pipeline/assemble-pipeline.
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { RequestHandler } from './pipeline/types.ts';
+import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
 import { responseRoutes } from './v1/response-routes.ts';
@@ -146,6 +147,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       auth: deps.auth,
       limits: deps.auth.limits,
       panel: deps.panel,
+      version: deps.version,
       thirdParties: () => {
         const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
         return { turnstile, telegram };
@@ -182,7 +184,9 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
   const controllers: AnyElysia[] = [accountGroup, administrationGroup, taskGroup, operationGroup].flatMap(
     (group): readonly AnyElysia[] => group(kit, deps),
   );
-  controllers.push(...[taskRoutes, videoRoutes, responseRoutes, relayRoutes].map((create) => create(kit, v1)));
+  controllers.push(
+    ...[modelRoutes, taskRoutes, videoRoutes, responseRoutes, relayRoutes].map((create) => create(kit, v1)),
+  );
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), deps.version)));
   return controllers;

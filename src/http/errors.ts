@@ -29,6 +29,7 @@ const STATUS: Record<ErrorKind, number> = {
   invalid: 400,
   unauthenticated: 401,
   forbidden: 403,
+  out_of_quota: 403,
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
@@ -43,16 +44,21 @@ const STATUS: Record<ErrorKind, number> = {
   upstream_timeout: 504,
 };
 
+/** Where OpenAI's API answers otherwise. */
+const OPENAI_STATUS: Partial<Record<ErrorKind, number>> = { out_of_quota: 429 };
+
 type OpenAiErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'
   | 'rate_limit_error'
+  | 'insufficient_quota'
   | 'server_error';
 
 const OPENAI_TYPE: Partial<Record<ErrorKind, OpenAiErrorType>> = {
   unauthenticated: 'authentication_error',
   forbidden: 'permission_error',
+  out_of_quota: 'insufficient_quota',
   rate_limited: 'rate_limit_error',
   internal: 'server_error',
   upstream_failed: 'server_error',
@@ -101,7 +107,12 @@ export function toAppError(thrown: unknown): AppError {
   return httpErrors.internal({ cause: thrown });
 }
 
-export const statusOf = (error: AppError): number => STATUS[error.kind];
+export const statusOf = ({ kind }: AppError, envelope: ErrorEnvelope = 'panel'): number =>
+  (envelope === 'openai' ? OPENAI_STATUS[kind] : undefined) ?? STATUS[kind];
+
+/** Clients repeat every 429 by themselves, but a repeat does not bring money. */
+const adviceOf = ({ kind, shouldRetry }: AppError): boolean | undefined =>
+  kind === 'out_of_quota' ? false : shouldRetry;
 
 /** The response to a failure. It never contains the cause, which `logFailure` writes to the log. */
 export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestId: string): Response {
@@ -112,7 +123,8 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   if (error.replayed) headers.set(REPLAYED, 'true');
   // Otherwise the listener would keep reading the rest of the slow body.
   if (error.code === 'http.body_too_slow') headers.set('connection', 'close');
-  if (error.shouldRetry !== undefined) headers.set('x-should-retry', String(error.shouldRetry));
+  const advice = adviceOf(error);
+  if (advice !== undefined) headers.set('x-should-retry', String(advice));
   const body =
     envelope === 'panel'
       ? {
@@ -130,7 +142,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
             param: error.param ?? null,
           },
         };
-  return Response.json(body, { status: statusOf(error), headers });
+  return Response.json(body, { status: statusOf(error, envelope), headers });
 }
 
 /** The panel shows a fault at its form field, so `param` is added to the details as `field`. */

@@ -6,6 +6,7 @@ export type ErrorKind =
   | 'invalid' // the request itself is wrong
   | 'unauthenticated'
   | 'forbidden'
+  | 'out_of_quota' // allowed, but not paid for
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'

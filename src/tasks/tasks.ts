@@ -34,7 +34,7 @@ import { cancelTask } from './state/cancel-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
 import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
-import { type CallableModel, listModels } from './submission/list-models.ts';
+import { type CallableModel, listModels, listNamedModels, type NamedModel } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
 import { retryTask } from './submission/retry-task.ts';
 import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
@@ -83,6 +83,8 @@ export type Tasks = {
   retry(caller: Caller, input: { requestId: string; taskId: string; options: RequestOptions }): Promise<SubmittedTask>;
   /** All models that the caller may request of plugins. */
   models(caller: Caller): CallableModel[];
+  /** The models that requests with the caller's key may name, once each. */
+  namedModels(caller: Caller): NamedModel[];
   /** What a request would reserve. Nothing is sent, written or charged. */
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   /** `POST /v1/videos`. @throws tasks.model_not_found when no plugin claims the model */
@@ -208,6 +210,7 @@ export function createTasks(services: TaskServices): Tasks {
       return retryTask(deps, { caller, requestId, task, options });
     },
     models: (caller) => listModels(deps, caller),
+    namedModels: (caller) => listNamedModels(deps, caller),
     tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),
     quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
     submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),

@@ -736,9 +736,9 @@ for (const dialect of RULE_DATABASE_NAMES) {
         [
           'a key with too small a budget',
           async () => (await made({ unlimited_quota: false, quota: 10 })).key,
-          { status: 403, code: 'insufficient_key_quota' },
+          { status: 429, code: 'insufficient_key_quota' },
         ],
-        ['a user without money', async () => poor, { status: 403, code: 'insufficient_quota' }],
+        ['a user without money', async () => poor, { status: 429, code: 'insufficient_quota' }],
       ];
       for (const [name, make, wanted] of keys) {
         test(name, async () => {
@@ -764,7 +764,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         });
         const [tasks, orders] = [await countTasks(), await countOrders()];
         const answer = await submit(gateway.url, key, { model: 'demo-video-pro', seconds: 5 });
-        expectOpenAiRefusal(answer, { status: 403, code: 'insufficient_quota' });
+        expectOpenAiRefusal(answer, { status: 429, code: 'insufficient_quota' });
         expect([await countTasks(), await countOrders()]).toEqual([tasks, orders]);
         await admin.call('DELETE', '/api/price?plugin_key=demo&model=demo-video-pro');
       });

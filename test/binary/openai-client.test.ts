@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
-import { type Gateway, setUp, startGateway, startVendor, type VendorProcess } from '../support/gateway.ts';
+import {
+  type Administrator,
+  type Gateway,
+  setUp,
+  startGateway,
+  startVendor,
+  type VendorProcess,
+} from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
@@ -9,11 +16,12 @@ describe('the official openai client', () => {
   let gateway: Gateway;
   let vendor: VendorProcess;
   let client: OpenAI;
+  let admin: Administrator;
 
   beforeAll(async () => {
     vendor = await startVendor();
     gateway = await startGateway({ env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
-    const admin = await setUp(gateway);
+    admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
     client = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   }, 120_000);
@@ -57,6 +65,61 @@ describe('the official openai client', () => {
       return video.status === 'failed' ? video : undefined;
     });
     expect(done.error?.message).toBeTruthy();
+  }, 120_000);
+
+  test('lists the models that the key may use, and reads each by its name', async () => {
+    await admin.createChannel('http://127.0.0.1:9', {
+      name: 'relay',
+      type: 1,
+      task_plugin_key: undefined,
+      models: ['acme/chat/large', 'unpriced', 'demo-video'],
+    });
+    await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'acme/chat/large', expression: '0.01' });
+    const names = async (key: OpenAI) => (await Array.fromAsync(key.models.list())).map(({ id }) => id);
+    const all = await names(client);
+    expect(all).toEqual([...new Set(all)].sort());
+    expect(all).toContain('demo-video');
+    expect(all).toContain('acme/chat/large');
+    expect(await client.models.retrieve('demo-video')).toEqual({
+      id: 'demo-video',
+      object: 'model',
+      created: expect.any(Number),
+      owned_by: expect.stringMatching(/demo/i),
+    });
+    expect(await client.models.retrieve('acme/chat/large')).toMatchObject({ owned_by: 'relay' });
+    const headers = { authorization: `Bearer ${client.apiKey}` };
+    const unescaped = await fetch(`${gateway.url}/v1/models/acme/chat/large`, { headers });
+    expect(await unescaped.json()).toMatchObject({ id: 'acme/chat/large', object: 'model' });
+    const error = await client.models.retrieve('nobody-serves-this').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(error).toMatchObject({ code: 'model_not_found' });
+    const narrow = new OpenAI({
+      apiKey: await admin.createKey({ models: ['demo-video'] }),
+      baseURL: `${gateway.url}/v1`,
+    });
+    expect(await names(narrow)).toEqual(['demo-video']);
+  }, 120_000);
+
+  test('too little money is insufficient_quota, and is not tried again', async () => {
+    const apiKey = await admin.createKey({ unlimited_quota: false, quota: 1 });
+    let requests = 0;
+    const poor = new OpenAI({
+      apiKey,
+      baseURL: `${gateway.url}/v1`,
+      fetch: (url, init) => {
+        // The client asks a data: address what its fetch can do.
+        if (String(url).startsWith('http')) requests += 1;
+        return fetch(url, init);
+      },
+    });
+    await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: '0.5' });
+    const error = await poor.videos.create({ model, prompt: 'x' }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(OpenAI.RateLimitError);
+    expect(error).toMatchObject({ status: 429, type: 'insufficient_quota', code: 'insufficient_key_quota' });
+    expect(requests).toBe(1);
   }, 120_000);
 
   test('errors are of the client’s own classes', async () => {

@@ -93,6 +93,7 @@ export function openKit(options: KitOptions = {}) {
       config,
       metrics,
       onRequest: options.onRequest ?? (() => {}),
+      version: '0.0.0',
       panel: options.panel ?? { files: [], indexHtml: '' },
       thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
       findNativeRoute: options.findNativeRoute ?? (() => undefined),

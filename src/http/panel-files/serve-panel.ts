@@ -38,15 +38,17 @@ const CACHE_FOR_A_YEAR = 'public, max-age=31536000, immutable';
 
 /**
  * Serves the panel: its files under their names, and the page for every other address that a
- * browser navigates to. Returns `undefined` for anything else.
+ * browser navigates to. To a program, `/` says what runs here. Returns `undefined` for anything
+ * else.
  */
-export function createPanelServer(manifest: PanelManifest, thirdParties: () => ThirdParties) {
+export function createPanelServer(manifest: PanelManifest, thirdParties: () => ThirdParties, version: string) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));
 
   return function servePanel(request: Request, path: string): Response | undefined {
     const file = files.get(path);
     if (file) return serveFile(request, file);
-    if (manifest.indexHtml === '' || !isPageAddress(request, path)) return undefined;
+    if (!isPageAddress(request, path)) return path === '/' ? describeGateway(request, version) : undefined;
+    if (manifest.indexHtml === '') return undefined;
     return servePage(request, manifest.indexHtml, thirdParties());
   };
 }
@@ -54,6 +56,20 @@ export function createPanelServer(manifest: PanelManifest, thirdParties: () => T
 /** A navigating browser asks for HTML; scripts, SDKs and missing assets get a plain 404. */
 const isPageAddress = (request: Request, path: string): boolean =>
   !/\.[A-Za-z0-9]+$/.test(path) && (request.headers.get('accept') ?? '').includes('text/html');
+
+function describeGateway(request: Request, version: string): Response {
+  const body = JSON.stringify({
+    name: 'Taskgate',
+    version,
+    panel: '/',
+    api: '/v1',
+    docs: '/api/docs',
+    openapi: '/api/openapi.json',
+    health: '/readyz',
+  });
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
+  return new Response(request.method === 'HEAD' ? null : body, { headers: { ...headers, vary: 'accept' } });
+}
 
 function servePage(request: Request, indexHtml: string, thirdParties: ThirdParties): Response {
   const nonce = randomToken(16);

@@ -39,6 +39,7 @@ export type HttpFoundation = {
   auth: Authenticators;
   limits: RequestLimits;
   panel: PanelManifest;
+  version: string;
   /** Read for every page: the third parties whose scripts it may load at the moment. */
   thirdParties: () => ThirdParties;
   findNativeRoute: FindNativeRoute;
@@ -79,7 +80,7 @@ export function assemblePipeline(
     guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, watchCache) : () => {},
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
-    servePanel: createPanelServer(foundation.panel, foundation.thirdParties),
+    servePanel: createPanelServer(foundation.panel, foundation.thirdParties, foundation.version),
     findNativeRoute: foundation.findNativeRoute,
     onRequest: foundation.onRequest,
     observe: foundation.metrics.observe,

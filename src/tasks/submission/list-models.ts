@@ -1,4 +1,4 @@
-import { mapModel, serves } from '../../channels/index.ts';
+import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
 import {
   type Generation,
   type LoadedPlugin,
@@ -7,6 +7,7 @@ import {
   type UsageField,
 } from '../../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import { RELAY_PLUGIN_KEY } from '../relay/relay-billing.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { findProtocolOwner } from './find-protocol-owner.ts';
 
@@ -41,6 +42,8 @@ export type CallableModel = {
   blocked: 'no_price' | 'plugin_suspended' | undefined;
   /** Number of enabled channels in the caller's group that serve it. */
   channels: number;
+  /** Unix seconds at which the first of them was created. */
+  since: number;
 };
 
 /** All models that `caller` may request of plugins, sorted by plugin and name. */
@@ -54,6 +57,39 @@ export function listModels(deps: TaskDeps, caller: Caller): CallableModel[] {
   } finally {
     pin.release();
   }
+}
+
+/** A model that requests may name: a plugin's, or a relayed one. */
+export type NamedModel = {
+  id: string;
+  /** The plugin's name; `relay` for models that are passed on to a vendor. */
+  ownedBy: string;
+  /** Unix seconds at which the first channel that serves it was created. */
+  createdAt: number;
+};
+
+/** The models that requests with the caller's key may name, once each, sorted by name. */
+export function listNamedModels(deps: TaskDeps, caller: Caller): NamedModel[] {
+  const isListed = (model: string) => (caller.key?.models ?? []).length === 0 || caller.key?.models.includes(model);
+  const named = new Map<string, NamedModel>();
+  const add = (id: string, ownedBy: string, createdAt: number): void => {
+    const known = named.get(id);
+    if (isListed(id))
+      named.set(id, { id, ownedBy, ...known, createdAt: Math.min(createdAt, known?.createdAt ?? createdAt) });
+  };
+  for (const { plugin, model, blocked, since } of listModels(deps, caller)) {
+    if (blocked !== 'no_price') add(model, plugin.manifest.name, since);
+  }
+  const relayed = { pluginKey: RELAY_PLUGIN_KEY, channelTypes: [RELAY_TYPE], group: caller.group, except: [] };
+  const takesUnpriced = deps.billing.takesUnpriced(caller.user.role >= ROLE.admin);
+  for (const channel of deps.channels.known()) {
+    for (const model of channel.models) {
+      if (!serves(channel, { ...relayed, model })) continue;
+      const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, mapModel(channel.modelMapping, model));
+      if (price || takesUnpriced) add(model, 'relay', channel.createdAt);
+    }
+  }
+  return [...named.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 type PluginListing = { caller: Caller; generation: Generation; plugin: LoadedPlugin };
@@ -110,6 +146,7 @@ function describeModel(
     price,
     blocked: plugin.suspended() ? 'plugin_suspended' : mayUse ? undefined : 'no_price',
     channels: channels.length,
+    since: Math.min(...channels.map(({ createdAt }) => createdAt)),
   };
 }
 

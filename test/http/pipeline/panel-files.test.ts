@@ -166,6 +166,30 @@ describe('the page', () => {
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/json;charset=utf-8']);
   });
 
+  const programs: Record<string, string>[] = [{ accept: '*/*' }, { accept: 'application/json' }, {}];
+  test.each(programs)('tells a program at / what this is: %o', async (headers) => {
+    for (const built of [app, openKit()]) {
+      const { status, headers: answered, json } = await call(built, { path: '/', headers });
+      expect([status, answered.get('content-type'), answered.get('vary')]).toEqual([200, 'application/json', 'accept']);
+      expect(json).toEqual({
+        name: 'Taskgate',
+        version: '0.0.0',
+        panel: '/',
+        api: '/v1',
+        docs: '/api/docs',
+        openapi: '/api/openapi.json',
+        health: '/readyz',
+      });
+      const head = await call(built, { path: '/', method: 'HEAD', headers });
+      expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
+        200,
+        '',
+        answered.get('content-length'),
+      ]);
+      expect((await call(built, { path: '/', method: 'POST', headers })).status).toBe(404);
+    }
+  });
+
   test('an unbuilt panel is a plain 404', async () => {
     expect((await call(openKit(), { path: '/', headers: HTML })).status).toBe(404);
   });

@@ -1,0 +1,47 @@
+import { Elysia } from 'elysia';
+import { taskErrors } from '../../tasks/index.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { callerOf } from './caller.ts';
+import type { V1Deps } from './types.ts';
+
+type NamedModel = ReturnType<V1Deps['tasks']['namedModels']>[number];
+
+const modelObject = ({ id, ownedBy, createdAt }: NamedModel) => ({
+  id,
+  object: 'model' as const,
+  created: createdAt,
+  owned_by: ownedBy,
+});
+
+/** OpenAI's list of models: those that the API key may name on any surface. */
+export function modelRoutes(kit: Kit, { tasks }: V1Deps) {
+  const find = (models: readonly NamedModel[], id: string) => {
+    const found = models.find((model) => model.id === id);
+    if (found) return modelObject(found);
+    const message = `The model ${id} does not exist, or this API key may not use it.`;
+    throw taskErrors.model_not_found({ message, param: 'model' });
+  };
+  const detail = { summary: 'Read a model' };
+  return new Elysia({ normalize: false, tags: ['Models'] })
+    .use(kit)
+    .get(
+      '/v1/models',
+      ({ api }) => ({ object: 'list' as const, data: tasks.namedModels(callerOf(api)).map(modelObject) }),
+      { apiKey: true, detail: { summary: 'List the models that the key may use' } },
+    )
+    .get('/v1/models/:model', ({ api, params }) => find(tasks.namedModels(callerOf(api)), params.model), {
+      apiKey: true,
+      detail,
+    })
+    .get(
+      // Names may hold a slash or two, and not every client escapes it.
+      '/v1/models/:model/:part',
+      ({ api, params: { model, part } }) => find(tasks.namedModels(callerOf(api)), `${model}/${part}`),
+      { apiKey: true, detail },
+    )
+    .get(
+      '/v1/models/:model/:part/:rest',
+      ({ api, params: { model, part, rest } }) => find(tasks.namedModels(callerOf(api)), `${model}/${part}/${rest}`),
+      { apiKey: true, detail },
+    );
+}
