@@ -5,6 +5,7 @@ export const taskErrors = defineErrors('tasks', {
   plugin_not_found: ['invalid', 'There is no task plugin with this key.'],
   body_required: ['invalid', 'The body is missing: send one, with its Content-Type.'],
   model_required: ['invalid', 'model is required and must be a text.'],
+  page_not_found: ['invalid', 'The page begins after an object that does not exist.'],
   model_not_found: ['not_found', 'No plugin serves this model here.'],
   model_not_allowed: ['forbidden', 'The API key may not use this model.'],
   model_not_served: ['invalid', 'This model is not served by the plugin.'],

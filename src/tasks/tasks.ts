@@ -31,8 +31,10 @@ import { createHealthReader, type HealthReader } from './reports/read-health.ts'
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
+import { deleteTask } from './state/delete-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
 import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
+import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
@@ -53,7 +55,14 @@ import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 const SUBMISSION_SLOTS = { sqlite: 4, postgres: 16 } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-export type TaskFilter = { userId?: number; status?: string; platform?: string; channelId?: number; query?: string };
+export type TaskFilter = {
+  hidden?: boolean;
+  userId?: number;
+  status?: string;
+  platform?: string;
+  channelId?: number;
+  query?: string;
+};
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
 
 export type Tasks = {
@@ -111,6 +120,13 @@ export type Tasks = {
    * @throws tasks.task_not_found, tasks.task_finished, tasks.cancel_unsupported
    */
   cancel(userId: number, taskId: string): Promise<TaskRecord>;
+  /**
+   * Hides the user's own task from them and removes its content; cancels it first where it runs.
+   * @throws tasks.task_not_found, tasks.cancel_unsupported
+   */
+  delete(userId: number, taskId: string): Promise<void>;
+  /** A page of the user's own tasks, for API clients. @throws tasks.page_not_found */
+  page(userId: number, request: TaskPageRequest): Promise<TaskPage>;
   /** Ends all waiting clients, now and from now on: the gateway is stopping. */
   endObservations(): void;
   /** `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object. */
@@ -238,6 +254,8 @@ export function createTasks(services: TaskServices): Tasks {
     async cancel(userId, taskId) {
       return cancelTask(deps, await this.own(userId, taskId));
     },
+    delete: (userId, taskId) => deleteTask(deps, userId, taskId),
+    page: (userId, request) => pageTasks(deps, userId, request),
     endObservations: () => watchers.close(),
 
     async renderVideo(task, request) {
@@ -276,7 +294,8 @@ export function createTasks(services: TaskServices): Tasks {
 
     async detail(taskId, userId) {
       const task = await store.tasks.byTaskId(taskId);
-      if (!task || (userId !== null && task.userId !== userId)) throw taskErrors.task_not_found();
+      if (!task || (userId !== null && (task.userId !== userId || task.hiddenAt !== 0)))
+        throw taskErrors.task_not_found();
       const [events, ledger] = await Promise.all([store.tasks.events(taskId), store.ledger.byTask(taskId)]);
       return { task, events, ledger };
     },

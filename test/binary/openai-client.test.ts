@@ -67,6 +67,80 @@ describe('the official openai client', () => {
     expect(done.error?.message).toBeTruthy();
   }, 120_000);
 
+  test('a video shows what was asked for, at once', async () => {
+    const asked = { model, prompt: 'a paper boat [duration=0.3]', seconds: '8', size: '1280x720' } as const;
+    const created = await client.videos.create(asked);
+    expect(created).toMatchObject({ prompt: asked.prompt, seconds: '8', size: '1280x720' });
+    expect(await client.videos.retrieve(created.id)).toMatchObject({ prompt: asked.prompt, seconds: '8' });
+  }, 120_000);
+
+  test('lists videos page by page, and deletes them with their files', async () => {
+    const reader = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1` });
+    const headers = { authorization: `Bearer ${reader.apiKey}` };
+    const made: string[] = [];
+    for (const name of ['one', 'two', 'three']) {
+      made.push((await reader.videos.create({ model, prompt: `${name} [duration=0.3]` })).id);
+    }
+    const [oldest, middle, newest] = made as [string, string, string];
+    const page = await reader.videos.list({ limit: 2 });
+    expect(page.data.map(({ id }) => id)).toEqual([newest, middle]);
+    expect(page).toMatchObject({ last_id: middle, has_more: true });
+    const ids = async (list: AsyncIterable<{ id: string }>) => (await Array.fromAsync(list)).map(({ id }) => id);
+    const all = await ids(reader.videos.list({ limit: 2 }));
+    expect(all.slice(0, 3)).toEqual([newest, middle, oldest]);
+    expect(await ids(reader.videos.list({ order: 'asc', after: oldest }))).toEqual([middle, newest]);
+    const tasks = await fetch(`${gateway.url}/v1/tasks?limit=1`, { headers });
+    expect(await tasks.json()).toMatchObject({
+      object: 'list',
+      data: [{ id: newest, object: 'task' }],
+      has_more: true,
+    });
+    for (const [query, param] of [
+      ['after=task_unknown', 'after'],
+      ['limit=0', 'limit'],
+      ['limit=1000', 'limit'],
+      ['order=up', 'order'],
+    ] as const) {
+      const answer = await fetch(`${gateway.url}/v1/videos?${query}`, { headers });
+      expect([answer.status, ((await answer.json()) as { error: { param: string } }).error.param]).toEqual([
+        400,
+        param,
+      ]);
+    }
+
+    const running = (await reader.videos.create({ model, prompt: 'long [duration=600]' })).id;
+    const refused = await reader.videos.delete(running).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OpenAI.ConflictError);
+    await until('the video is there', async () => (await reader.videos.retrieve(newest)).status === 'completed');
+    const artifacts = await fetch(`${gateway.url}/v1/tasks/${newest}/artifacts`, { headers });
+    const { artifacts: listed } = (await artifacts.json()) as { artifacts: { content_url: string }[] };
+    const link = String(listed[0]?.content_url);
+    expect((await fetch(link)).status).toBe(200);
+    expect(await reader.videos.delete(newest)).toEqual({ id: newest, object: 'video.deleted', deleted: true });
+    for (const path of ['', '/content']) {
+      expect((await fetch(`${gateway.url}/v1/videos/${newest}${path}`, { headers })).status).toBe(404);
+    }
+    for (const path of ['', '/artifacts', '/events', '/artifacts/video/content']) {
+      expect((await fetch(`${gateway.url}/v1/tasks/${newest}${path}`, { headers })).status).toBe(404);
+    }
+    expect((await fetch(link)).status).toBe(404);
+    expect(await ids(reader.videos.list())).not.toContain(newest);
+    const again = await reader.videos.delete(newest).catch((error: unknown) => error);
+    expect(again).toBeInstanceOf(OpenAI.NotFoundError);
+    const stranger = await fetch(`${gateway.url}/v1/tasks/${oldest}`, {
+      method: 'DELETE',
+      headers: { authorization: 'Bearer sk-x' },
+    });
+    expect(stranger.status).toBe(401);
+    await until('the oldest is there', async () => (await reader.videos.retrieve(oldest)).status === 'completed');
+    const deleted = await fetch(`${gateway.url}/v1/tasks/${oldest}`, { method: 'DELETE', headers });
+    expect(await deleted.json()).toEqual({ id: oldest, object: 'task.deleted', deleted: true });
+    const { items } = await admin.call<{ items: { task_id: string }[] }>('GET', '/api/task?page_size=100');
+    expect(items.map(({ task_id: id }) => id)).not.toContain(oldest);
+    const kept = await admin.call<{ items: { task_id: string }[] }>('GET', '/api/task?scope=all&page_size=100');
+    expect(kept.items.map(({ task_id: id }) => id)).toContain(oldest);
+  }, 120_000);
+
   test('lists the models that the key may use, and reads each by its name', async () => {
     await admin.createChannel('http://127.0.0.1:9', {
       name: 'relay',

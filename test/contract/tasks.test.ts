@@ -39,6 +39,46 @@ function suite(opened: () => OpenedStore): void {
     await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
   });
 
+  test('an ended task that its user deletes is hidden from them, its content gone, its row and bill left', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const { tasks } = store;
+    const made: TaskRecord[] = [];
+    for (const platform of ['one', 'two', 'one', 'one'])
+      made.push(await addRunningTask(store, { userId: user.id, platform }));
+    const ids = made.map(({ taskId }) => taskId);
+    const page = async (cursor: Partial<Parameters<typeof tasks.pageByUser>[1]>) =>
+      (await tasks.pageByUser(user.id, { limit: 10, order: 'desc', ...cursor }))?.map(({ taskId }) => taskId);
+    expect(await page({})).toEqual(ids.toReversed());
+    expect(await page({ order: 'asc', limit: 2 })).toEqual(ids.slice(0, 2));
+    expect(await page({ order: 'asc', after: ids[1] as string })).toEqual(ids.slice(2));
+    expect(await page({ after: ids[1] as string })).toEqual(ids.slice(0, 1));
+    expect(await page({ platforms: ['two'] })).toEqual([ids[1] as string]);
+    expect(await page({ platforms: [] })).toEqual([]);
+    expect(await page({ after: 'task_unknown' })).toBeUndefined();
+
+    const [task] = made as [TaskRecord];
+    const emptied = { ...task, properties: { ...task.properties, input: '' } };
+    expect(await tasks.hide(emptied)).toBe(false);
+    const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
+    const ended = { status: 'SUCCESS' as const, data: { url: 'https://vendor.example/v.mp4' }, state: { a: 1 } };
+    expect(await tasks.advance(leaseOf(claimed), ended, null)).toBe(true);
+    expect(await tasks.hide({ ...emptied, userId: user.id + 1 })).toBe(false);
+    expect(await Promise.all([tasks.hide(emptied), tasks.hide(emptied)])).toContain(false);
+    expect(await tasks.hide(emptied)).toBe(false);
+    const row = await reload(task);
+    expect(row).toMatchObject({ status: 'SUCCESS', data: null, state: null, quota: task.quota });
+    expect([row.properties.input, row.hiddenAt > 0]).toEqual(['', true]);
+    expect(await tasks.byUser(user.id, task.taskId)).toBeUndefined();
+    expect(await tasks.summaryByUser(user.id, task.taskId)).toBeUndefined();
+    expect(await page({ order: 'asc' })).toEqual(ids.slice(1));
+    expect(await page({ order: 'asc', after: task.taskId })).toBeUndefined();
+    const listed = async (hidden?: boolean) =>
+      (await tasks.list({ userId: user.id, ...(hidden === undefined ? {} : { hidden }) }, { page: 1, pageSize: 10 }))
+        .total;
+    expect([await listed(), await listed(false)]).toEqual([4, 3]);
+  });
+
   test.each([
     [null],
     [0],

@@ -226,7 +226,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
-    'amend countUnfinished expireAllLeases latestWithData list pullForwardDueTimes queueDepth releaseOwner renew untilDue',
+    'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew untilDue',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
     'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken',

@@ -41,6 +41,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
   callbackUrl: null,
+  hiddenAt: 0,
   ...change,
 });
 
@@ -128,6 +129,7 @@ describe('the views of clients', () => {
       progress: 100,
       created_at: 99,
       completed_at: 120,
+      prompt: 'a cat',
       seconds: '5',
       size: '1280x720',
       metadata: { keep: 1 },

@@ -19,10 +19,5 @@ export function relayRoutes(kit: Kit, { tasks }: V1Deps) {
       '/v1/responses/:response_id',
       (scope) => forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'delete' }),
       { apiKey: true, detail: { tags: ['Responses'], summary: 'Delete a response at a relay channel’s vendor' } },
-    )
-    .delete(
-      '/v1/videos/:task_id',
-      (scope) => forwardRelayed(tasks, scope, { kind: 'video', id: scope.params.task_id, operation: 'delete' }),
-      { apiKey: true, detail: { tags: ['Videos'], summary: 'Delete a video at a relay channel’s vendor' } },
     );
 }

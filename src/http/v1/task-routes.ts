@@ -4,6 +4,7 @@ import { readClientRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
+import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
 import type { V1Deps } from './types.ts';
@@ -42,6 +43,19 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         }
       },
       { apiKey: true, modelRequest: true, bodyLimit: 'submission', detail: { summary: 'Submit a task to a plugin' } },
+    )
+    .get('/v1/tasks', async ({ query, api }) => listOf(await tasks.page(api.user.id, readCursor(query)), taskObject), {
+      apiKey: true,
+      query: cursorQuery,
+      detail: { summary: 'List tasks, by default the newest first' },
+    })
+    .delete(
+      '/v1/tasks/:taskId',
+      async ({ params, api }) => {
+        await tasks.delete(api.user.id, params.taskId);
+        return { id: params.taskId, object: 'task.deleted' as const, deleted: true };
+      },
+      { apiKey: true, detail: { summary: 'Delete a task: it is hidden, its links end and its content is gone' } },
     )
     .get(
       '/v1/tasks/:taskId',

@@ -7,6 +7,7 @@ import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
+import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import type { V1Deps } from './types.ts';
@@ -53,6 +54,27 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         }
       },
       { apiKey: true, modelRequest: true, bodyLimit: 'relay', detail: { summary: 'Create a video' } },
+    )
+    .get(
+      '/v1/videos',
+      async ({ query, api }) =>
+        listOf(await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
+      { apiKey: true, query: cursorQuery, detail: { summary: 'List videos, by default the newest first' } },
+    )
+    .delete(
+      '/v1/videos/:task_id',
+      ({ request, params: { task_id: id }, api, keepOpen }) =>
+        findOrRelay(
+          async () => {
+            await tasks.delete(api.user.id, id);
+            return { id, object: 'video.deleted' as const, deleted: true };
+          },
+          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'delete' }),
+        ),
+      {
+        apiKey: true,
+        detail: { summary: 'Delete a video: it is hidden, its links end and its content is gone' },
+      },
     )
     .get(
       '/v1/videos/:task_id',

@@ -97,6 +97,10 @@ const RESERVED_NAMESPACES = [
 
 /** The gateway's own paths outside those namespaces, for any method. */
 const HOST_ROUTES = [
+  '/v1/models',
+  '/v1/models/:model',
+  '/v1/models/:model/:part',
+  '/v1/models/:model/:part/:rest',
   '/v1/responses',
   '/v1/responses/:response_id',
   '/v1/responses/:response_id/cancel',

@@ -57,6 +57,8 @@ export type TaskProperties = {
   originModelName: string;
   /** The name after the channel's model mapping. */
   upstreamModelName: string;
+  /** What a video's request asked for, as OpenAI's video object shows it. */
+  video?: { seconds?: string; size?: string; remixed_from_video_id?: string };
 };
 
 export type TaskExecution = {
@@ -164,6 +166,8 @@ export type TaskRecord = {
    * show it whole, never log it.
    */
   callbackUrl: string | null;
+  /** When its user deleted it (Unix seconds): hidden from them, content gone. 0: not deleted. */
+  hiddenAt: number;
 };
 
 /** What a task's own status page shows. */
@@ -179,6 +183,7 @@ export type TaskSummary = Pick<
   | 'createdAt'
   | 'finishTime'
   | 'properties'
+  | 'hiddenAt'
 >;
 
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';

@@ -1,5 +1,8 @@
 import type { Page, Paged, TaskEventKind, TaskEventRecord, TaskRecord, TaskStatus, TaskSummary } from './records.ts';
 
+/** `platforms`: only tasks of these plugins. */
+export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };
+
 /** The fields of a task that its creator sets; the rest starts empty. */
 export type NewTask = Pick<
   TaskRecord,
@@ -88,8 +91,25 @@ export interface TaskStore {
    * number of tasks.
    */
   byTaskIds(seen: readonly SeenTask[]): Promise<TaskRecord[]>;
+  /**
+   * A page of the user's tasks that are not hidden, by creation. `after`: the task before the page.
+   * Undefined when `after` is not one of these.
+   */
+  pageByUser(userId: number, page: TaskCursor): Promise<TaskSummary[] | undefined>;
+  /**
+   * Hides an ended task and replaces what holds its content. False when it is hidden already, runs,
+   * or is not the user's.
+   */
+  hide(task: Pick<TaskRecord, 'taskId' | 'userId' | 'properties' | 'execution'>): Promise<boolean>;
   list(
-    filter: { userId?: number; status?: string; platform?: string; channelId?: number; query?: string },
+    filter: {
+      hidden?: boolean;
+      userId?: number;
+      status?: string;
+      platform?: string;
+      channelId?: number;
+      query?: string;
+    },
     page: Page,
   ): Promise<Paged<TaskRecord>>;
   /**

@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
@@ -64,20 +64,22 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
+  const summaryColumns = {
+    taskId: tasks.taskId,
+    platform: tasks.platform,
+    userId: tasks.userId,
+    action: tasks.action,
+    status: tasks.status,
+    progress: tasks.progress,
+    failReason: tasks.failReason,
+    createdAt: tasks.createdAt,
+    finishTime: tasks.finishTime,
+    properties: tasks.properties,
+    hiddenAt: tasks.hiddenAt,
+  };
   const summary = lazy(() =>
     db
-      .select({
-        taskId: tasks.taskId,
-        platform: tasks.platform,
-        userId: tasks.userId,
-        action: tasks.action,
-        status: tasks.status,
-        progress: tasks.progress,
-        failReason: tasks.failReason,
-        createdAt: tasks.createdAt,
-        finishTime: tasks.finishTime,
-        properties: tasks.properties,
-      })
+      .select(summaryColumns)
       .from(tasks)
       .where(eq(tasks.taskId, at('taskId')))
       .prepare(),
@@ -159,12 +161,12 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
 
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });
-      return row?.userId === userId ? withClaim(row) : undefined;
+      return row?.userId === userId && row.hiddenAt === 0 ? withClaim(row) : undefined;
     },
 
     async summaryByUser(userId, taskId) {
       const [row] = await summary().execute({ taskId });
-      return row?.userId === userId ? row : undefined;
+      return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 
     async byTaskIds(seen) {
@@ -172,9 +174,47 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return (await changed().execute({ seen: JSON.stringify(seen) })).map(withClaim);
     },
 
-    list({ userId, status, platform, channelId, query }, page) {
+    async pageByUser(userId, { after, limit, order, platforms }) {
+      const start = after === undefined ? undefined : (await byTaskId().execute({ taskId: after }))[0];
+      if (after !== undefined && (start?.userId !== userId || start.hiddenAt !== 0)) return undefined;
+      const beyond = order === 'asc' ? gt : lt;
+      return db
+        .select(summaryColumns)
+        .from(tasks)
+        .where(
+          and(
+            eq(tasks.userId, userId),
+            eq(tasks.hiddenAt, 0),
+            start && beyond(tasks.id, start.id),
+            platforms && inArray(tasks.platform, [...platforms]),
+          ),
+        )
+        .orderBy(order === 'asc' ? asc(tasks.id) : desc(tasks.id))
+        .limit(limit);
+    },
+
+    async hide({ taskId, userId, properties, execution }) {
+      const hidden = await db
+        .update(tasks)
+        .set({ hiddenAt: nowSeconds, data: sql`null`, state: sql`null`, properties, execution })
+        .where(
+          and(
+            eq(tasks.taskId, taskId),
+            eq(tasks.userId, userId),
+            eq(tasks.hiddenAt, 0),
+            inArray(tasks.status, ['SUCCESS', 'FAILURE']),
+          ),
+        )
+        .returning({ id: tasks.id })
+        .prepare()
+        .execute(now());
+      return hidden.length === 1;
+    },
+
+    list({ hidden, userId, status, platform, channelId, query }, page) {
       const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : '';
       const filter = and(
+        hidden === false ? eq(tasks.hiddenAt, 0) : undefined,
         userId === undefined ? undefined : eq(tasks.userId, userId),
         status ? sql`${tasks.status} = ${status}` : undefined,
         platform ? eq(tasks.platform, platform) : undefined,

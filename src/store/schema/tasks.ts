@@ -47,6 +47,7 @@ export const defineTasks = (kit: Kit) => ({
     execution: kit.json<TaskExecution>('execution').notNull(),
     billing: kit.json<BillingSnapshot>('billing').notNull(),
     callbackUrl: kit.text('callback_url'),
+    hiddenAt: kit.big('hidden_at').notNull().default(0),
   }),
 
   taskEvents: kit.table('task_events', {

@@ -42,7 +42,7 @@ export async function openLinkedArtifact(
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
       const task = await deps.store.tasks.byTaskId(taskId);
       const owner = task && (await deps.store.users.byId(task.userId));
-      if (!task || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
+      if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
       if (owner.linkVersion !== terms.version || isLinkExpired(deps, terms, task))
         throw taskErrors.artifact_not_found();
       return openArtifact(deps, { task, artifactKey, client: { ...client, onStreamEnd } });

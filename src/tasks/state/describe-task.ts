@@ -89,7 +89,7 @@ const percent = (progress: string): number => {
 };
 
 /** The gateway's own video object: identity, status and times. */
-export function videoObject(task: TaskRecord): JsonObject {
+export function videoObject(task: TaskSummary): JsonObject {
   return {
     id: task.taskId,
     object: 'video',
@@ -97,6 +97,8 @@ export function videoObject(task: TaskRecord): JsonObject {
     status: VIDEO_STATUS[task.status],
     progress: percent(task.progress),
     created_at: task.createdAt,
+    ...task.properties.video,
+    ...(task.properties.input === '' ? {} : { prompt: task.properties.input }),
     ...(task.finishTime > 0 ? { completed_at: task.finishTime } : {}),
     ...(task.status === 'FAILURE'
       ? { error: { code: 'task_failed', message: task.failReason || 'The task failed.' } }

@@ -34,7 +34,9 @@ export async function ownTasks(
   // The store leaves out unchanged tasks; an empty status matches none, so it returns them all.
   const requested = [...new Set(ids)].map((taskId) => ({ taskId, status: '' as const, polls: 0 }));
   const found = await store.tasks.byTaskIds(requested);
-  const own = new Map(found.filter((task) => task.userId === userId).map((task) => [task.taskId, task]));
+  const own = new Map(
+    found.filter((task) => task.userId === userId && task.hiddenAt === 0).map((task) => [task.taskId, task]),
+  );
   const tasks = ids.flatMap((id) => own.get(id) ?? []);
   return tasks.length === ids.length ? tasks : undefined;
 }

@@ -8,12 +8,13 @@ import type { Submission, TaskDeps } from '../types.ts';
 import { adviseOnFailure, type Doubt, isRepeatable } from '../vendor/retry-advice.ts';
 import { chooseCallback } from '../webhooks/choose-callback.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
-import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
+import { type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { renewLease, SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { retryableRequest } from './retryable-request.ts';
 import { sendSubmission } from './send-submission.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
+import { shownInput, videoFields } from './video-fields.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
@@ -129,7 +130,7 @@ type NewTask = { submission: Submission; prepared: Prepared; taskId: string; cal
 
 /** Writes the reservation and the task row in one transaction. */
 async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callbackUrl }: NewTask): Promise<TaskRecord> {
-  const { caller, plugin, intent, idempotency } = submission;
+  const { caller, plugin, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const storedRequest = retryableRequest(submission);
@@ -148,9 +149,10 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
         action: prepared.action,
         quota,
         properties: {
-          input: inputOf(intent.requestBody),
+          input: shownInput(submission),
           originModelName: prepared.model,
           upstreamModelName: prepared.upstreamModel,
+          ...videoFields(submission),
         },
         execution: {
           requestId: submission.requestId,

@@ -31,8 +31,8 @@ const host = (id: unknown, status = 'completed') => ({
 
 describe('creation', () => {
   test('by JSON', async () => {
-    const { status, json } = await create({ prompt: 'a boat' });
-    expect([status, json]).toEqual([200, host(json.id)]);
+    const { status, json } = await create({ prompt: 'a boat', seconds: 5, size: '1280x720' });
+    expect([status, json]).toEqual([200, { ...host(json.id), prompt: 'a boat', seconds: '5', size: '1280x720' }]);
     expect(json.id).toMatch(/^task_\w{32}$/);
   });
 
@@ -41,8 +41,9 @@ describe('creation', () => {
     form.set('model', 'acme-1');
     form.set('prompt', 'a boat');
     form.set('input_reference', new File(['pixels'], 'a.png', { type: 'image/png' }));
+    form.set('seconds', '4');
     const { status, json } = await create(form);
-    expect([status, json]).toEqual([200, host(json.id)]);
+    expect([status, json]).toEqual([200, { ...host(json.id), prompt: 'a boat', seconds: '4' }]);
   });
 
   test('two plugins serve the same path, each its own models', async () => {

@@ -22,7 +22,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
         if ((all || query.channel_id) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
         const found = await tasks.list(
           {
-            ...(all ? {} : { userId: panel.user.id }),
+            ...(all ? {} : { userId: panel.user.id, hidden: false }),
             ...(query.status ? { status: query.status } : {}),
             ...(query.platform ? { platform: query.platform } : {}),
             ...(query.channel_id

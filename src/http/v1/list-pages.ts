@@ -1,0 +1,36 @@
+import { t } from 'elysia';
+import type { Tasks } from '../../tasks/index.ts';
+import { readWhole } from '../panel-api/paging.ts';
+import { strictObject } from '../pipeline/route-kit.ts';
+
+const MAX_LIMIT = 100;
+const DEFAULT_LIMIT = 20;
+
+/** The query of OpenAI's lists. */
+export const cursorQuery = strictObject({
+  after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
+  limit: t.Optional(t.String({ maxLength: 15, description: `1 to ${MAX_LIMIT}; default ${DEFAULT_LIMIT}` })),
+  order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation; default desc.' })),
+});
+
+type Cursor = { after?: string | undefined; limit?: string | undefined; order?: 'asc' | 'desc' | undefined };
+
+/** @throws http.validation_failed */
+export const readCursor = ({ after, limit = String(DEFAULT_LIMIT), order = 'desc' }: Cursor) => ({
+  ...(after === undefined ? {} : { after }),
+  limit: readWhole('limit', limit, { min: 1, max: MAX_LIMIT }),
+  order,
+});
+
+type Page = Awaited<ReturnType<Tasks['page']>>;
+
+/** A page in OpenAI's form. */
+export function listOf<T>({ tasks, hasMore }: Page, describe: (task: Page['tasks'][number]) => T) {
+  return {
+    object: 'list' as const,
+    data: tasks.map(describe),
+    first_id: tasks[0]?.taskId ?? null,
+    last_id: tasks.at(-1)?.taskId ?? null,
+    has_more: hasMore,
+  };
+}
