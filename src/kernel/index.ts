@@ -27,7 +27,7 @@ export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
-export { createJsonStringFinder, type FoundString } from './find-json-strings.ts';
+export { createJsonValueFinder, type FoundValue, type WantedValue } from './find-json-values.ts';
 export { freeChunk } from './free-chunk.ts';
 export {
   escapeHiddenCharacters,

@@ -145,7 +145,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   }
 
   const server = createServer(async (incoming, response) => {
-    const request = await take(incoming);
+    const request = await takeRequest(incoming);
     requests.push(request);
     if (request.headers.authorization !== `Bearer ${key}`) {
       return json(response, 401, { body: error('who are you?', 'invalid_api_key') });
@@ -174,7 +174,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   };
 }
 
-async function take(incoming: IncomingMessage): Promise<VendorRequest> {
+export async function takeRequest(incoming: IncomingMessage): Promise<VendorRequest> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
   const bytes = Buffer.concat(chunks);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
-import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
+import type { RelayKind, RelayObjectKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
 import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
 import { createVendorIdFinder } from '../../src/tasks/relay/vendor-ids.ts';
@@ -86,8 +86,8 @@ const describeRelay = (opened: () => OpenedStore) => {
       client: { ...jsonRequest(value), path: `/v1/${kind}s`, ...change },
       headers: { 'openai-beta': 'beta=v1', 'openai-organization': 'org-of-a-client', cookie: 'a=b', 'x-api-key': 'k' },
     });
-  const kindOf = ({ model }: JsonObject): RelayKind => (String(model).startsWith('vid') ? 'video' : 'response');
-  const forward = (caller: Caller, kind: RelayKind, { id, ...call }: { id: string } & Partial<RelayCall>) =>
+  const kindOf = ({ model }: JsonObject): RelayObjectKind => (String(model).startsWith('vid') ? 'video' : 'response');
+  const forward = (caller: Caller, kind: RelayObjectKind, { id, ...call }: { id: string } & Partial<RelayCall>) =>
     engine.tasks.relay.forward(
       { userId: caller.user.id, kind, id },
       {

@@ -30,7 +30,7 @@ function readMediaType(header: string | undefined): { essence: string; parameter
 
 function allows(use: ContentUse, essence: string): boolean {
   if (use !== 'api') return INLINE.test(essence);
-  return API_TYPES.has(essence) || /^application\/[^/]+\+json$/.test(essence);
+  return API_TYPES.has(essence) || INLINE.test(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 
 /**

@@ -9,9 +9,9 @@ import { endStreamWithAccess } from './end-stream-with-access.ts';
 import { contentResponse } from './send-content.ts';
 import { openStream } from './send-events.ts';
 
-type Kind = Parameters<Tasks['relay']['takes']>[0];
+export type RelayedKind = Parameters<Tasks['relay']['takes']>[0];
 type Creation = {
-  kind: Kind;
+  kind: RelayedKind;
   request: Request;
   api: ApiPrincipal;
   requestId: string;
@@ -20,21 +20,24 @@ type Creation = {
   access?: AccessWatch;
 };
 type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
-type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & { kind: Kind; id: string };
+type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
+  kind: Parameters<Tasks['relay']['forward']>[0]['kind'];
+  id: string;
+};
 
-/**
- * Forwards a creation whose model a relay channel serves, and returns the vendor's answer.
- * Undefined if no relay channel serves the model.
- */
+/** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
 export async function createRelayed(
   tasks: Tasks,
   { kind, request, api, requestId, client, access }: Creation,
-): Promise<Response | undefined> {
-  if (!tasks.relay.takes(kind, requestedModel(client))) return undefined;
+): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
   const answer = await tasks.relay.create(callerOf(api), { kind, requestId, client, headers });
   return relayedResponse(answer, 'api', access);
 }
+
+/** The same, but undefined if no relay channel serves the model. */
+export const createIfRelayed = async (tasks: Tasks, creation: Creation): Promise<Response | undefined> =>
+  tasks.relay.takes(creation.kind, requestedModel(creation.client)) ? createRelayed(tasks, creation) : undefined;
 
 /** Forwards a call on one of the caller's own objects to its vendor. @throws tasks.not_found */
 export async function forwardRelayed(

@@ -7,7 +7,7 @@ import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
-import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
 import type { V1Deps } from './types.ts';
 
@@ -47,7 +47,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           const onEnd = keepOpen();
-          const relayed = await createRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
+          const relayed = await createIfRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
           if (relayed) {
             isStream = true;
             return relayed;

@@ -8,7 +8,7 @@ import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
-import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import type { V1Deps } from './types.ts';
 
@@ -43,7 +43,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const relayed = await createRelayed(tasks, { kind: 'video', request, api, requestId, client });
+          const relayed = await createIfRelayed(tasks, { kind: 'video', request, api, requestId, client });
           if (relayed) return relayed;
           assertForPlugin();
           const submitted = await tasks.submitVideo(callerOf(api), requestId, client);

@@ -4,8 +4,11 @@
  */
 import type { BillingSnapshot } from './records.ts';
 
-export type RelayKind = 'response' | 'video';
-/** `OPEN`: money is reserved and no answer has come yet. The other two are final. */
+/** The kinds of objects that vendors keep. */
+export type RelayObjectKind = 'response' | 'video';
+/** The kinds of requests. */
+export type RelayKind = RelayObjectKind | 'chat' | 'embedding' | 'image' | 'image_edit' | 'speech' | 'transcription';
+/** `OPEN`: money is reserved and the bill is not known yet. The other two are final. */
 export type RelayStatus = 'OPEN' | 'BILLED' | 'REFUNDED';
 
 /** A request that a type-1 channel forwards. */
@@ -45,7 +48,7 @@ export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'lease
 export type RelayPartKind = 'item' | 'container';
 
 /** An object that a vendor created for a relayed request. */
-export type RelayObject<Kind extends RelayKind | RelayPartKind = RelayKind> = {
+export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObjectKind> = {
   /** The vendor's id, unique among all objects of this kind that its host has created. */
   objectId: string;
   kind: Kind;
@@ -101,7 +104,7 @@ export interface RelayStore {
   /** The same for parts of answers. An id that exists keeps its owner. */
   addParts(parts: readonly RelayObject<RelayPartKind>[]): Promise<void>;
   /** The user's object with this id; the latest if several vendors gave the same id. */
-  ownObject(userId: number, kind: RelayKind, objectId: string): Promise<RelayObject | undefined>;
+  ownObject(userId: number, kind: RelayObjectKind, objectId: string): Promise<RelayObject | undefined>;
   /** The user's parts among these ids, the earliest first. */
   ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
   /** The object that a request has created, parts excluded. */

@@ -1,12 +1,12 @@
 import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
-import type { NewRelay, RelayKind, RelayObject, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
+import type { NewRelay, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
  */
 const OPEN = sql.raw(`'OPEN'`);
-const KINDS: RelayKind[] = ['response', 'video'];
+const KINDS: RelayObjectKind[] = ['response', 'video'];
 
 export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts }: Context): RelayStore {
   const { relayRequests: requests, relayObjects: objects } = tables;

@@ -1,4 +1,4 @@
-import type { BillingSnapshot, RelayKind, RelayPartKind, RelayStatus } from '../ports/index.ts';
+import type { BillingSnapshot, RelayKind, RelayObjectKind, RelayPartKind, RelayStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /**
@@ -29,7 +29,7 @@ export const defineRelay = (kit: Kit) => ({
   relayObjects: kit.table('relay_objects', {
     id: kit.id(),
     objectId: kit.text('object_id').notNull(),
-    kind: kit.text('kind').$type<RelayKind | RelayPartKind>().notNull(),
+    kind: kit.text('kind').$type<RelayObjectKind | RelayPartKind>().notNull(),
     vendor: kit.text('vendor').notNull(),
     userId: kit.big('user_id').notNull(),
     channelId: kit.big('channel_id').notNull(),

@@ -6,8 +6,7 @@ import { taskErrors } from '../errors.ts';
 import type { ClientRequest } from '../types.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
 import { restoreFiles } from '../vendor/restore-files.ts';
-
-const PATHS: Record<RelayKind, string> = { response: '/v1/responses', video: '/v1/videos' };
+import { ENDPOINTS } from './endpoints.ts';
 
 /**
  * Client headers that are sent to the vendor. Organization and project are not: the channel's owner
@@ -17,7 +16,17 @@ export const RELAYED_HEADERS = ['openai-beta'] as const;
 /** Client headers that are also sent for content: ranges and conditions. */
 export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
 /** Query parameters that are sent to the vendor. */
-const QUERY = ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream', 'variant'] as const;
+const QUERY = [
+  'after',
+  'include',
+  'include[]',
+  'include_obfuscation',
+  'limit',
+  'order',
+  'starting_after',
+  'stream',
+  'variant',
+] as const;
 
 /** The vendor's host. Object ids are unique per host. */
 export const vendorOf = ({ baseUrl }: ChannelRecord): string => canonicalHost(new URL(baseUrl));
@@ -50,7 +59,7 @@ export function buildRelayRequest(
   const search = params.size > 0 ? `?${params}` : '';
   return {
     // Administrators enter base URLs with and without the version.
-    url: `${channel.baseUrl.replace(/\/v1$/, '')}${PATHS[kind]}${path}${search}`,
+    url: `${channel.baseUrl.replace(/\/v1$/, '')}${ENDPOINTS[kind].path}${path}${search}`,
     method,
     headers: { ...headers, authorization: `Bearer ${key}` },
     body,
@@ -69,10 +78,13 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
     }),
   );
 
-/** The client's body, with the vendor's name for the model. */
-export function buildRelayBody({ body }: ClientRequest, model: string): UpstreamBody {
+/**
+ * The client's body, with the vendor's name for the model. `changes`: other members of a JSON body
+ * that the gateway sets.
+ */
+export function buildRelayBody({ body }: ClientRequest, model: string, changes: JsonObject = {}): UpstreamBody {
   if (body.kind === 'json') {
-    const text = JSON.stringify({ ...(body.value as JsonObject), model });
+    const text = JSON.stringify({ ...(body.value as JsonObject), ...changes, model });
     if (!body.extracted) return { kind: 'text', text };
     // The body goes on as it came, so its files need no further limit.
     const restored = restoreFiles([text], {

@@ -1,24 +1,26 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
-import { type AppError, holdSlotUntilSent } from '../../kernel/index.ts';
-import { type ChannelRecord, type RelayRecord, ROLE } from '../../store/ports/index.ts';
+import { type AppError, holdSlotUntilSent, isObject, type JsonObject } from '../../kernel/index.ts';
+import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import { runIdempotently } from '../idempotency/run-idempotently.ts';
 import { renewLease } from '../submission/renew-lease.ts';
 import { skipUnreadableChannel } from '../submission/skip-unreadable-channel.ts';
 import { MAX_CHANNELS } from '../submission/submit-task.ts';
-import type { Caller, Idempotency, TaskDeps } from '../types.ts';
+import type { Caller, Idempotency } from '../types.ts';
 import { adviseOnFailure, adviseRetry, type Doubt, outcomeOfFailure, outcomeOfStatus } from '../vendor/retry-advice.ts';
 import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
+import { deliverAnswer } from './deliver-answer.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { estimateUsage } from './estimate-usage.ts';
 import { findPinnedChannel } from './find-references.ts';
 import { readRelayRequest } from './read-relay-request.ts';
-import { mediaTypeOf, redactKey, refusalAnswer, sendFailure, streamThrough, vendorHeaders } from './relay-answers.ts';
-import { billRelay, moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
+import { mediaTypeOf, refusalAnswer, sendFailure } from './relay-answers.ts';
+import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
-import type { RelayAnswer, RelayedRequest, RelayIntent } from './types.ts';
-import { createVendorIdFinder, findVendorIds, storeVendorIds } from './vendor-ids.ts';
+import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
 
 /** Largest answer that is read whole. Streams have no limit. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -45,12 +47,13 @@ type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent }
 type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void; doubt: Doubt };
 
 /**
- * Reserves → sends to the vendor → bills as soon as a 2xx answer begins → forwards the answer
- * unchanged. Any other outcome is refunded. Until the answer begins nothing stops the request: a
- * client that leaves may have bought something. A stream that has begun ends with its client.
+ * Reserves → sends to the vendor → bills a 2xx answer, at once or by its usage at its end →
+ * forwards the answer unchanged. Any other outcome is refunded. Until the answer begins nothing
+ * stops the request: a client that leaves may have bought something. A stream that has begun ends
+ * with its client.
  * @throws errors of the gateway's own; the vendor's errors are returned as answers
  */
-export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
+export async function createRelayed(deps: RelayDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
   const intent = readRelayRequest(request.kind, request.client);
   refuseCallback(request.client);
   const creation = { caller, request, intent };
@@ -68,13 +71,19 @@ export async function createRelayed(deps: TaskDeps, caller: Caller, request: Rel
   );
 }
 
-async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<RelayAnswer> {
+async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
   const { caller, request, intent, idempotency, onStreamEnd, doubt } = creation;
   const { requestId } = request;
   const only = await findPinnedChannel(deps, caller, intent);
   const tried: number[] = [];
   let relay: RelayRecord | undefined;
   let lease: { stop(): void } | undefined;
+  /** The end of the stream releases it. */
+  let isReleasedLater = false;
+  const release = async () => {
+    lease?.stop();
+    if (relay && idempotency) await releaseRelay(deps, relay);
+  };
   let last: Refused | undefined;
   let unreadable: AppError | undefined;
   try {
@@ -101,7 +110,10 @@ async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<Rela
       doubt.vendorMayHaveJob = true;
       const attempt = await send(deps, creation, { channel, key });
       if (attempt.kind === 'accepted') {
-        return await deliver(deps, { request, channel, relay, response: attempt.response, onStreamEnd });
+        const { response } = attempt;
+        const answer = await deliverAnswer(deps, { request, intent, channel, relay, response, onStreamEnd, release });
+        isReleasedLater = answer.body instanceof ReadableStream;
+        return answer;
       }
       doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
       last = attempt;
@@ -117,8 +129,7 @@ async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<Rela
     if (relay) await refundRelay(deps, relay, { reason, httpStatus: 0, mayBeDone: doubt.vendorMayHaveJob });
     throw error;
   } finally {
-    lease?.stop();
-    if (relay && idempotency) await releaseRelay(deps, relay);
+    if (!isReleasedLater) await release();
   }
   if (!relay || !last) throw unreadable ?? taskErrors.no_available_channel({ param: 'model' });
   const mayBeDone = doubt.vendorMayHaveJob;
@@ -130,7 +141,7 @@ async function relayFirst(deps: TaskDeps, creation: FirstCreation): Promise<Rela
 }
 
 const pick = (
-  deps: TaskDeps,
+  deps: RelayDeps,
   { caller: { group }, intent: { model } }: Creation,
   { except, only }: { except: number[]; only: number | undefined },
 ): ChannelRecord | undefined =>
@@ -144,26 +155,38 @@ const pick = (
     ...(only === undefined ? {} : { only }),
   });
 
-function quoteFor(deps: TaskDeps, { caller: { user, group }, intent }: Creation, channel: ChannelRecord): Quote {
-  const { model, kind: action, facts } = intent;
+function quoteFor(
+  deps: RelayDeps,
+  { caller: { user, group }, intent, request }: Creation,
+  channel: ChannelRecord,
+): Quote {
+  const { model, kind: action } = intent;
+  const upstreamModel = mapModel(channel.modelMapping, model);
+  const estimates = deps.billing.needsFacts(RELAY_PLUGIN_KEY, model, upstreamModel)
+    ? estimateUsage(intent, request.client, channel)
+    : {};
   return deps.billing.quote({
     pluginKey: RELAY_PLUGIN_KEY,
     model,
-    upstreamModel: mapModel(channel.modelMapping, model),
+    upstreamModel,
     action,
-    facts,
+    facts: { ...estimates, ...intent.facts },
     group,
     isAdmin: user.role >= ROLE.admin,
   });
 }
 
 async function send(
-  deps: TaskDeps,
-  { request: { client, headers }, intent: { kind, stream, model } }: Creation,
+  deps: RelayDeps,
+  { request: { client, headers }, intent: { kind, stream, model, hidesUsage, values } }: Creation,
   { channel, key }: { channel: ChannelRecord; key: string },
 ): Promise<Attempt> {
   const { submitTimeoutMs } = deps.limits;
-  const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept: stream ? 'text/event-stream' : 'application/json' };
+  const { answers } = ENDPOINTS[kind];
+  const accept = answers ? '*/*' : stream ? 'text/event-stream' : 'application/json';
+  const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept };
+  const options = isObject(values.stream_options) ? (values.stream_options as JsonObject) : {};
+  const changes: JsonObject = hidesUsage ? { stream_options: { ...options, include_usage: true } } : {};
   const request = buildRelayRequest(
     { channel, key, kind },
     {
@@ -171,7 +194,7 @@ async function send(
       path: '',
       // A form's type is added with its boundary.
       headers: client.body.kind === 'json' ? { ...own, 'content-type': 'application/json' } : own,
-      body: buildRelayBody(client, mapModel(channel.modelMapping, model)),
+      body: buildRelayBody(client, mapModel(channel.modelMapping, model), changes),
       headersTimeoutMs: submitTimeoutMs,
       idleTimeoutMs: submitTimeoutMs,
       maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
@@ -190,7 +213,7 @@ async function send(
   const { status } = sent.value;
   const reason = `the vendor answered ${status}`;
   if (status >= 200 && status < 300) {
-    if (isApiAnswer(sent.value)) return { kind: 'accepted', response: sent.value };
+    if (isApiAnswer(kind, sent.value)) return { kind: 'accepted', response: sent.value };
     sent.value.discard();
     const message = 'What answers at the address of the channel is not this API.';
     const outcome = taskErrors.vendor_failed({ message });
@@ -206,46 +229,8 @@ async function send(
 }
 
 /** A wrong base URL may lead to a web page, which must not be billed. */
-function isApiAnswer(response: UpstreamResponse): boolean {
+function isApiAnswer(kind: RelayKind, response: UpstreamResponse): boolean {
   const type = mediaTypeOf(response);
+  if (ENDPOINTS[kind].answers?.test(type)) return true;
   return type === '' || type === 'text/event-stream' || type === 'application/json' || type.endsWith('+json');
-}
-
-type Delivery = {
-  request: RelayedRequest;
-  channel: ChannelRecord;
-  relay: RelayRecord;
-  response: UpstreamResponse;
-  onStreamEnd: () => void;
-};
-
-/** Bills the request, then forwards the answer and stores the ids in it. */
-async function deliver(
-  deps: TaskDeps,
-  { request, channel, relay, response, onStreamEnd }: Delivery,
-): Promise<RelayAnswer> {
-  const { status } = response;
-  const { signal } = request.client;
-  try {
-    await billRelay(deps, relay, status);
-  } catch (error) {
-    response.discard();
-    throw error;
-  }
-  if (mediaTypeOf(response) === 'text/event-stream') {
-    const find = createVendorIdFinder(relay.kind);
-    const onChunk = (chunk: Uint8Array) => storeVendorIds(deps, { relay, channel, ids: find(chunk) });
-    const body = streamThrough(response.stream(), { signal, onEnd: onStreamEnd, onChunk });
-    return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
-  }
-  const body = await response.bytes();
-  if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-  const ids = await findVendorIds(relay.kind, body.value);
-  if (!ids.some(({ kind }) => kind === relay.kind)) {
-    const logFields = { relay_id: relay.relayId, channel_id: channel.id };
-    deps.logger.warn(logFields, "vendor's answer has no object id; the object cannot be retrieved");
-  }
-  await storeVendorIds(deps, { relay, channel, ids });
-  const redacted = redactKey(body.value, deps.channels.credential(channel));
-  return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
 }

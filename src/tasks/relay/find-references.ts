@@ -1,4 +1,4 @@
-import type { RelayKind, RelayObject, RelayPartKind } from '../../store/ports/index.ts';
+import type { RelayObject, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { channelOf, findOwnObject } from './forward-call.ts';
@@ -50,7 +50,15 @@ const ADVICE: Record<RelayPartKind, string> = {
   container: 'No response of yours on one channel has made this container: let the vendor make one ({"type": "auto"}).',
 };
 
-function notFound({ kind, objectId, param }: { kind: RelayKind | RelayPartKind; objectId: string; param: string }) {
+function notFound({
+  kind,
+  objectId,
+  param,
+}: {
+  kind: RelayObjectKind | RelayPartKind;
+  objectId: string;
+  param: string;
+}) {
   if (kind === 'response') return taskErrors.previous_response_not_found({ param });
   if (kind === 'video') return taskErrors.referenced_video_not_found({ param });
   const message = `${ADVICE[kind]} Its id is ${JSON.stringify(objectId.slice(0, 60))}.`;

@@ -1,6 +1,6 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import { holdSlotUntilSent } from '../../kernel/index.ts';
-import type { ChannelRecord, RelayKind, RelayObject } from '../../store/ports/index.ts';
+import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
@@ -12,6 +12,7 @@ const OPERATIONS = {
   retrieve: { method: 'GET', path: '' },
   content: { method: 'GET', path: '/content' },
   cancel: { method: 'POST', path: '/cancel' },
+  input_items: { method: 'GET', path: '/input_items' },
   delete: { method: 'DELETE', path: '' },
 } as const;
 
@@ -23,7 +24,7 @@ const TIMEOUT_MS = 60_000;
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
 
-export type ObjectName = { userId: number; kind: RelayKind; id: string };
+export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
 
 /**
  * Forwards a call on an object that the user's own request created. For the caller, another user's

@@ -7,7 +7,14 @@ import type { Reference } from './types.ts';
 const MAX_REFERENCES = 1000;
 
 /** Members with free content: vendors look up no object that is named in them. */
-const FREE_TEXT: ReadonlySet<string> = new Set(['metadata', 'parameters', 'schema', 'annotations', 'logprobs']);
+const FREE_TEXT: ReadonlySet<string> = new Set([
+  'metadata',
+  'client_metadata',
+  'parameters',
+  'schema',
+  'annotations',
+  'logprobs',
+]);
 /** Ids that link parts of one conversation or name a public service, but no stored object. */
 const NO_OBJECT: ReadonlySet<string> = new Set(['call_id', 'tool_call_id', 'connector_id']);
 /** Members that name parts of the answer to an earlier request. */
@@ -32,6 +39,8 @@ const CONTENT = ['call_id', 'arguments', 'output', 'tools', 'encrypted_content']
 export function readReferences(kind: RelayKind, values: JsonObject): Reference[] {
   const found: Reference[] = [];
   const isResponse = kind === 'response';
+  const isVideo = kind === 'video';
+  if (kind === 'chat' && Array.isArray(values.messages)) refuseStoredAudio(values.messages);
   for (const [param, value] of Object.entries(values)) {
     if (isResponse && param === 'previous_response_id' && typeof value === 'string') {
       if (value !== '') found.push({ param, kind, objectId: value });
@@ -39,13 +48,13 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
     }
     if (isResponse && SHARED.has(param) && value !== null && value !== undefined) throw shared(param, param);
     if (isResponse && param === 'input' && Array.isArray(value)) addStoredItems(found, value);
-    if (isResponse || !VIDEOS.has(param)) {
+    if (!isVideo || !VIDEOS.has(param)) {
       addReferences(found, { kind, member: param, value });
       continue;
     }
     // A `video` that is a text is an address or the video's content.
     const { id, ...others } = isObject(value) ? value : { id: param === 'video' ? undefined : value };
-    if (typeof id === 'string' && id !== '') found.push({ param, kind, objectId: id });
+    if (typeof id === 'string' && id !== '') found.push({ param, kind: 'video', objectId: id });
     else if (isNamed(id)) throw shared(param, param);
     for (const [member, inner] of Object.entries(others)) addReferences(found, { kind, member, value: inner, param });
   }
@@ -85,6 +94,13 @@ function isWhole(item: Record<string, unknown>): boolean {
     default:
       return CONTENT.some((name) => item[name] !== undefined && item[name] !== null);
   }
+}
+
+/** A message may name the sound of an earlier answer, which all users of the channel share. */
+function refuseStoredAudio(messages: readonly Json[]): void {
+  for (const message of messages)
+    if (isObject(message) && isObject(message.audio) && isNamed(message.audio.id as Json))
+      throw shared('messages', 'audio');
 }
 
 /** `member` is the parameter `param` or one of its members. */

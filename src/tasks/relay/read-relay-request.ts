@@ -1,8 +1,9 @@
-import { createJsonScanner, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { createJsonScanner, isObject, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { readModel } from '../submission/read-model.ts';
 import type { ClientRequest } from '../types.ts';
+import { ENDPOINTS } from './endpoints.ts';
 import { readReferences, referencesObject } from './read-references.ts';
 import type { RelayIntent } from './types.ts';
 
@@ -26,24 +27,35 @@ type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 export function readRelayRequest(kind: RelayKind, request: ClientRequest): RelayIntent {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
-  if (body.kind === 'form' || (kind === 'response' && body.kind !== 'json')) throw taskErrors.unsupported_media();
+  const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
+  if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
   const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const values = body.kind === 'json' ? (body.value as JsonObject) : formValues(body);
+  const isAsked = values.stream === true || (body.kind === 'multipart' && values.stream === 'true');
+  const stream = streams === 'bytes' || (streams === 'events' && isAsked);
   return {
     kind,
     model,
-    stream: kind === 'response' && values.stream === true,
-    facts: Object.fromEntries(FACTS.flatMap((name) => quantity(name, values[name]))),
+    stream,
+    values,
+    hidesUsage: stream && asksForUsage === true && !asksItself(values),
+    facts: {
+      ...Object.fromEntries(FACTS.flatMap((name) => quantity(name, values[name]))),
+      ...(kind === 'speech' && typeof values.input === 'string' ? { characters: [...values.input].length } : {}),
+    },
     references: readReferences(kind, values),
   };
 }
+
+const asksItself = ({ stream_options: options }: JsonObject): boolean =>
+  isObject(options) && options.include_usage === true;
 
 /**
  * Form fields that may occur only once: the gateway reads them, or they name another video. `video`
  * may be a file.
  */
-const SINGLE = ['model', ...FACTS, 'remix_video_id', 'video_id', 'video'];
+const SINGLE = ['model', 'stream', ...FACTS, 'remix_video_id', 'video_id', 'video'];
 
 /**
  * The form as JSON values. Refuses what the vendor could read differently: a repeated field, a file

@@ -2,6 +2,7 @@ import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../ke
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
+import type { EventFilter } from './remove-usage-event.ts';
 import type { RelayAnswer } from './types.ts';
 
 /**
@@ -107,27 +108,31 @@ async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES));
 }
 
+const NOTHING = new Uint8Array(0);
+
 type Streaming = {
   /** Aborted when the client leaves: the vendor's connection is closed then. */
   signal: AbortSignal | undefined;
-  /** Called when the stream ends in any way; possibly twice. */
-  onEnd: () => void;
+  /** Called when the stream ends in any way; possibly twice. The client waits for it. */
+  onEnd: () => void | Promise<void>;
   /** Awaited for each chunk before the client gets it. */
-  onChunk?: (chunk: Uint8Array) => Promise<void>;
+  onChunk?: (chunk: Uint8Array) => void | Promise<void>;
+  /** Takes from the stream what is not for the client. */
+  filter?: EventFilter | undefined;
 };
 
 /** Streams the vendor's bytes to the client as they come; nothing is read ahead of the client. */
 export function streamThrough(
   source: ReadableStream<Uint8Array>,
-  { signal, onEnd, onChunk = async () => {} }: Streaming,
+  { signal, onEnd, onChunk = () => {}, filter }: Streaming,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   const end = () => {
     signal?.removeEventListener('abort', leave);
-    onEnd();
+    return onEnd();
   };
   const leave = () => {
-    end();
+    void end();
     void reader.cancel().catch(() => undefined);
   };
   if (signal?.aborted) leave();
@@ -136,15 +141,19 @@ export function streamThrough(
     {
       async pull(controller) {
         try {
-          const { done, value } = await reader.read();
-          if (!done) {
+          for (;;) {
+            const { done, value } = await reader.read();
+            if (done) break;
             await onChunk(value);
-            return controller.enqueue(value);
+            const passed = filter ? filter.push(value) : value;
+            if (passed.length > 0) return controller.enqueue(passed);
           }
-          end();
+          const rest = filter?.end() ?? NOTHING;
+          if (rest.length > 0) controller.enqueue(rest);
+          await end();
           controller.close();
         } catch (error) {
-          end();
+          await end();
           throw error;
         }
       },

@@ -1,5 +1,5 @@
 import type { Quote } from '../../billing/index.ts';
-import { newRelayId } from '../../kernel/index.ts';
+import { type JsonObject, newRelayId } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayClaim, RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { insertRecoveringCommit } from '../submission/insert-recovering-commit.ts';
@@ -93,13 +93,20 @@ export async function moveRelay(
 }
 
 /**
- * Charges the reservation, before any part of the answer reaches the client.
+ * How an answered request is charged. `usage`: facts of the answer, which override those of the
+ * reservation. `trouble`: why there are none, so that the reservation stands.
+ */
+type Answered = { httpStatus: number; usage?: JsonObject; trouble?: string };
+
+/**
+ * Charges an answered request: before any part of the answer reaches the client or, where its price
+ * reads the vendor's usage, at the end of the answer.
  * @throws tasks.submission_interrupted, tasks.submission_unrecorded when it cannot be charged
  */
-export async function billRelay(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Promise<void> {
+export async function billRelay(deps: TaskDeps, relay: RelayRecord, answered: Answered): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (await writeBill(deps, relay, httpStatus)) return;
+      if (await writeBill(deps, relay, answered)) return;
       // An earlier attempt may have been committed although its acknowledgement was lost.
       if ((await deps.store.relays.byRelayId(relay.relayId))?.status === 'BILLED') return;
       break;
@@ -116,9 +123,10 @@ export async function billRelay(deps: TaskDeps, relay: RelayRecord, httpStatus: 
   throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 
-function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Promise<boolean> {
+function writeBill(deps: TaskDeps, relay: RelayRecord, { httpStatus, usage, trouble }: Answered): Promise<boolean> {
   const { store, clock, billing, nodeId } = deps;
-  const bill = billing.finalBill(asTask(relay));
+  const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
+  const bill = billing.finalBill(asTask(used), trouble);
   return store.transaction(async (tx) => {
     const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
     if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: nodeId }, reserved: relay.quota }, ending)))

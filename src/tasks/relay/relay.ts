@@ -1,11 +1,12 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import { type RelayKind, STATUS } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
 import { findProtocolOwner } from '../submission/find-protocol-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { createRelayed } from './create-relayed.ts';
 import { forwardCall, type ObjectName } from './forward-call.ts';
 import { refundInterrupted } from './relay-billing.ts';
-import type { RelayAnswer, RelayCall, RelayedRequest } from './types.ts';
+import type { RelayAnswer, RelayCall, RelayedRequest, Settlements } from './types.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
@@ -14,6 +15,8 @@ export type Relay = {
    * it.
    */
   takes(kind: RelayKind, model: string): boolean;
+  /** For a request that only the relay serves. @throws tasks.model_not_found */
+  assertTakes(kind: RelayKind, model: string): void;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
   forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
@@ -36,12 +39,15 @@ const REQUESTS_KEPT_SECONDS = 30 * DAY;
  */
 const OBJECTS_KEPT_SECONDS = 90 * DAY;
 
+/** The plugins' protocol of each kind that has one. */
 const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;
+const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.hasOwn(PROTOCOLS, kind);
 const INTERRUPTED_EVERY_MS = 5_000;
 
 export function createRelay(deps: TaskDeps): Relay {
   const { store, clock, logger, channels } = deps;
   const stopping = new AbortController();
+  const settlements = createSettlements();
   let loop = Promise.resolve();
 
   async function refundLoop(): Promise<void> {
@@ -53,20 +59,31 @@ export function createRelay(deps: TaskDeps): Relay {
     }
   }
 
+  function hasPlugin(protocol: (typeof PROTOCOLS)[keyof typeof PROTOCOLS], model: string): boolean {
+    const pin = deps.pin();
+    try {
+      return findProtocolOwner(deps, { generation: pin.generation, protocol, model }) !== undefined;
+    } finally {
+      pin.release();
+    }
+  }
+
+  function takes(kind: RelayKind, model: string): boolean {
+    if (hasProtocol(kind) && hasPlugin(PROTOCOLS[kind], model)) return false;
+    return channels
+      .known()
+      .some(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
+  }
+
   return {
-    takes(kind, model) {
-      const pin = deps.pin();
-      try {
-        const protocol = PROTOCOLS[kind];
-        if (findProtocolOwner(deps, { generation: pin.generation, protocol, model })) return false;
-      } finally {
-        pin.release();
-      }
-      return channels
-        .known()
-        .some(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
+    takes,
+    assertTakes(kind, model) {
+      if (model.trim() === '') throw taskErrors.model_required({ param: 'model' });
+      if (takes(kind, model)) return;
+      const message = `No channel relays the model "${model.slice(0, 100)}".`;
+      throw taskErrors.model_not_found({ message, param: 'model' });
     },
-    create: (caller, request) => createRelayed(deps, caller, request),
+    create: (caller, request) => createRelayed({ ...deps, settlements }, caller, request),
     forward: (object, call) => forwardCall(deps, object, call),
     async start() {
       if (store.dialect === 'sqlite') await store.relays.expireLeases();
@@ -74,12 +91,23 @@ export function createRelay(deps: TaskDeps): Relay {
     },
     async stop() {
       stopping.abort();
-      await loop;
+      await Promise.all([loop, settlements.all()]);
     },
     async deleteOld(limit) {
       const at = clock.unix();
       const requests = await store.relays.deleteEnded(at - REQUESTS_KEPT_SECONDS, limit);
       return requests + (await store.relays.deleteObjects(at - OBJECTS_KEPT_SECONDS, limit));
     },
+  };
+}
+
+function createSettlements(): Settlements {
+  const running = new Set<Promise<void>>();
+  return {
+    track(settlement) {
+      running.add(settlement);
+      return settlement.finally(() => running.delete(settlement));
+    },
+    all: () => Promise.allSettled(running),
   };
 }

@@ -1,9 +1,18 @@
 import type { JsonObject } from '../../kernel/index.ts';
-import type { RelayKind, RelayPartKind } from '../../store/ports/index.ts';
+import type { RelayKind, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
 import type { Content } from '../artifacts/types.ts';
-import type { ClientRequest } from '../types.ts';
+import type { ClientRequest, TaskDeps } from '../types.ts';
 
-/** A client's request that creates an object. `headers`: the client's, with lower-case names. */
+export type RelayDeps = TaskDeps & { settlements: Settlements };
+
+/** Bills that are written after their request was answered. */
+export type Settlements = {
+  track(settlement: Promise<void>): Promise<void>;
+  /** Settles when all of them have. */
+  all(): Promise<unknown>;
+};
+
+/** A client's request for an answer of a vendor. `headers`: the client's, with lower-case names. */
 export type RelayedRequest = {
   kind: RelayKind;
   requestId: string;
@@ -17,6 +26,10 @@ export type RelayIntent = {
   model: string;
   /** The client asked for server-sent events. */
   stream: boolean;
+  /** The members of the request, those of a form as well. */
+  values: JsonObject;
+  /** The gateway asks for the usage of the stream, and the client gets the stream without it. */
+  hidesUsage: boolean;
   /** Usage facts for prices that call `u()`. */
   facts: JsonObject;
   /** Objects that the request builds on; each must be the caller's own. */
@@ -24,11 +37,11 @@ export type RelayIntent = {
 };
 
 /** An object that a request names. `param`: the member of the body that names it. */
-export type Reference = { param: string; kind: RelayKind | RelayPartKind; objectId: string };
+export type Reference = { param: string; kind: RelayObjectKind | RelayPartKind; objectId: string };
 
 /** A client's call on an object that a vendor created for it. */
 export type RelayCall = {
-  operation: 'retrieve' | 'content' | 'cancel' | 'delete';
+  operation: 'retrieve' | 'content' | 'cancel' | 'delete' | 'input_items';
   /** Sends HEAD instead of GET. */
   headersOnly?: boolean;
   query: Record<string, string[]>;

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createJsonStringFinder } from '../../src/kernel/index.ts';
+import { createJsonValueFinder, type WantedValue } from '../../src/kernel/index.ts';
 
 const RUNS = { seed: 20_261_122, numRuns: 300 };
-const PATHS = ['id', 'output[].id', 'response.output[].id', 'item.id'];
+const WANTED: Record<string, WantedValue> = {
+  id: 'string',
+  'output[].id': 'string',
+  'response.output[].id': 'number',
+  'item.id': 'length',
+  'item[].id': 'number',
+  'output[]': 'object',
+};
 
 function find(text: string, sizes: readonly number[] = [1e9]) {
-  const finder = createJsonStringFinder(PATHS);
+  const finder = createJsonValueFinder(WANTED);
   const bytes = Buffer.from(text);
   for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;
@@ -19,25 +26,34 @@ function find(text: string, sizes: readonly number[] = [1e9]) {
 type Node = { [name: string]: unknown };
 
 /** The same by a walk over what the parser gives. */
-function walk(value: unknown, path: string): { path: string; value: string }[] {
-  if (typeof value === 'string') return PATHS.includes(path) ? [{ path, value }] : [];
+function walk(value: unknown, path: string): { path: string; value: string | number }[] {
+  const want = WANTED[path];
+  if (typeof value === 'string') {
+    if (want === 'length') return [{ path, value: Buffer.byteLength(JSON.stringify(value)) - 2 }];
+    return want === 'string' ? [{ path, value }] : [];
+  }
+  if (typeof value === 'number') return want === 'number' ? [{ path, value }] : [];
   if (Array.isArray(value)) return value.flatMap((item) => walk(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value as Node).flatMap(([name, item]) => walk(item, path === '' ? name : `${path}.${name}`));
+  const own = want === 'object' ? [{ path, value: 1 }] : [];
+  return [...own, ...members(value, path)];
 }
+
+const members = (value: object, path: string) =>
+  Object.entries(value as Node).flatMap(([name, item]) => walk(item, path === '' ? name : `${path}.${name}`));
 
 const text = fc.string({ unit: fc.constantFrom('"', '\\', '/', '\n', '[', '{', ':', ',', 'é', '😀', 'a') });
 const name = fc.constantFrom('id', 'output', 'response', 'item', 'x"y', 'id\\');
 const anyJson = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 6, withCrossShrink: true },
-    fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)),
+    fc.oneof(text, fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.array(fc.tuple(name, tie('value')), { maxLength: 5 }).map((pairs) => Object.fromEntries(pairs)),
   ),
 })).value;
 
-describe('the finder of JSON strings', () => {
+describe('the finder of JSON values', () => {
   test('finds what a parser finds at the same paths, in whatever chunks the text comes', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
     fc.assert(
@@ -56,8 +72,9 @@ describe('the finder of JSON strings', () => {
     expect(find('')).toEqual([]);
   });
 
-  test('a long string and a million levels cost no memory and give nothing', () => {
-    expect(find(`{"id":"${'a'.repeat(5000)}","item":{"id":"b"}}`)).toEqual([{ path: 'item.id', value: 'b' }]);
+  test('a long string, a long number and a million levels cost no memory and give nothing', () => {
+    expect(find(`{"id":"${'a'.repeat(5000)}","item":{"id":"b"}}`)).toEqual([{ path: 'item.id', value: 1 }]);
+    expect(find(`{"item":[{"id":${'1'.repeat(5000)}},{"id":7}]}`)).toEqual([{ path: 'item[].id', value: 7 }]);
     expect(find(`{"x":${'['.repeat(1e6)}${']'.repeat(1e6)},"id":"c"}`)).toEqual([{ path: 'id', value: 'c' }]);
   });
 });

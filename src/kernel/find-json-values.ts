@@ -1,22 +1,30 @@
 import { skipJsonString } from './skip-json-string.ts';
 
 /**
- * A string in a JSON text and its path: `output[].id` is the member `id` of the items of `output`.
+ * A value in a JSON text and its path: `output[].id` is the member `id` of the items of `output`.
  */
-export type FoundString = { path: string; value: string };
+export type FoundValue = { path: string; value: string | number };
 
-/** Finds strings at given paths of a JSON text while its bytes arrive, without parsing the rest. */
-export type JsonStringFinder = {
+/**
+ * What is wanted at a path. `length`: the bytes of a string as encoded in the text, without reading
+ * it. `object`: 1 for each object.
+ */
+export type WantedValue = 'string' | 'number' | 'length' | 'object';
+
+/** Finds values at given paths of a JSON text while its bytes arrive, without parsing the rest. */
+export type JsonValueFinder = {
   push(bytes: Uint8Array): void;
-  /** The strings found, once the text is complete; nothing for an incomplete text. */
-  end(): FoundString[];
+  /** The values found, once the text is complete; nothing for an incomplete text. */
+  end(): FoundValue[];
   /** Starts over with the next text. */
   reset(): void;
 };
 
 /** Longer strings, as encoded in the text, are ignored. */
 const MAX_STRING_BYTES = 1024;
-/** The most strings of one text; later ones are ignored. */
+/** Longer numbers are ignored. */
+const MAX_NUMBER_BYTES = 32;
+/** The most values of one text; later ones are ignored. */
 const MAX_FOUND = 10_000;
 
 const QUOTE = 0x22;
@@ -27,6 +35,7 @@ const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+const NUMBER_BYTES = new Set(Buffer.from('0123456789+-.eE'));
 
 type Container = { path: string; isArray: boolean };
 
@@ -34,9 +43,9 @@ type Container = { path: string; isArray: boolean };
  * Takes linear time and constant memory, whatever the text holds. It does not check the grammar: in
  * a text that is not JSON it may find something or nothing.
  */
-export function createJsonStringFinder(paths: readonly string[]): JsonStringFinder {
-  const wanted = new Set(paths);
-  const containers = new Set(['', ...paths.flatMap(prefixesOf)]);
+export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValue>>): JsonValueFinder {
+  const wantedAt = new Map(Object.entries(wanted));
+  const containers = new Set(['', ...Object.keys(wanted).flatMap(prefixesOf)]);
 
   let stack: Container[] = [];
   /** Nesting levels below the innermost container that may hold a wanted string. */
@@ -48,7 +57,10 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
   let isEscaped = false;
   /** Bytes of the current string; `undefined` if it is not wanted. */
   let captured: number[] | undefined;
-  let found: FoundString[] = [];
+  /** Bytes of the current string so far; `undefined` if its length is not wanted. */
+  let length: number | undefined;
+  let number: { path: string; bytes: number[] } | undefined;
+  let found: FoundValue[] = [];
 
   const top = (): Container | undefined => (skipped > 0 ? undefined : stack.at(-1));
 
@@ -61,9 +73,14 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
     return container.path === '' ? name : `${container.path}.${name}`;
   }
 
+  function add(path: string, value: string | number): void {
+    if (found.length < MAX_FOUND) found.push({ path, value });
+  }
+
   function open(isArray: boolean): void {
     const path = valuePath();
     hasBegun = true;
+    if (!isArray && path !== undefined && wantedAt.get(path) === 'object') add(path, 1);
     if (skipped > 0 || path === undefined || !containers.has(path)) skipped += 1;
     else {
       stack.push({ path, isArray });
@@ -80,21 +97,39 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
 
   function endString(): void {
     isInString = false;
-    const text = captured && readString(captured);
-    captured = undefined;
+    const text = captured ? readString(captured) : length;
+    captured = length = undefined;
     if (isNameNext && top()) {
-      name = text;
+      name = typeof text === 'string' ? text : undefined;
       return;
     }
     const path = valuePath();
-    if (text !== undefined && path !== undefined && found.length < MAX_FOUND) found.push({ path, value: text });
+    if (text !== undefined && path !== undefined) add(path, text);
   }
 
   function beginString(): void {
     isInString = true;
     const path = isNameNext ? undefined : valuePath();
-    const isWanted = isNameNext ? top() !== undefined : path !== undefined && wanted.has(path);
-    captured = isWanted ? [] : undefined;
+    const want = path === undefined ? undefined : wantedAt.get(path);
+    captured = (isNameNext && top() !== undefined) || want === 'string' ? [] : undefined;
+    length = want === 'length' ? 0 : undefined;
+  }
+
+  function beginNumber(byte: number): void {
+    const path = isNameNext ? undefined : valuePath();
+    if (path !== undefined && wantedAt.get(path) === 'number') number = { path, bytes: [byte] };
+  }
+
+  /** False: the byte is not part of the number, which ends before it. */
+  function readNumberByte(current: NonNullable<typeof number>, byte: number): boolean {
+    if (NUMBER_BYTES.has(byte)) {
+      if (current.bytes.length <= MAX_NUMBER_BYTES) current.bytes.push(byte);
+      return true;
+    }
+    const value = current.bytes.length <= MAX_NUMBER_BYTES ? Number(Buffer.from(current.bytes).toString()) : Number.NaN;
+    if (Number.isFinite(value)) add(current.path, value);
+    number = undefined;
+    return false;
   }
 
   /** Returns the index after the bytes that were read. */
@@ -103,6 +138,7 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
     if (!captured) {
       const skipped = skipJsonString(bytes, at, isEscaped);
       isEscaped = skipped.isEscaped;
+      if (length !== undefined) length += skipped.next - at - (skipped.isClosed ? 1 : 0);
       if (skipped.isClosed) endString();
       return skipped.next;
     }
@@ -131,6 +167,7 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
         }
         const byte = bytes[at] as number;
         at += 1;
+        if (number && readNumberByte(number, byte)) continue;
         if (byte === QUOTE) beginString();
         else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) open(byte === OPEN_ARRAY);
         else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close();
@@ -138,7 +175,7 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
         else if (byte === COMMA && top()) {
           isNameNext = !(top() as Container).isArray;
           name = undefined;
-        }
+        } else if (NUMBER_BYTES.has(byte)) beginNumber(byte);
       }
     },
     end: () => (hasBegun && stack.length === 0 && skipped === 0 && !isInString ? found : []),
@@ -146,7 +183,7 @@ export function createJsonStringFinder(paths: readonly string[]): JsonStringFind
       stack = [];
       skipped = 0;
       hasBegun = isNameNext = isInString = isEscaped = false;
-      name = captured = undefined;
+      name = captured = length = number = undefined;
       found = [];
     },
   };

@@ -1,0 +1,68 @@
+/** The OpenAPI entries of what only relay channels serve. The vendor reads all other members. */
+
+const MODEL = { type: 'string', description: 'A model of a relay channel.' } as const;
+const STREAM = { type: 'boolean', description: 'Answer with a stream of events.' } as const;
+const FILE = { type: 'string', format: 'binary' } as const;
+
+const body = (required: readonly string[], properties: Record<string, unknown>) => ({
+  type: 'object' as const,
+  required: ['model', ...required],
+  properties: { model: MODEL, ...properties },
+  additionalProperties: true,
+});
+
+const operation = (
+  { tag, summary, type = 'application/json' }: { tag: string; summary: string; type?: string },
+  schema: ReturnType<typeof body>,
+  answers: Record<string, object>,
+) => ({
+  tags: [tag],
+  summary,
+  requestBody: { required: true, content: { [type]: { schema } } },
+  responses: {
+    '200': { description: 'The answer of the vendor, unchanged', content: answers },
+  },
+});
+
+const JSON_ANSWER = { 'application/json': { schema: { type: 'object', additionalProperties: true } } };
+const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } };
+
+export const RELAYED_OPERATIONS = {
+  chat: operation(
+    { tag: 'Chat', summary: 'Create a chat completion' },
+    body(['messages'], {
+      messages: { type: 'array', items: { type: 'object', additionalProperties: true } },
+      stream: STREAM,
+      max_completion_tokens: { type: ['integer', 'null'], description: 'As much is reserved for the answer.' },
+    }),
+    { ...JSON_ANSWER, ...EVENTS },
+  ),
+  embedding: operation(
+    { tag: 'Embeddings', summary: 'Create embeddings' },
+    body(['input'], { input: { description: 'A text, or a list of texts or of lists of tokens.' } }),
+    JSON_ANSWER,
+  ),
+  image: operation(
+    { tag: 'Images', summary: 'Create images' },
+    body(['prompt'], {
+      prompt: { type: 'string' },
+      n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
+    }),
+    { ...JSON_ANSWER, ...EVENTS },
+  ),
+  image_edit: operation(
+    { tag: 'Images', summary: 'Edit images', type: 'multipart/form-data' },
+    body(['prompt'], { prompt: { type: 'string' }, image: FILE, mask: FILE }),
+    { ...JSON_ANSWER, ...EVENTS },
+  ),
+  speech: operation(
+    { tag: 'Audio', summary: 'Speak a text' },
+    body(['input'], { input: { type: 'string' }, voice: { description: 'The name of a voice.' } }),
+    { 'audio/*': { schema: FILE }, ...EVENTS },
+  ),
+  transcription: operation(
+    { tag: 'Audio', summary: 'Transcribe a recording', type: 'multipart/form-data' },
+    body(['file'], { file: FILE, response_format: { type: 'string' } }),
+    { ...JSON_ANSWER, 'text/plain': { schema: { type: 'string' } }, ...EVENTS },
+  ),
+};

@@ -1,0 +1,91 @@
+import type { WantedValue } from '../../kernel/index.ts';
+import type { RelayKind, RelayObjectKind } from '../../store/ports/index.ts';
+
+/** A usage fact that the vendor's answer gives; it overrides what the request was reserved by. */
+export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'images' | 'seconds';
+
+/** One collection of OpenAI's API that relay channels serve. */
+export type Endpoint = {
+  /** Below the channel's base URL. */
+  path: string;
+  bodies: readonly ('json' | 'multipart')[];
+  /**
+   * `events`: answers with server-sent events if the client asks for them. `bytes`: its answer is a
+   * stream in any case.
+   */
+  streams?: 'events' | 'bytes';
+  /** The answer's media types besides JSON and events. */
+  answers?: RegExp;
+  /** The facts that its answers report. */
+  reports: readonly ReportedFact[];
+  /** Where the answer is counted, for one that reports no usage. */
+  counted: Readonly<Record<string, WantedValue>>;
+  /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
+  asksForUsage?: boolean;
+  /** No tokens are reserved for its answers. */
+  hasNoOutput?: boolean;
+  /** The request's members that limit the tokens of the answer. */
+  maxTokens?: readonly string[];
+};
+
+const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
+
+const CHAT_TEXTS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls[].function.arguments'];
+const lengths = (...paths: string[]): Record<string, WantedValue> =>
+  Object.fromEntries(paths.map((path) => [path, 'length']));
+
+export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
+  response: {
+    path: '/v1/responses',
+    bodies: ['json'],
+    streams: 'events',
+    reports: TOKENS,
+    // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
+    counted: lengths('delta'),
+    maxTokens: ['max_output_tokens'],
+  },
+  video: { path: '/v1/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
+  chat: {
+    path: '/v1/chat/completions',
+    bodies: ['json'],
+    streams: 'events',
+    reports: TOKENS,
+    counted: lengths(...CHAT_TEXTS.map((text) => `choices[].delta.${text}`)),
+    asksForUsage: true,
+    maxTokens: ['max_completion_tokens', 'max_tokens'],
+  },
+  embedding: { path: '/v1/embeddings', bodies: ['json'], reports: TOKENS, counted: {}, hasNoOutput: true },
+  image: {
+    path: '/v1/images/generations',
+    bodies: ['json'],
+    streams: 'events',
+    reports: [...TOKENS, 'images'],
+    counted: { 'data[]': 'object' },
+  },
+  image_edit: {
+    path: '/v1/images/edits',
+    bodies: ['multipart', 'json'],
+    streams: 'events',
+    reports: [...TOKENS, 'images'],
+    counted: { 'data[]': 'object' },
+  },
+  speech: {
+    path: '/v1/audio/speech',
+    bodies: ['json'],
+    streams: 'bytes',
+    answers: /^(?:audio\/|application\/octet-stream$)/,
+    reports: TOKENS,
+    counted: {},
+  },
+  transcription: {
+    path: '/v1/audio/transcriptions',
+    bodies: ['multipart'],
+    streams: 'events',
+    answers: /^text\/(?:plain|vtt|srt)$|^application\/x-subrip$/,
+    reports: [...TOKENS, 'seconds'],
+    counted: lengths('delta'),
+  },
+};
+
+/** Whether the vendor keeps what this request makes, so that its client can read it again. */
+export const keepsObject = (kind: RelayKind): kind is RelayObjectKind => kind === 'response' || kind === 'video';

@@ -1,0 +1,58 @@
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import type { ClientRequest } from '../types.ts';
+import { ENDPOINTS, type Endpoint, type ReportedFact } from './endpoints.ts';
+import { BYTES_PER_TOKEN } from './tap-usage.ts';
+import type { RelayIntent } from './types.ts';
+
+/** Reserved for an answer whose request does not limit it, unless the channel says otherwise. */
+const DEFAULT_MAX_TOKENS = 4096;
+/** A picture, a sound or a document; vendors count their size in ways of their own. */
+const TOKENS_PER_FILE = 1000;
+/** Bytes of a second of sound at 128 kbit/s. */
+const BYTES_PER_SECOND = 16_000;
+/** Members that hold a file as Base64. */
+const FILE_MEMBERS: ReadonlySet<string> = new Set(['data', 'file_data', 'b64_json']);
+
+/**
+ * The usage that a request is reserved by, where the vendor's answer reports the true one: as many
+ * tokens as its texts may have, and the longest answer that it allows.
+ */
+export function estimateUsage(
+  { kind, values, facts: { n } }: Pick<RelayIntent, 'kind' | 'values' | 'facts'>,
+  { body }: Pick<ClientRequest, 'body'>,
+  { settings }: Pick<ChannelRecord, 'settings'>,
+): JsonObject {
+  const { reports, hasNoOutput, maxTokens = [] } = ENDPOINTS[kind];
+  const files = body.kind === 'multipart' ? body.files : [];
+  const count = typeof n === 'number' ? n : 1;
+  const limit = maxTokens.map((name) => values[name]).find(isTokenCount) ?? settings.default_max_tokens;
+  const estimates: Record<ReportedFact, () => number> = {
+    input_tokens: () => Math.ceil(textBytes(values) / BYTES_PER_TOKEN) + files.length * TOKENS_PER_FILE,
+    output_tokens: () => (hasNoOutput ? 0 : count * (isTokenCount(limit) ? limit : DEFAULT_MAX_TOKENS)),
+    cached_tokens: () => 0,
+    images: () => count,
+    seconds: () => Math.ceil(files.reduce((sum, { size }) => sum + size, 0) / BYTES_PER_SECOND),
+  };
+  return Object.fromEntries(reports.map((fact) => [fact, estimates[fact]()]));
+}
+
+const isTokenCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+
+/** Bytes of all texts and names. A number may be a token, a file has the size of some. */
+function textBytes(value: Json, name = ''): number {
+  if (typeof value === 'string') {
+    const isFile = FILE_MEMBERS.has(name) || value.startsWith('data:');
+    return isFile ? TOKENS_PER_FILE * BYTES_PER_TOKEN : Buffer.byteLength(value);
+  }
+  if (typeof value === 'number') return BYTES_PER_TOKEN;
+  let bytes = 0;
+  if (Array.isArray(value)) for (const item of value) bytes += textBytes(item, name);
+  else if (isObject(value))
+    for (const [member, inner] of Object.entries(value)) bytes += member.length + textBytes(inner as Json, member);
+  return bytes;
+}
+
+/** Whether the price reads what only the vendor's answer tells. */
+export const readsReport = ({ reports }: Endpoint, factKeys: readonly string[]): boolean =>
+  reports.some((fact) => factKeys.includes(fact));

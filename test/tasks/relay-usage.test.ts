@@ -1,0 +1,330 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { JsonObject } from '../../src/kernel/index.ts';
+import type { RelayKind, Store } from '../../src/store/ports/index.ts';
+import type { Caller, ClientRequest, RelayAnswer } from '../../src/tasks/index.ts';
+import { removeUsageEvent } from '../../src/tasks/relay/remove-usage-event.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { type ChatVendor, SPOKEN, startChatVendor } from '../support/chat-vendor.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { until } from '../support/until.ts';
+import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+/** Quota of one token, image or second; 500,000 are one US dollar. */
+const INPUT = 10;
+const OUTPUT = 100;
+const CACHED = 1;
+const IMAGE = 10_000;
+const usd = (quota: number) => quota / 500_000;
+const EXPRESSION = `${usd(INPUT)} * max(0, u("input_tokens") - u("cached_tokens")) + ${usd(CACHED)} * u("cached_tokens") + ${usd(OUTPUT)} * u("output_tokens")`;
+const MESSAGES = [{ role: 'user', content: 'say something nice to me please' }];
+
+const describeUsage = (opened: () => OpenedStore) => {
+  let engine: Engine;
+  let store: Store;
+  let vendor: ChatVendor;
+
+  beforeAll(async () => {
+    store = opened().store;
+    const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
+    vendor = await startChatVendor();
+    const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak'];
+    const channel = { name: 'relay', type: 1, key: vendor.key, baseUrl: vendor.url, taskPluginKey: undefined };
+    await engine.addChannel({ ...channel, models, modelMapping: { chat: 'chat-real' } });
+    await engine.addChannel({ ...channel, models: ['short'], settings: { default_max_tokens: 10 } });
+    const prices = {
+      chat: EXPRESSION,
+      short: EXPRESSION,
+      flat: '0.04',
+      embed: `${usd(INPUT)} * u("input_tokens")`,
+      draw: `${usd(IMAGE)} * u("images")`,
+      listen: `${usd(OUTPUT)} * u("seconds")`,
+      speak: `${usd(INPUT)} * u("characters")`,
+    };
+    for (const [model, expression] of Object.entries(prices))
+      await engine.billing.prices.save({ pluginKey: '*', model, expression });
+    await engine.tasks.start();
+  });
+  afterAll(async () => {
+    await engine.stop();
+    await vendor.stop();
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  });
+
+  type Sent = { value?: JsonObject } & Partial<ClientRequest>;
+  const create = (caller: Caller, kind: RelayKind, value: JsonObject) => send(caller, kind, { value });
+  const send = (caller: Caller, kind: RelayKind, { value = {}, ...change }: Sent) =>
+    engine.tasks.relay.create(caller, {
+      kind,
+      requestId: 'request',
+      client: { ...jsonRequest(value), ...change },
+      headers: {},
+    });
+  const spent = async ({ user }: Caller) => BALANCE - (await balanceOf(store, user.id));
+  const usage = async ({ user }: Caller) =>
+    (await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 50 })).items;
+  const sold = async (work: () => Promise<unknown>) => {
+    const before = { ...vendor.sold };
+    await work();
+    return Object.fromEntries(
+      Object.entries(vendor.sold).map(([name, count]) => [name, count - before[name as keyof typeof before]]),
+    ) as typeof vendor.sold;
+  };
+  const billOf = ({ input, output, cached }: typeof vendor.sold) =>
+    INPUT * (input - cached) + CACHED * cached + OUTPUT * output;
+
+  for (const stream of [false, true]) {
+    test(`a chat is billed by the vendor's own count, ${stream ? 'streamed' : 'read whole'}`, async () => {
+      const caller = await addCaller(store);
+      const count = await sold(async () =>
+        text(await create(caller, 'chat', { model: 'chat', messages: MESSAGES, stream })),
+      );
+      expect(await spent(caller)).toBe(billOf(count));
+      expect(count.output).toBe(8);
+      const [row, ...more] = await usage(caller);
+      expect(more).toEqual([]);
+      expect(row?.detail).toMatchObject({
+        completion_facts: { input_tokens: count.input, output_tokens: 8, cached_tokens: count.cached },
+        facts: { output_tokens: 4096, cached_tokens: 0 },
+      });
+      const relay = await store.relays.byRelayId(row?.taskId ?? '');
+      expect(relay).toMatchObject({ kind: 'chat', status: 'BILLED', quota: billOf(count), httpStatus: 200 });
+    });
+  }
+
+  test('a stream passes byte for byte; usage that the client did not ask for is asked for and taken out', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'chat', messages: MESSAGES, stream: true };
+    const asked = await text(await create(caller, 'chat', { ...body, stream_options: { include_usage: true, x: 1 } }));
+    expect(vendor.requests.at(-1)?.body).toMatchObject({
+      model: 'chat-real',
+      stream_options: { include_usage: true, x: 1 },
+    });
+    const direct = await fetch(`${vendor.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${vendor.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, model: 'chat-real', stream_options: { include_usage: true } }),
+    });
+    const ids = /chatcmpl-\d+/g;
+    expect(asked.replaceAll(ids, '')).toBe((await direct.text()).replaceAll(ids, ''));
+
+    for (const options of [undefined, { include_usage: false, x: 1 }]) {
+      const plain = await text(
+        await create(caller, 'chat', { ...body, ...(options ? { stream_options: options } : {}) }),
+      );
+      expect(vendor.requests.at(-1)?.body.stream_options).toEqual({ ...options, include_usage: true });
+      const events = (answer: string) => answer.replaceAll(ids, '').split('\n\n');
+      expect(events(plain)).toEqual(events(asked).filter((event) => !event.includes('"choices":[]')));
+      expect(events(plain)).toHaveLength(events(asked).length - 1);
+    }
+  });
+
+  test('reserved: the limit of the request, else that of the channel, once for each choice', async () => {
+    const rows: [model: string, body: JsonObject, reserved: number][] = [
+      ['chat', {}, 4096],
+      ['chat', { max_tokens: 50 }, 50],
+      ['chat', { max_tokens: 50, max_completion_tokens: 20, n: 2 }, 40],
+      ['short', {}, 10],
+      ['short', { max_tokens: 0 }, 10],
+    ];
+    for (const [model, body, reserved] of rows) {
+      const caller = await addCaller(store);
+      await create(caller, 'chat', { model, messages: MESSAGES, ...body });
+      const [row] = await usage(caller);
+      expect(row?.detail).toMatchObject({ facts: { output_tokens: reserved } });
+    }
+  });
+
+  test('a request that the balance cannot cover is refused before the vendor gets it', async () => {
+    const caller = await addCaller(store);
+    const before = vendor.requests.length;
+    const body = { model: 'chat', messages: MESSAGES, max_tokens: BALANCE };
+    expect(await codeOf(create(caller, 'chat', body))).toBe('billing.insufficient_quota');
+    expect(vendor.requests).toHaveLength(before);
+    expect(await spent(caller)).toBe(0);
+  });
+
+  test('a stream that the client leaves is billed by what came', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'chat', messages: MESSAGES, stream: true, user: 'slow', max_tokens: 1000 };
+    const left = vendor.streams.left;
+    const reader = (await create(caller, 'chat', body)).body as ReadableStream<Uint8Array>;
+    const opened = reader.getReader();
+    let seen = '';
+    while (!seen.includes('Grüße')) seen += new TextDecoder().decode((await opened.read()).value);
+    expect(await spent(caller)).toBeGreaterThan(1000 * OUTPUT);
+    await opened.cancel();
+    await until('the stream is billed', async () => (await usage(caller)).length === 1);
+    await until('the vendor’s stream is closed', () => vendor.streams.left === left + 1);
+    const [row] = await usage(caller);
+    // "Grüße" has seven bytes.
+    expect(row?.detail).toMatchObject({ completion_facts: { output_tokens: 2 } });
+    const reserved = Number((row?.detail.facts as JsonObject | undefined)?.input_tokens);
+    expect(await spent(caller)).toBe(reserved * INPUT + 2 * OUTPUT);
+  });
+
+  test('a stream that the vendor breaks breaks for the client too, and is billed by what came', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'chat', messages: MESSAGES, stream: true, user: 'broken' };
+    expect(
+      await text(await create(caller, 'chat', body)).then(
+        () => 'whole',
+        () => 'broken',
+      ),
+    ).toBe('broken');
+    const [row] = await usage(caller);
+    expect(row?.detail).toMatchObject({ completion_facts: { output_tokens: 2 } });
+  });
+
+  test('without usage, a whole stream is billed by what came and a whole answer by its reservation', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'chat', messages: MESSAGES, user: 'silent', max_tokens: 77 };
+    await text(await create(caller, 'chat', { ...body, stream: true }));
+    await create(caller, 'chat', body);
+    const [whole, streamed] = await usage(caller);
+    // 44 bytes of text.
+    expect(streamed?.detail).toMatchObject({ completion_facts: { output_tokens: 11 } });
+    expect(whole?.detail).toMatchObject({ kept_reservation: 'the vendor reported no usage', difference: 0 });
+  });
+
+  test('a price that reads no usage is charged when the answer begins', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'flat', messages: MESSAGES, stream: true, user: 'slow' };
+    const reader = ((await create(caller, 'chat', body)).body as ReadableStream<Uint8Array>).getReader();
+    expect(await usage(caller)).toHaveLength(1);
+    await reader.cancel();
+    expect(await spent(caller)).toBe(20_000);
+  });
+
+  test('a stream whose node died is refunded, and its late end bills nothing', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'chat', messages: MESSAGES, stream: true, user: 'slow' };
+    const answer = await create(caller, 'chat', body);
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    await store.relays.expireLeases();
+    const node = await startEngine(store, sandbox);
+    await node.tasks.relay.start();
+    await until('it is refunded', async () => (await spent(caller)) === 0);
+    await node.stop();
+    vendor.release();
+    for (let step = await reader.read(); !step.done; ) step = await reader.read();
+    expect(await spent(caller)).toBe(0);
+    expect((await usage(caller)).map(({ kind }) => kind)).toEqual(['refund']);
+  });
+
+  test('embeddings, images, transcriptions and speech are billed by their own measures', async () => {
+    const caller = await addCaller(store);
+    const file = (name: string, size: number) => ({
+      ...{ ref: `request_file:${name}`, field: name, filename: `${name}.bin`, mimeType: 'audio/mpeg', size },
+      stream: async function* () {
+        yield new Uint8Array(size).fill(7);
+      },
+    });
+    const form = (fields: Record<string, string[]>, name: string): Partial<ClientRequest> => ({
+      contentType: 'multipart/form-data',
+      body: { kind: 'multipart', fields, files: [file(name, 160_000)] },
+    });
+    const rows: [string, expected: number, () => Promise<RelayAnswer>][] = [
+      ['embeddings', 3 * INPUT, () => create(caller, 'embedding', { model: 'embed', input: ['one two', 'three'] })],
+      ['images', 3 * IMAGE, () => create(caller, 'image', { model: 'draw', prompt: 'a cat', n: 3 })],
+      ['one image', IMAGE, () => create(caller, 'image', { model: 'draw', prompt: 'a cat', user: 'silent' })],
+      [
+        'streamed images',
+        2 * IMAGE,
+        () => create(caller, 'image', { model: 'draw', prompt: 'a cat', n: 2, stream: true }),
+      ],
+      [
+        'an edit',
+        2 * IMAGE,
+        () => send(caller, 'image_edit', form({ model: ['draw'], prompt: ['x'], n: ['2'] }, 'image')),
+      ],
+      ['a transcription', 7 * OUTPUT, () => send(caller, 'transcription', form({ model: ['listen'] }, 'file'))],
+      // Subtitles report no usage: 160,000 bytes are ten seconds at 128 kbit/s.
+      [
+        'subtitles',
+        10 * OUTPUT,
+        () => send(caller, 'transcription', form({ model: ['listen'], response_format: ['srt'] }, 'file')),
+      ],
+      ['speech', 5 * INPUT, () => create(caller, 'speech', { model: 'speak', input: 'Grüße', voice: 'alloy' })],
+    ];
+    for (const [name, expected, request] of rows) {
+      const before = await spent(caller);
+      const answer = await request();
+      const bytes = await bytesOf(answer);
+      expect([name, answer.status, (await spent(caller)) - before]).toEqual([name, 200, expected]);
+      if (name === 'speech') expect(bytes).toEqual(SPOKEN);
+      if (name === 'an edit') expect(vendor.requests.at(-1)?.body.image).toMatch(/^image\.bin:.*:160000$/);
+    }
+  });
+
+  test('a chat cannot name what the vendor keeps for all users of the channel', async () => {
+    const caller = await addCaller(store);
+    const rows: JsonObject[] = [
+      { messages: [{ role: 'assistant', audio: { id: 'audio_of_somebody' } }] },
+      { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
+    ];
+    for (const body of rows)
+      expect(await codeOf(create(caller, 'chat', { model: 'chat', ...body }))).toBe('tasks.relay_request_invalid');
+    const free = { client_metadata: { session_id: 'mine' }, metadata: { user_id: 'x' } };
+    const messages = [{ role: 'tool', tool_call_id: 'call_1', content: 'sunny' }];
+    expect((await create(caller, 'chat', { model: 'chat', messages, ...free })).status).toBe(200);
+    expect(vendor.requests.at(-1)?.body).toMatchObject(free);
+  });
+};
+
+describeEachStore(
+  'usage of relayed requests',
+  (opened) => {
+    // A nested suite, so that the engine stops before its store closes.
+    describe('between clients and vendors', () => describeUsage(opened));
+  },
+  { databases: RULE_DATABASES },
+);
+
+describe('the event that only reports usage', () => {
+  const usage = 'data: {"choices":[],"usage":{"total_tokens":3}}';
+  const rows: [name: string, stream: string, passed: string][] = [
+    ['between others', `data: {"a":1}\n\n${usage}\n\ndata: [DONE]\n\n`, 'data: {"a":1}\n\ndata: [DONE]\n\n'],
+    ['with CRLF', `data: 1\r\n\r\n${usage}\r\n\r\ndata: 2\r\n\r\n`, 'data: 1\r\n\r\ndata: 2\r\n\r\n'],
+    ['at the end, without an empty line', `data: 1\n\n${usage}`, 'data: 1\n\n'],
+    ['with choices', 'data: {"choices":[{}],"usage":{}}\n\n', 'data: {"choices":[{}],"usage":{}}\n\n'],
+    ['that is null', 'data: {"choices":[],"usage":null}\n\n', 'data: {"choices":[],"usage":null}\n\n'],
+    ['as a word', 'data: {"choices":["usage"]}\n\ndata: "usage', 'data: {"choices":["usage"]}\n\ndata: "usage'],
+  ];
+  for (const [name, stream, passed] of rows) {
+    test(`is taken out only where it is: ${name}`, () => {
+      for (const size of [1, 2, 3, 7, 1000]) {
+        const filter = removeUsageEvent();
+        const bytes = Buffer.from(stream);
+        const out: Uint8Array[] = [];
+        for (let at = 0; at < bytes.length; at += size) out.push(filter.push(bytes.subarray(at, at + size)));
+        out.push(filter.end());
+        expect(Buffer.concat(out).toString()).toBe(passed);
+      }
+    });
+  }
+
+  test('denial of service: an event without an end is not kept', () => {
+    const filter = removeUsageEvent();
+    const chunk = Buffer.from('data: "usage" '.repeat(5000));
+    expect(filter.push(chunk)).toHaveLength(chunk.length);
+    expect(filter.push(Buffer.from('x'))).toHaveLength(1);
+    expect(filter.push(Buffer.from('\n\ndata: 1'))).toHaveLength(2);
+  });
+});
+
+const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: { code?: string }) => error.code,
+  );
+
+const bytesOf = async ({ body }: RelayAnswer): Promise<Uint8Array> =>
+  new Uint8Array(await new Response(body as ReadableStream<Uint8Array>).arrayBuffer());
+
+const text = async (answer: RelayAnswer): Promise<string> => new TextDecoder().decode(await bytesOf(answer));
