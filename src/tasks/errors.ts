@@ -76,6 +76,7 @@ export const taskErrors = defineErrors('tasks', {
   response_form_unsupported: ['invalid', 'This model does not take requests of this form.'],
   not_found: ['not_found', 'There is no such response.'],
   artifact_not_found: ['not_found', 'There is no such artifact.'],
+  artifact_variant_unknown: ['invalid', 'This video has no such variant.'],
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],
   artifact_plugin_unavailable: ['unavailable', 'The plugin of this task is not available.'],
   artifact_plugin_error: ['internal', 'The plugin could not list the artifacts of this task.'],

@@ -15,7 +15,7 @@ import { createLinkLimit } from './artifacts/limit-links.ts';
 import { openArtifact } from './artifacts/open-artifact.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
 import { type ArtifactList, describeArtifacts } from './artifacts/read-artifacts.ts';
-import type { Content, ContentRequest } from './artifacts/types.ts';
+import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
@@ -137,7 +137,7 @@ export type Tasks = {
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<ArtifactList>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
-  content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
+  content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
   /**
    * The same for anyone who has a link.
    * @throws tasks.artifact_not_found for any failure, tasks.artifact_access_limited for too many
@@ -284,9 +284,9 @@ export function createTasks(services: TaskServices): Tasks {
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
 
     artifacts: (task) => describeArtifacts(deps, task),
-    content: async (task, artifactKey, request) =>
+    content: async (task, choice, request) =>
       holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
-        openArtifact(deps, { task, artifactKey, client: { ...request, onStreamEnd } }),
+        openArtifact(deps, { task, choice, client: { ...request, onStreamEnd } }),
       ),
     contentByLink: (link, request) => openLinkedArtifact({ ...deps, links }, link, request),
 

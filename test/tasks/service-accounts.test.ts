@@ -38,12 +38,16 @@ const describeChannel = (opened: () => OpenedStore) => {
   test('submits, polls and downloads with one token, and its hooks never see the key', async () => {
     const task = await ended(opened().store, (await submit()).taskId);
     expect(task.status).toBe('SUCCESS');
-    const content = await engine.tasks.content(task, null, {
-      requestId: 'request',
-      method: 'GET',
-      headers: {},
-      signal: new AbortController().signal,
-    });
+    const content = await engine.tasks.content(
+      task,
+      { variant: 'video' },
+      {
+        requestId: 'request',
+        method: 'GET',
+        headers: {},
+        signal: new AbortController().signal,
+      },
+    );
     expect(await new Response(content.body as BodyInit).text()).toBe('film');
     expect(cloud.tokens).toBe(1);
     expect(cloud.requests.map(({ path }) => path)).toEqual([

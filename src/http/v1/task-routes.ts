@@ -19,7 +19,10 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     sendContent(tasks, scope, {
       artifact: { taskId: params.taskId, artifactKey: params.key },
       byKey: async (api, client) =>
-        contentResponse(await tasks.content(await tasks.own(api.user.id, params.taskId), params.key, client), 'key'),
+        contentResponse(
+          await tasks.content(await tasks.own(api.user.id, params.taskId), { key: params.key }, client),
+          'key',
+        ),
     });
 
   return new Elysia({ normalize: false, tags: ['Tasks'] })

@@ -27,7 +27,10 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       artifact: { taskId: id, artifactKey: LINKED_ARTIFACT },
       byKey: (api, client) =>
         findOrRelay(
-          async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client), 'key'),
+          async () => {
+            const variant = new URL(request.url).searchParams.get('variant') || 'video';
+            return contentResponse(await tasks.content(await ownVideo(tasks, api, id), { variant }, client), 'key');
+          },
           () =>
             forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
         ),

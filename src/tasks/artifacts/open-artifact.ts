@@ -1,5 +1,6 @@
 import { userOwner } from '../../kernel/index.ts';
 import {
+  type Artifact,
   allowsHost,
   buildContentRequest,
   type ContentRequest as DescribedContent,
@@ -19,7 +20,7 @@ import { checkRedirects } from './check-redirects.ts';
 import { isMultiRange } from './multi-range.ts';
 import { pointsToSelf } from './points-to-self.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
-import type { Content, ContentRequest } from './types.ts';
+import type { ArtifactChoice, Content, ContentRequest } from './types.ts';
 
 /** Client headers that are sent to the vendor: ranges and conditions. */
 const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
@@ -43,23 +44,23 @@ const IDLE_TIMEOUT_MS = 60_000;
  * sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
+/** Characters of a message that lists what there is. */
+const MAX_LISTED = 300;
 
-/** `artifactKey` null: the first artifact of type video. */
-type Download = { task: TaskRecord; artifactKey: string | null; client: ContentRequest };
+type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest };
 
 /**
  * Fetches one artifact from the vendor for a client.
  * @throws tasks.artifact_*
  */
-export async function openArtifact(deps: TaskDeps, { task, artifactKey, client }: Download): Promise<Content> {
+export async function openArtifact(deps: TaskDeps, { task, choice, client }: Download): Promise<Content> {
   if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
   const pin = deps.pin();
   try {
     const plugin = pin.generation.plugins.get(task.platform);
     if (!plugin) throw taskErrors.artifact_plugin_unavailable();
     const artifacts = await projectArtifacts(plugin, task);
-    const artifact = artifacts.find(({ key, type }) => (artifactKey === null ? type === 'video' : key === artifactKey));
-    if (!artifact) throw taskErrors.artifact_not_found();
+    const artifact = chooseArtifact(artifacts, choice);
     traceEvent(deps.logger, 'artifact_request', {
       request_id: client.requestId,
       task_id: task.taskId,
@@ -88,6 +89,23 @@ export async function openArtifact(deps: TaskDeps, { task, artifactKey, client }
   } finally {
     pin.release();
   }
+}
+
+/** @throws tasks.artifact_not_found, tasks.artifact_variant_unknown */
+function chooseArtifact(artifacts: readonly Artifact[], choice: ArtifactChoice): Artifact {
+  const { variant } = choice;
+  const found = artifacts.find(({ key, type }) =>
+    variant === undefined ? key === choice.key : type === variant || (variant !== 'video' && key === variant),
+  );
+  if (found) return found;
+  if (variant === undefined || variant === 'video') throw taskErrors.artifact_not_found();
+  const hasVideo = artifacts.some(({ type }) => type === 'video');
+  const others = artifacts.filter(({ type }) => type !== 'video').map(({ key }) => key);
+  const variants = [...(hasVideo ? ['video'] : []), ...others];
+  throw taskErrors.artifact_variant_unknown({
+    message: `This video has no such variant. It has: ${variants.join(', ').slice(0, MAX_LISTED) || 'none'}.`,
+    param: 'variant',
+  });
 }
 
 type ArtifactSource = {

@@ -45,7 +45,7 @@ export async function openLinkedArtifact(
       if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
       if (owner.linkVersion !== terms.version || isLinkExpired(deps, terms, task))
         throw taskErrors.artifact_not_found();
-      return openArtifact(deps, { task, artifactKey, client: { ...client, onStreamEnd } });
+      return openArtifact(deps, { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } });
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

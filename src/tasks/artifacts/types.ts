@@ -54,3 +54,9 @@ export type Content = {
   headers: Record<string, string>;
   body: ReadableStream<Uint8Array> | Uint8Array | null;
 };
+
+/**
+ * An artifact by its key, or by OpenAI's name for a variant of a video: `video` is the first
+ * artifact of that type, any other the first with that type or key.
+ */
+export type ArtifactChoice = { key: string; variant?: undefined } | { variant: string };

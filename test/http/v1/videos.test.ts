@@ -131,6 +131,20 @@ describe('retrieval', () => {
 });
 
 describe('content', () => {
+  test('is the variant that is asked for, or 400 that says which there are', async () => {
+    const list = [
+      { key: 'clip', type: 'video' },
+      { key: 'thumbnail', type: 'image' },
+    ];
+    const { json } = await create({ list });
+    for (const variant of ['', 'video', 'thumbnail']) {
+      expect((await retrieve(`${json.id}/content?variant=${variant}`)).status).toBe(200);
+    }
+    const { status, code, json: refused } = await retrieve(`${json.id}/content?variant=spritesheet`);
+    expect([status, code]).toEqual([400, 'artifact_variant_unknown']);
+    expect(JSON.stringify(refused)).toContain('It has: video, thumbnail.');
+  });
+
   test('is the first artifact of type video', async () => {
     const list = [
       { key: 'poster', type: 'image' },
