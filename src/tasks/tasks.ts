@@ -29,7 +29,7 @@ import { createRelay, type Relay } from './relay/relay.ts';
 import { createFigureReader, type FigureReader } from './reports/read-figures.ts';
 import { createHealthReader, type HealthReader } from './reports/read-health.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
-import { retrieveResponse } from './responses/retrieve-response.ts';
+import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
@@ -135,6 +135,10 @@ export type Tasks = {
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
+  /** As `cancel`, by the response's id. @throws tasks.not_found and what `cancel` throws */
+  cancelResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
+  /** As `delete`, by the response's id. @throws tasks.not_found and what `delete` throws */
+  deleteResponse(userId: number, id: string): Promise<void>;
   artifacts(task: TaskRecord): Promise<ArtifactList>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
   content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
@@ -282,6 +286,13 @@ export function createTasks(services: TaskServices): Tasks {
 
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
+    async cancelResponse(userId, id, request) {
+      await cancelTask(deps, await ownResponse(deps, userId, id));
+      return retrieveResponse(deps, { userId, id, request });
+    },
+    async deleteResponse(userId, id) {
+      await deleteTask(deps, userId, (await ownResponse(deps, userId, id)).taskId);
+    },
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, choice, request) =>

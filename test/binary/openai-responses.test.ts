@@ -81,6 +81,24 @@ describe('the official openai client', () => {
     expect(again).toEqual(response);
   }, 120_000);
 
+  test('cancels what can be cancelled, and deletes what has ended', async () => {
+    const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
+    const running = await client.responses.create({ model, input: 'long [duration=600]', background: true });
+    expect(await caught(client.responses.cancel(running.id))).toMatchObject({
+      status: 409,
+      code: 'cancel_unsupported',
+    });
+    expect(await caught(client.responses.delete(running.id))).toMatchObject({
+      status: 409,
+      code: 'cancel_unsupported',
+    });
+    const ended = await client.responses.create({ model, input: 'short [duration=0.3]' });
+    expect(await caught(client.responses.cancel(ended.id))).toMatchObject({ status: 409, code: 'task_finished' });
+    await client.responses.delete(ended.id);
+    expect(await caught(client.responses.retrieve(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(await caught(client.responses.delete(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+  }, 120_000);
+
   test('streams a response, each event of its own types', async () => {
     const stream = await client.responses.create({ model, input: 'a dog [duration=0.5]', stream: true });
     const events: ResponseStreamEvent[] = [];

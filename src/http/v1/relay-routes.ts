@@ -53,20 +53,10 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     .post('/v1/images/edits', (scope) => relay('image_edit', scope), options('image_edit'))
     .post('/v1/audio/speech', (scope) => relay('speech', scope), options('speech'))
     .post('/v1/audio/transcriptions', (scope) => relay('transcription', scope), options('transcription'))
-    .post(
-      '/v1/responses/:response_id/cancel',
-      (scope) => forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'cancel' }),
-      { apiKey: true, detail: { tags: ['Responses'], summary: 'Cancel a response of a relay channel’s vendor' } },
-    )
     .get(
       '/v1/responses/:response_id/input_items',
       (scope) =>
         forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'input_items' }),
       { apiKey: true, detail: { tags: ['Responses'], summary: 'List the input of a relay channel’s response' } },
-    )
-    .delete(
-      '/v1/responses/:response_id',
-      (scope) => forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'delete' }),
-      { apiKey: true, detail: { tags: ['Responses'], summary: 'Delete a response at a relay channel’s vendor' } },
     );
 }

@@ -99,6 +99,37 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         );
       },
       { apiKey: true, detail: { summary: 'Read a response' } },
+    )
+    .post(
+      '/v1/responses/:response_id/cancel',
+      async ({ request, params: { response_id: id }, api, keepOpen }) =>
+        findOrRelay(
+          async () => {
+            const client = await readClientRequest(request, { response_id: id }, fileStorage(deps, api));
+            try {
+              return await tasks.cancelResponse(api.user.id, id, client);
+            } finally {
+              await client.release();
+            }
+          },
+          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'response', id, operation: 'cancel' }),
+        ),
+      { apiKey: true, detail: { summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor' } },
+    )
+    .delete(
+      '/v1/responses/:response_id',
+      ({ request, params: { response_id: id }, api, keepOpen }) =>
+        findOrRelay(
+          async () => {
+            await tasks.deleteResponse(api.user.id, id);
+            return { id, object: 'response' as const, deleted: true };
+          },
+          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'response', id, operation: 'delete' }),
+        ),
+      {
+        apiKey: true,
+        detail: { summary: 'Delete a response: it is hidden, its links end and its content is gone' },
+      },
     );
 }
 

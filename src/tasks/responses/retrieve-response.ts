@@ -1,4 +1,5 @@
 import { type JsonObject, userOwner } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { hasEnded } from '../state/describe-task.ts';
@@ -19,11 +20,7 @@ export async function retrieveResponse(
   deps: TaskDeps,
   { userId, id, request }: { userId: number; id: string; request: ClientRequest },
 ): Promise<JsonObject> {
-  const taskId = taskIdOf(id);
-  const task = taskId === undefined ? undefined : await deps.store.tasks.byUser(userId, taskId);
-  if (task?.execution.surface !== 'proto_responses') {
-    throw taskErrors.not_found({ message: `There is no response with the id "${id.slice(0, 60)}".` });
-  }
+  const task = await ownResponse(deps, userId, id);
   if (!hasEnded(task)) return pendingResponse(task);
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, DEADLINE_MS, request.signal);
@@ -46,4 +43,12 @@ export async function retrieveResponse(
     deadline.end();
     pin.release();
   }
+}
+
+/** The task of the user's own response. @throws tasks.not_found */
+export async function ownResponse(deps: TaskDeps, userId: number, id: string): Promise<TaskRecord> {
+  const taskId = taskIdOf(id);
+  const task = taskId === undefined ? undefined : await deps.store.tasks.byUser(userId, taskId);
+  if (task?.execution.surface === 'proto_responses') return task;
+  throw taskErrors.not_found({ message: `There is no response with the id "${id.slice(0, 60)}".` });
 }
