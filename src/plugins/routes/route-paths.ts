@@ -97,6 +97,12 @@ const RESERVED_NAMESPACES = [
 
 /** The gateway's own paths outside those namespaces, for any method. */
 const HOST_ROUTES = [
+  '/v1/audio/speech',
+  '/v1/audio/transcriptions',
+  '/v1/chat/completions',
+  '/v1/embeddings',
+  '/v1/images/edits',
+  '/v1/images/generations',
   '/v1/models',
   '/v1/models/:model',
   '/v1/models/:model/:part',
@@ -104,6 +110,7 @@ const HOST_ROUTES = [
   '/v1/responses',
   '/v1/responses/:response_id',
   '/v1/responses/:response_id/cancel',
+  '/v1/responses/:response_id/input_items',
   '/v1/videos',
   '/v1/videos/:task_id',
   '/v1/videos/:task_id/content',
