@@ -55,6 +55,7 @@ import type { RequestHandler } from './pipeline/types.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
+import { responseObjectRoutes } from './v1/response-object-routes.ts';
 import { responseRoutes } from './v1/response-routes.ts';
 import { taskRoutes } from './v1/task-routes.ts';
 import type { V1Deps } from './v1/types.ts';
@@ -185,7 +186,9 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
     (group): readonly AnyElysia[] => group(kit, deps),
   );
   controllers.push(
-    ...[modelRoutes, taskRoutes, videoRoutes, responseRoutes, relayRoutes].map((create) => create(kit, v1)),
+    ...[modelRoutes, taskRoutes, videoRoutes, responseRoutes, responseObjectRoutes, relayRoutes].map((create) =>
+      create(kit, v1),
+    ),
   );
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), deps.version)));

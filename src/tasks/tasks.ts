@@ -29,6 +29,8 @@ import { createRelay, type Relay } from './relay/relay.ts';
 import { createFigureReader, type FigureReader } from './reports/read-figures.ts';
 import { createHealthReader, type HealthReader } from './reports/read-health.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
+import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
+import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
@@ -135,10 +137,17 @@ export type Tasks = {
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
+  /** The same as a stream, from its beginning or after one of its events. */
+  resumeResponse(
+    caller: Parameters<typeof resumeResponse>[1],
+    input: Parameters<typeof resumeResponse>[2],
+  ): ReturnType<typeof resumeResponse>;
   /** As `cancel`, by the response's id. @throws tasks.not_found and what `cancel` throws */
   cancelResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
   /** As `delete`, by the response's id. @throws tasks.not_found and what `delete` throws */
   deleteResponse(userId: number, id: string): Promise<void>;
+  /** `GET /v1/responses/:id/input_items`. @throws tasks.not_found, tasks.request_not_kept */
+  inputItems(userId: number, id: string, page: ItemPage): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<ArtifactList>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
   content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
@@ -286,6 +295,7 @@ export function createTasks(services: TaskServices): Tasks {
 
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
+    resumeResponse: (caller, input) => resumeResponse(deps, caller, input),
     async cancelResponse(userId, id, request) {
       await cancelTask(deps, await ownResponse(deps, userId, id));
       return retrieveResponse(deps, { userId, id, request });
@@ -293,6 +303,7 @@ export function createTasks(services: TaskServices): Tasks {
     async deleteResponse(userId, id) {
       await deleteTask(deps, userId, (await ownResponse(deps, userId, id)).taskId);
     },
+    inputItems: async (userId, id, page) => listInputItems(await ownResponse(deps, userId, id), page),
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, choice, request) =>

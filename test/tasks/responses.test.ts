@@ -364,7 +364,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(['queued', 'in_progress']).toContain((waited.metadata as JsonObject).task_status as string);
       expect(events.at(-1)).toMatchObject({
         type: 'response.incomplete',
-        response: { status: 'incomplete', incomplete_details: null, usage: { total_tokens: 0 } },
+        response: { status: 'incomplete', incomplete_details: null, usage: null },
       });
       const pending = await retrieve(caller, waited.id, far);
       expect(faultsOfResponse(pending)).toEqual([]);

@@ -5,7 +5,7 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { fileStorage } from './caller.ts';
 import { RELAYED_OPERATIONS } from './describe-relayed.ts';
-import { createRelayed, forwardRelayed, type RelayedKind } from './relay-requests.ts';
+import { createRelayed, type RelayedKind } from './relay-requests.ts';
 import type { V1Deps } from './types.ts';
 
 type CreationScope = {
@@ -16,10 +16,7 @@ type CreationScope = {
   keepOpen: () => void;
 };
 
-/**
- * Operations of OpenAI's API that no plugin serves: on models of a relay channel, and on objects
- * that its vendor created.
- */
+/** Operations of OpenAI's API that no plugin serves, on models of a relay channel. */
 export function relayRoutes(kit: Kit, deps: V1Deps) {
   const { tasks, watchAccess } = deps;
 
@@ -52,11 +49,5 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     .post('/v1/images/generations', (scope) => relay('image', scope), options('image'))
     .post('/v1/images/edits', (scope) => relay('image_edit', scope), options('image_edit'))
     .post('/v1/audio/speech', (scope) => relay('speech', scope), options('speech'))
-    .post('/v1/audio/transcriptions', (scope) => relay('transcription', scope), options('transcription'))
-    .get(
-      '/v1/responses/:response_id/input_items',
-      (scope) =>
-        forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation: 'input_items' }),
-      { apiKey: true, detail: { tags: ['Responses'], summary: 'List the input of a relay channel’s response' } },
-    );
+    .post('/v1/audio/transcriptions', (scope) => relay('transcription', scope), options('transcription'));
 }

@@ -2,13 +2,14 @@ import { Elysia } from 'elysia';
 import { authErrors } from '../../auth/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { isJsonType, mediaType } from '../bodies/read-body.ts';
-import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
+import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
-import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
-import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
+import { frameEvents } from './frame-response-events.ts';
+import { createIfRelayed } from './relay-requests.ts';
+import { sendEvents } from './send-events.ts';
 import type { V1Deps } from './types.ts';
 
 /** The members that the gateway reads; the plugin reads all others. */
@@ -29,125 +30,56 @@ const REQUEST = {
  */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
   const { tasks, watchAccess } = deps;
-  return new Elysia({ normalize: false, tags: ['Responses'] })
-    .use(kit)
-    .post(
-      '/v1/responses',
-      async ({ request, api, origin, requestId, log, keepOpen, set }) => {
-        // Checked here, before a form with files would be read.
-        const type = mediaType(request.headers);
-        if (type !== '' && !isJsonType(type)) {
-          throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
-        }
-        const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
-        const access = watchAccess(api, request.signal);
-        const client = { ...read, signal: access.signal };
-        // A streamed answer stops the access watch itself.
-        let isStream = false;
-        try {
-          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
-          const onEnd = keepOpen();
-          const relayed = await createIfRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
-          if (relayed) {
-            isStream = true;
-            return relayed;
-          }
-          assertForPlugin();
-          const answer = await tasks.createResponse(callerOf(api), requestId, client);
-          if (answer.replayed) set.headers[REPLAYED] = 'true';
-          if (answer.kind === 'object') {
-            // Waiting for the answer may have taken long.
-            if (access.hasEnded()) throw authErrors.access_ended();
-            return answer.response;
-          }
+  return new Elysia({ normalize: false, tags: ['Responses'] }).use(kit).post(
+    '/v1/responses',
+    async ({ request, api, origin, requestId, log, keepOpen, set }) => {
+      // Checked here, before a form with files would be read.
+      const type = mediaType(request.headers);
+      if (type !== '' && !isJsonType(type)) {
+        throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+      }
+      const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
+      const access = watchAccess(api, request.signal);
+      const client = { ...read, signal: access.signal };
+      // A streamed answer stops the access watch itself.
+      let isStream = false;
+      try {
+        deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
+        const onEnd = keepOpen();
+        const relayed = await createIfRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
+        if (relayed) {
           isStream = true;
-          const { events, lastEvent } = frameEvents(answer.events);
-          return sendEvents(access, events, {
-            lastEvent,
-            heartbeatMs: deps.heartbeatMs,
-            onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
-            onEnd,
-          });
-        } finally {
-          if (!isStream) access.stop();
-          await client.release();
+          return relayed;
         }
+        assertForPlugin();
+        const answer = await tasks.createResponse(callerOf(api), requestId, client);
+        if (answer.replayed) set.headers[REPLAYED] = 'true';
+        if (answer.kind === 'object') {
+          // Waiting for the answer may have taken long.
+          if (access.hasEnded()) throw authErrors.access_ended();
+          return answer.response;
+        }
+        isStream = true;
+        const { events, lastEvent } = frameEvents(answer.events);
+        return sendEvents(access, events, {
+          lastEvent,
+          heartbeatMs: deps.heartbeatMs,
+          onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
+          onEnd,
+        });
+      } finally {
+        if (!isStream) access.stop();
+        await client.release();
+      }
+    },
+    {
+      apiKey: true,
+      modelRequest: true,
+      bodyLimit: 'relay',
+      detail: {
+        summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
+        requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
       },
-      {
-        apiKey: true,
-        modelRequest: true,
-        bodyLimit: 'relay',
-        detail: {
-          summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
-          requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
-        },
-      },
-    )
-    .get(
-      '/v1/responses/:response_id',
-      async ({ request, params, api, keepOpen }) => {
-        keepOpen();
-        const client = await readClientRequest(request, params, fileStorage(deps, api));
-        return findOrRelay(
-          () => tasks.retrieveResponse(api.user.id, params.response_id, client),
-          () =>
-            forwardRelayed(
-              tasks,
-              { request, api, keepOpen, watchAccess },
-              { kind: 'response', id: params.response_id, operation: 'retrieve' },
-            ),
-        );
-      },
-      { apiKey: true, detail: { summary: 'Read a response' } },
-    )
-    .post(
-      '/v1/responses/:response_id/cancel',
-      async ({ request, params: { response_id: id }, api, keepOpen }) =>
-        findOrRelay(
-          async () => {
-            const client = await readClientRequest(request, { response_id: id }, fileStorage(deps, api));
-            try {
-              return await tasks.cancelResponse(api.user.id, id, client);
-            } finally {
-              await client.release();
-            }
-          },
-          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'response', id, operation: 'cancel' }),
-        ),
-      { apiKey: true, detail: { summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor' } },
-    )
-    .delete(
-      '/v1/responses/:response_id',
-      ({ request, params: { response_id: id }, api, keepOpen }) =>
-        findOrRelay(
-          async () => {
-            await tasks.deleteResponse(api.user.id, id);
-            return { id, object: 'response' as const, deleted: true };
-          },
-          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'response', id, operation: 'delete' }),
-        ),
-      {
-        apiKey: true,
-        detail: { summary: 'Delete a response: it is hidden, its links end and its content is gone' },
-      },
-    );
-}
-
-/**
- * The events of a response as server-sent events. `lastEvent` is the error to send when the
- * client's access ends; it has the next sequence number.
- */
-function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
-  let sequence = 0;
-  async function* framed(): AsyncGenerator<ServerEvent, void, undefined> {
-    for await (const data of events) {
-      sequence = data.sequence_number + 1;
-      yield { event: data.type, data };
-    }
-  }
-  const lastEvent = (): ServerEvent => ({
-    event: 'error',
-    data: { ...accessEnded().error, type: 'error', sequence_number: sequence },
-  });
-  return { events: framed(), lastEvent };
+    },
+  );
 }

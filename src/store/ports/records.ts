@@ -77,6 +77,8 @@ export type TaskExecution = {
    * earlier tasks, not too large.
    */
   request?: { model: string; action: string; body: Json };
+  /** What the client of a response said beside its task. Its input only where it is not large. */
+  response?: { metadata?: Record<string, string>; instructions?: string; user?: string; input?: Json };
   /** The error sent to the client, if the submission failed after the task row was written. */
   failure?: StoredFailure;
 };

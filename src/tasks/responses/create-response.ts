@@ -79,7 +79,7 @@ async function createAndFollow(
     const owner = userOwner(caller.user.id);
     const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };
     if (stream) {
-      const events = thenEnd(streamResponse(deps, rendering, task), deadline.end);
+      const events = thenEnd(streamResponse(deps, rendering, { created: task }), deadline.end);
       return { kind: 'stream', replayed, events };
     }
     const response = await awaitResponse(deps, rendering, task).finally(deadline.end);

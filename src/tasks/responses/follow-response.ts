@@ -8,16 +8,32 @@ import { type Rendering, renderEnded, renderStep, reportUnrendered } from './ren
 import { responseObject } from './response-objects.ts';
 import { createEventWriter, type ResponseEvent } from './write-response-events.ts';
 
+/** `startingAfter`: the number of the last event that the client has. */
+type Stream = { created: TaskRecord; startingAfter?: number | undefined };
+
 /**
- * Yields the events of a stream, from its creation to its end; `rendering.signal` ends it early. A
- * failure affects only the stream: the task runs and is billed as without observers.
+ * Yields the events of a stream, from its creation or from `startingAfter` to its end;
+ * `rendering.signal` ends it early. A failure affects only the stream: the task runs and is billed
+ * as without observers.
  */
 export async function* streamResponse(
   deps: TaskDeps,
   rendering: Rendering,
-  created: TaskRecord,
+  { created, startingAfter = -1 }: Stream,
 ): AsyncGenerator<ResponseEvent, void, undefined> {
-  const writer = createEventWriter(created);
+  // The last event says how the stream ended, whatever the client has.
+  for await (const event of eventsOf(deps, rendering, { created, startingAfter }))
+    if (event.sequence_number > startingAfter || ENDS.has(event.type)) yield event;
+}
+
+const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete'].map((type) => `response.${type}`));
+
+async function* eventsOf(
+  deps: TaskDeps,
+  rendering: Rendering,
+  { created, startingAfter }: Required<Stream>,
+): AsyncGenerator<ResponseEvent, void, undefined> {
+  const writer = createEventWriter(created, Math.max(0, startingAfter ?? 0));
   let latest = created;
   // The state of this stream only: another stream of the same task begins anew.
   let state: RenderedEvents['state'];

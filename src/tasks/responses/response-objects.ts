@@ -1,8 +1,10 @@
-import type { Json, JsonObject } from '../../kernel/index.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RenderedFinal } from '../../plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import { isCancelled } from '../state/cancel-task.ts';
+import { MAX_METADATA, validMetadata } from './client-fields.ts';
 
-export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'incomplete';
+export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete';
 
 const TASK_PREFIX = 'task_';
 const RESPONSE_ID = /^resp_([A-Za-z0-9]{32})$/;
@@ -24,14 +26,23 @@ const STATUS: Record<TaskStatus, ResponseStatus> = {
   FAILURE: 'failed',
 };
 
-/** OpenAI's clients expect token counts. Plugins report usage for the bill instead. */
-const NO_USAGE: JsonObject = {
-  input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
-  output_tokens: 0,
-  output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: 0,
-};
+/** The tokens that the vendor reported as usage facts; null where it counts something else. */
+function usageOf({ billing }: TaskRecord): JsonObject | null {
+  const facts: JsonObject = { ...billing.submissionFacts, ...billing.completionFacts };
+  const count = (name: string): number | undefined => {
+    const value = facts[name];
+    return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+  };
+  const [input, output] = [count('input_tokens'), count('output_tokens')];
+  if (input === undefined && output === undefined) return null;
+  return {
+    input_tokens: input ?? 0,
+    input_tokens_details: { cached_tokens: count('cached_tokens') ?? 0 },
+    output_tokens: output ?? 0,
+    output_tokens_details: { reasoning_tokens: count('reasoning_tokens') ?? 0 },
+    total_tokens: (input ?? 0) + (output ?? 0),
+  };
+}
 
 const hostMetadata = (task: TaskRecord, status = STATUS[task.status]): Record<string, string> => ({
   task_id: task.taskId,
@@ -50,14 +61,15 @@ type ResponseDetails = {
 
 /** The gateway's response object, with all members that OpenAI's clients expect. */
 export function responseObject(task: TaskRecord, status: ResponseStatus, details: ResponseDetails = {}): JsonObject {
+  const { metadata, instructions, user } = task.execution.response ?? {};
   return {
     id: responseId(task.taskId),
     object: 'response',
     created_at: task.createdAt || task.submitTime,
     status,
-    error: details.error === undefined ? null : { code: 'server_error', message: details.error },
+    error: details.error === undefined ? null : { type: 'server_error', code: 'server_error', message: details.error },
     incomplete_details: null,
-    instructions: null,
+    instructions: instructions ?? null,
     model: task.properties.originModelName,
     output: details.output ?? [],
     parallel_tool_calls: true,
@@ -65,8 +77,9 @@ export function responseObject(task: TaskRecord, status: ResponseStatus, details
     tool_choice: 'auto',
     tools: [],
     top_p: 1,
-    metadata: { ...details.metadata, ...hostMetadata(task, details.taskStatus) },
-    usage: details.ended ? NO_USAGE : null,
+    metadata: withHostMetadata(task, { ...metadata, ...details.metadata }, details.taskStatus),
+    usage: details.ended ? usageOf(task) : null,
+    ...(user === undefined ? {} : { user }),
   };
 }
 
@@ -86,16 +99,14 @@ export const TASK_FAILED = 'The task failed.';
 export const NOT_OBSERVED = 'The task could not be observed.';
 
 export const failedResponse = (task: TaskRecord, message: string, details: ResponseDetails = {}): JsonObject =>
-  responseObject(task, 'failed', { ...details, error: message, ended: true });
+  isCancelled(task)
+    ? responseObject(task, 'cancelled', { ...details, ended: true })
+    : responseObject(task, 'failed', { ...details, error: message, ended: true });
 
 export const completedResponse = (task: TaskRecord, details: ResponseDetails): JsonObject => ({
   ...responseObject(task, 'completed', { ...details, ended: true }),
   completed_at: task.finishTime,
 });
-
-const MAX_METADATA = 16;
-const MAX_METADATA_KEY = 64;
-const MAX_METADATA_VALUE = 512;
 
 /**
  * The plugin's answer inside the gateway's response object. Identity, status, usage, and the ids of
@@ -116,16 +127,13 @@ function withIds(task: TaskRecord, message: RenderedFinal['output'][number], ind
   return { ...message, id: `item_${task.taskId}_${index}`, status: 'completed', content };
 }
 
-/** OpenAI's limits apply to the plugin's metadata; entries beyond them are left out. */
-function mergeMetadata(task: TaskRecord, given: Json): JsonObject {
-  const own = hostMetadata(task);
-  const entries = Object.entries(given ?? {}).filter(
-    ([key, value]) =>
-      typeof value === 'string' &&
-      !Object.hasOwn(own, key) &&
-      key.length <= MAX_METADATA_KEY &&
-      value.length <= MAX_METADATA_VALUE,
-  );
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return { ...Object.fromEntries(entries.slice(0, MAX_METADATA - Object.keys(own).length)), ...own };
+/** The plugin's metadata goes before the client's where both name a key. */
+const mergeMetadata = (task: TaskRecord, given: Json): JsonObject =>
+  withHostMetadata(task, { ...task.execution.response?.metadata, ...(isObject(given) ? (given as JsonObject) : {}) });
+
+/** OpenAI's limits apply to all metadata together; entries beyond them are left out. */
+function withHostMetadata(task: TaskRecord, given: JsonObject, status?: ResponseStatus): JsonObject {
+  const own = hostMetadata(task, status);
+  const others = Object.fromEntries(Object.entries(given).filter(([key]) => !Object.hasOwn(own, key)));
+  return { ...validMetadata(others, MAX_METADATA - Object.keys(own).length), ...own };
 }

@@ -13,38 +13,54 @@ export type Step = { events: ResponseEvent[]; over: boolean; error?: string };
 
 /** Limits for a whole stream (as in new-api). */
 const MAX_OUTPUTS = 64;
+
+/**
+ * The number of an event follows from what it tells, so that a stream can be resumed on any node
+ * without storing it: 0 is its creation, then come reports of progress, then eight numbers for each
+ * output. The last of them, and the last before the first output, are of a stream that ends there
+ * although its task goes on.
+ */
+const OUTPUTS_FROM = 1000;
+const NUMBERS_PER_OUTPUT = 8;
+const MAX_PROGRESS = OUTPUTS_FROM - 2;
+const LAST = OUTPUTS_FROM + MAX_OUTPUTS * NUMBERS_PER_OUTPUT;
 const MAX_TEXT_BYTES = 1024 * 1024;
 
 /**
- * Writes one stream's events in OpenAI's form, numbered from 0. No step may follow one that is
- * over.
+ * Writes one stream's events in OpenAI's form, in ascending numbers. No step may follow one that is
+ * over. `startingAfter`: the last number that the client has; the writer begins anew, and reports
+ * progress with higher numbers.
  */
-export function createEventWriter(first: TaskRecord) {
-  let sequence = 0;
+export function createEventWriter(first: TaskRecord, startingAfter = 0) {
+  let progressed = Math.min(startingAfter, MAX_PROGRESS);
   let textBytes = 0;
   const output: JsonObject[] = [];
   const metadata: Record<string, string> = {};
 
-  const event = (type: string, members: JsonObject): ResponseEvent => ({
+  const event = (type: string, sequence: number, members: JsonObject): ResponseEvent => ({
     type: `response.${type}`,
-    sequence_number: sequence++,
+    sequence_number: sequence,
     ...members,
   });
   const details = () => ({ output: [...output], metadata });
-  const failed = (task: TaskRecord, message: string): ResponseEvent =>
-    event('failed', { response: failedResponse(task, message, details()) });
+  /** Of the event that ends the stream before its task. */
+  const interruption = () => OUTPUTS_FROM + output.length * NUMBERS_PER_OUTPUT - 1;
+  const failed = (task: TaskRecord, message: string, sequence = LAST): ResponseEvent =>
+    event('failed', sequence, { response: failedResponse(task, message, details()) });
 
   function progress(task: TaskRecord, { progress: percent, message }: Extract<RenderedEvent, { type: 'progress' }>) {
     if (percent !== undefined) metadata.task_progress = String(percent);
     if (message !== undefined) metadata.task_message = message;
     // This snapshot has no output: clients that keep only the latest snapshot would lose theirs.
-    if (output.length > 0) return [];
-    return [event('in_progress', { response: responseObject(task, 'in_progress', { metadata }) })];
+    if (output.length > 0 || progressed >= MAX_PROGRESS) return [];
+    progressed += 1;
+    return [event('in_progress', progressed, { response: responseObject(task, 'in_progress', { metadata }) })];
   }
 
   /** A text comes whole, but goes through all stages of a text that is streamed in pieces. */
   function message(task: TaskRecord, text: string): ResponseEvent[] {
     const index = output.length;
+    const from = OUTPUTS_FROM + index * NUMBERS_PER_OUTPUT;
     const id = `msg_${task.taskId}_${index}`;
     const item = { id, type: 'message', role: 'assistant' };
     const part = { id: `content_${task.taskId}_${index}`, type: 'output_text', annotations: [], logprobs: [] };
@@ -52,12 +68,12 @@ export function createEventWriter(first: TaskRecord) {
     const done = { ...item, status: 'completed', content: [{ ...part, text }] };
     output.push(done);
     return [
-      event('output_item.added', { output_index: index, item: { ...item, status: 'in_progress', content: [] } }),
-      event('content_part.added', { ...at, part: { ...part, text: '' } }),
-      event('output_text.delta', { ...at, delta: text, logprobs: [] }),
-      event('output_text.done', { ...at, text, logprobs: [] }),
-      event('content_part.done', { ...at, part: { ...part, text } }),
-      event('output_item.done', { output_index: index, item: done }),
+      event('output_item.added', from, { output_index: index, item: { ...item, status: 'in_progress', content: [] } }),
+      event('content_part.added', from + 1, { ...at, part: { ...part, text: '' } }),
+      event('output_text.delta', from + 2, { ...at, delta: text, logprobs: [] }),
+      event('output_text.done', from + 3, { ...at, text, logprobs: [] }),
+      event('content_part.done', from + 4, { ...at, part: { ...part, text } }),
+      event('output_item.done', from + 5, { output_index: index, item: done }),
     ];
   }
 
@@ -71,7 +87,7 @@ export function createEventWriter(first: TaskRecord) {
 
   return {
     created: (): ResponseEvent =>
-      event('created', { response: responseObject(first, 'in_progress', { taskStatus: 'queued' }) }),
+      event('created', 0, { response: responseObject(first, 'in_progress', { taskStatus: 'queued' }) }),
 
     /** The plugin rendered the current state of a task that has not failed. */
     rendered(task: TaskRecord, { events, done }: RenderedEvents): Step {
@@ -87,7 +103,7 @@ export function createEventWriter(first: TaskRecord) {
         // Without `metadata`: progress means nothing for a complete response, and a later retrieval
         // could not repeat it.
         const response = completedResponse(task, { output: [...output] });
-        return { events: [...written, event('completed', { response })], over: true };
+        return { events: [...written, event('completed', LAST, { response })], over: true };
       }
       return done ? { events: [...written, this.incomplete(task)], over: true } : { events: written, over: false };
     },
@@ -96,10 +112,12 @@ export function createEventWriter(first: TaskRecord) {
     failed: (task: TaskRecord): ResponseEvent => failed(task, TASK_FAILED),
 
     /** The plugin could not render, which says nothing about the task. */
-    unobserved: (task: TaskRecord): ResponseEvent => failed(task, NOT_OBSERVED),
+    unobserved: (task: TaskRecord): ResponseEvent => failed(task, NOT_OBSERVED, interruption()),
 
     /** The stream ends before the task does. Clients can retrieve the response later. */
     incomplete: (task: TaskRecord): ResponseEvent =>
-      event('incomplete', { response: responseObject(task, 'incomplete', { ...details(), ended: true }) }),
+      event('incomplete', interruption(), {
+        response: responseObject(task, 'incomplete', { ...details(), ended: true }),
+      }),
   };
 }

@@ -7,6 +7,9 @@ import { toStoredFailure } from './stored-failure.ts';
 
 const REASON = 'cancelled by user';
 
+export const isCancelled = ({ status, failReason }: Pick<TaskRecord, 'status' | 'failReason'>): boolean =>
+  status === 'FAILURE' && failReason === REASON;
+
 /**
  * Ends and refunds a task that no vendor has and no process is submitting any more; plugins have no
  * hook that cancels a job. The statement that ends it requires that the submission's lease has

@@ -1,6 +1,7 @@
 import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { responseFields } from '../responses/client-fields.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
@@ -162,6 +163,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
           surface: submission.surface,
           ...(submission.background ? { background: true } : {}),
           ...(storedRequest ? { request: storedRequest } : {}),
+          ...responseFields(submission),
         },
         billing: snapshot,
         callbackUrl,

@@ -1,0 +1,126 @@
+import { Elysia } from 'elysia';
+import type { ApiPrincipal } from '../../auth/index.ts';
+import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
+import { httpErrors } from '../errors.ts';
+import { readWhole } from '../panel-api/paging.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { callerOf, fileStorage } from './caller.ts';
+import { frameEvents } from './frame-response-events.ts';
+import { readCursor } from './list-pages.ts';
+import { findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { sendEvents } from './send-events.ts';
+import type { V1Deps } from './types.ts';
+
+type Scope = {
+  request: Request;
+  params: { response_id: string };
+  api: ApiPrincipal;
+  keepOpen: () => () => void;
+  log: { error(fields: object, message: string): void };
+};
+
+/** What can be done with a response: that of a plugin's task, else that of a relay channel. */
+export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
+  const { tasks, watchAccess } = deps;
+
+  const relay = (scope: Scope, operation: Parameters<typeof forwardRelayed>[2]['operation']) => () =>
+    forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation });
+  const read = ({ request, params, api }: Scope) => readClientRequest(request, params, fileStorage(deps, api));
+
+  /** The stream of a plugin's response, or what follows the event that the client has. */
+  async function resume({ request, params, api, keepOpen, log }: Scope, startingAfter: number | undefined) {
+    const access = watchAccess(api, request.signal);
+    try {
+      const client = { ...(await readClientRequest(request, params, fileStorage(deps, api))), signal: access.signal };
+      const resumption = { id: params.response_id, startingAfter, request: client };
+      const { events, lastEvent } = frameEvents(await tasks.resumeResponse(callerOf(api), resumption));
+      return sendEvents(access, events, {
+        lastEvent,
+        heartbeatMs: deps.heartbeatMs,
+        onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
+        onEnd: keepOpen(),
+      });
+    } catch (error) {
+      access.stop();
+      throw error;
+    }
+  }
+
+  return new Elysia({ normalize: false, tags: ['Responses'] })
+    .use(kit)
+    .get(
+      '/v1/responses/:response_id',
+      async (scope) => {
+        const { request, params, api, keepOpen } = scope;
+        const { stream, starting_after } = readAddress(request).query;
+        const isStream = stream?.[0] === 'true';
+        return findOrRelay<object>(
+          async () => {
+            if (isStream) return resume(scope, readSequence(starting_after?.[0]));
+            keepOpen();
+            return tasks.retrieveResponse(api.user.id, params.response_id, await read(scope));
+          },
+          () =>
+            forwardRelayed(
+              tasks,
+              { request, api, keepOpen, watchAccess },
+              { kind: 'response', id: params.response_id, operation: 'retrieve' },
+            ),
+        );
+      },
+      { apiKey: true, detail: { summary: 'Read a response, or resume its stream ("stream", "starting_after")' } },
+    )
+    .post(
+      '/v1/responses/:response_id/cancel',
+      async (scope) =>
+        findOrRelay(
+          async () => {
+            const client = await read(scope);
+            try {
+              return await tasks.cancelResponse(scope.api.user.id, scope.params.response_id, client);
+            } finally {
+              await client.release();
+            }
+          },
+          relay(scope, 'cancel'),
+        ),
+      { apiKey: true, detail: { summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor' } },
+    )
+    .get(
+      '/v1/responses/:response_id/input_items',
+      async (scope) => {
+        const { after, limit, order } = readAddress(scope.request).query;
+        return findOrRelay(
+          async () =>
+            tasks.inputItems(
+              scope.api.user.id,
+              scope.params.response_id,
+              readCursor({ after: after?.[0], limit: limit?.[0], order: order?.[0] === 'asc' ? 'asc' : 'desc' }),
+            ),
+          relay(scope, 'input_items'),
+        );
+      },
+      { apiKey: true, detail: { summary: 'List the input of a response' } },
+    )
+    .delete(
+      '/v1/responses/:response_id',
+      async (scope) => {
+        const id = scope.params.response_id;
+        return findOrRelay<object>(
+          async () => {
+            await tasks.deleteResponse(scope.api.user.id, id);
+            return { id, object: 'response', deleted: true };
+          },
+          relay(scope, 'delete'),
+        );
+      },
+      { apiKey: true, detail: { summary: 'Delete a response: it is hidden, its links end and its content is gone' } },
+    );
+}
+
+/** @throws http.validation_failed */
+function readSequence(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (value.length > 15) throw httpErrors.validation_failed({ param: 'starting_after' });
+  return readWhole('starting_after', value, { min: 0, max: Number.MAX_SAFE_INTEGER });
+}
