@@ -379,9 +379,11 @@ describe('fair shares', () => {
     const sandbox = start();
     await bringUp(sandbox, 2);
     const slow = Array.from({ length: 4 }, () => resultOf(sandbox, one, hook('busy', [800], { owner: 'user:1' })));
-    const began = performance.now();
+    let ended = 0;
+    for (const call of slow) void call.then(() => (ended += 1));
     for (let i = 0; i < 5; i++) expect(await resultOf(sandbox, one, hook('id', [i], { owner: 'user:2' }))).toBe(i);
-    expect(performance.now() - began).toBeLessThan(800);
+    // In both processes, two of them would have ended before the first quick call.
+    expect(ended).toBeLessThan(2);
     await Promise.all(slow);
   });
 });
