@@ -20,6 +20,7 @@ import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
+import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
 import type { TaskWatchers } from './observation/types.ts';
@@ -107,6 +108,8 @@ export type Tasks = {
   openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
   /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
   own(userId: number, taskId: string): Promise<TaskRecord>;
+  /** The task once its status has changed, or after `ms`. @throws tasks.rate_limit_exceeded */
+  awaitChange(caller: Caller, task: TaskRecord, wait: { ms: number; left: AbortSignal }): Promise<TaskRecord>;
   /** The same for its status alone. @throws tasks.task_not_found */
   ownSummary(userId: number, taskId: string): Promise<TaskSummary>;
   /**
@@ -251,6 +254,9 @@ export function createTasks(services: TaskServices): Tasks {
       if (!task) throw taskErrors.task_not_found();
       return task;
     },
+
+    awaitChange: ({ user, key }, task, wait) =>
+      awaitChange(deps, { ...wait, task, observer: { userId: user.id, keyId: key?.id ?? null } }),
 
     async ownSummary(userId, taskId) {
       const task = await ownTaskSummary(deps, userId, taskId);

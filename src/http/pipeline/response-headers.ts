@@ -2,7 +2,7 @@
 
 /** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
-  'x-request-id, retry-after, x-should-retry, idempotent-replayed, content-length, content-range, accept-ranges, etag';
+  'x-request-id, retry-after, x-should-retry, idempotent-replayed, preference-applied, content-length, content-range, accept-ranges, etag';
 /** Marks the response to an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;

@@ -8,6 +8,7 @@ import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
 import type { V1Deps } from './types.ts';
+import { readWait, waitForChange } from './wait-for-change.ts';
 
 /**
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
@@ -30,6 +31,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/tasks/:pluginKey',
       async ({ request, params, api, origin, requestId, keepOpen, set }) => {
+        const seconds = readWait(request);
         const client = await readClientRequest(request, params, fileStorage(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
@@ -40,7 +42,8 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
             request: client,
           });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          return submittedObject(submitted);
+          if (seconds === 0) return submittedObject(submitted);
+          return taskObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
         } finally {
           await client.release();
         }
@@ -62,10 +65,15 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     )
     .get(
       '/v1/tasks/:taskId',
-      async ({ params, api }) => taskObject(await tasks.ownSummary(api.user.id, params.taskId)),
+      async ({ request, params, api, set }) => {
+        const seconds = readWait(request);
+        if (seconds === 0) return taskObject(await tasks.ownSummary(api.user.id, params.taskId));
+        const task = await tasks.own(api.user.id, params.taskId);
+        return taskObject(await waitForChange(deps, { request, api, set }, { task, seconds }));
+      },
       {
         apiKey: true,
-        detail: { summary: 'Read a task' },
+        detail: { summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed' },
       },
     )
     .get(

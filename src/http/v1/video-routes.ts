@@ -11,6 +11,7 @@ import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import type { V1Deps } from './types.ts';
+import { readWait, waitForChange } from './wait-for-change.ts';
 
 /** A link to an artifact with this key also opens the video's address, as in new-api. */
 const LINKED_ARTIFACT = 'video';
@@ -42,6 +43,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/videos',
       async ({ request, api, origin, requestId, keepOpen, set }) => {
+        const seconds = readWait(request);
         const { client, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
@@ -51,7 +53,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           assertForPlugin();
           const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          return videoObject(submitted);
+          return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
         } finally {
           await client.release();
         }
@@ -81,17 +83,22 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     )
     .get(
       '/v1/videos/:task_id',
-      async ({ request, params, api, keepOpen }) => {
+      async ({ request, params, api, keepOpen, set }) => {
         const id = params.task_id;
+        const seconds = readWait(request);
         return findOrRelay(
           async () => {
-            const task = await ownVideo(tasks, api, id);
+            const found = await ownVideo(tasks, api, id);
+            const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
             return tasks.renderVideo(task, await readClientRequest(request, params, fileStorage(deps, api)));
           },
           () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );
       },
-      { apiKey: true, detail: { summary: 'Read a video' } },
+      {
+        apiKey: true,
+        detail: { summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed' },
+      },
     )
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,

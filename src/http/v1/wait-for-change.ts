@@ -1,0 +1,45 @@
+import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
+import { readWhole } from '../panel-api/paging.ts';
+import { callerOf } from './caller.ts';
+import type { V1Deps } from './types.ts';
+
+/** Shorter than the idle timeouts of proxies and of the listener. */
+const MAX_SECONDS = 60;
+/** RFC 7240, 4.3. A preference that cannot be read is ignored. */
+const PREFERENCE = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i;
+
+type WaitScope = { request: Request; api: ApiPrincipal; set: { headers: Record<string, unknown> } };
+type Task = Awaited<ReturnType<V1Deps['tasks']['own']>>;
+
+/**
+ * How many seconds the request wants to wait for a change: `Prefer: wait=60`, or `?wait=60`.
+ * @throws http.validation_failed
+ */
+export function readWait(request: Request): number {
+  const preferred = PREFERENCE.exec(request.headers.get('prefer')?.slice(0, 200) ?? '')?.[1];
+  if (preferred !== undefined) return Math.min(Number(preferred), MAX_SECONDS);
+  if (!request.url.includes('wait=')) return 0;
+  const asked = new URL(request.url).searchParams.get('wait');
+  return asked === null ? 0 : readWhole('wait', asked, { min: 0, max: MAX_SECONDS });
+}
+
+/**
+ * The task once its status has changed, or as it is after `seconds`.
+ * @throws tasks.rate_limit_exceeded, auth.access_ended
+ */
+export async function waitForChange(
+  { tasks, watchAccess }: Pick<V1Deps, 'tasks' | 'watchAccess'>,
+  { request, api, set }: WaitScope,
+  { task, seconds }: { task: Task; seconds: number },
+): Promise<Task> {
+  if (seconds === 0) return task;
+  if (request.headers.has('prefer')) set.headers['preference-applied'] = `wait=${seconds}`;
+  const access = watchAccess(api, request.signal);
+  try {
+    const latest = await tasks.awaitChange(callerOf(api), task, { ms: seconds * 1000, left: access.signal });
+    if (access.hasEnded()) throw authErrors.access_ended();
+    return latest;
+  } finally {
+    access.stop();
+  }
+}

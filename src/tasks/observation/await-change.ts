@@ -1,0 +1,32 @@
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, publicStatus } from '../state/describe-task.ts';
+import type { TaskDeps } from '../types.ts';
+import { deadlineSignal } from './deadline-signal.ts';
+import type { Observer } from './types.ts';
+import { watchTask } from './watch-task.ts';
+
+/** `ms`: the longest wait. `left` is aborted when the client has left. */
+type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>; ms: number; left: AbortSignal };
+
+/**
+ * Waits until clients see another status than that of `task`, and returns the task as it is then,
+ * or as it is when the time is over. Counts as an observation; all that watch a task share its
+ * reads.
+ * @throws tasks.rate_limit_exceeded
+ */
+export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {
+  if (hasEnded(task)) return task;
+  const release = deps.observations.acquire({ ...observer, pluginKey: task.platform });
+  const deadline = deadlineSignal(deps.clock, ms, left);
+  let latest = task;
+  try {
+    for await (const seen of watchTask(deps, task.taskId, deadline)) {
+      latest = seen;
+      if (publicStatus(seen.status) !== publicStatus(task.status)) break;
+    }
+    return latest;
+  } finally {
+    deadline.end();
+    release();
+  }
+}
