@@ -14,6 +14,8 @@ const CLOSE_OBJECT = 0x7d;
 /** The characters between values, and those of numbers: tables, since a text may be all of them. */
 const SPACES = tableOf(' \t\n\r');
 const NUMBERS = tableOf('0123456789+-.eE');
+/** An escape that `JSON.stringify` may write in another way. */
+const OTHER_ESCAPE = /\\[^"\\bfnrt]/;
 const WORDS = ['true', 'false', 'null'];
 
 /** Longer values are represented by their digest, so that no level copies what is inside it. */
@@ -39,8 +41,7 @@ export function canonicalJson(text: string, describeString = (literal: string): 
     const end = endOfString(text, at) + 1;
     const literal = text.slice(at, end);
     at = end;
-    // Without escapes there is one way only to write a string.
-    return describeString(literal.includes('\\') ? JSON.stringify(JSON.parse(literal)) : literal);
+    return describeString(OTHER_ESCAPE.test(literal) ? JSON.stringify(JSON.parse(literal)) : literal);
   }
 
   function readNumber(): string {

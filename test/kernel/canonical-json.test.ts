@@ -14,6 +14,7 @@ describe('texts of the same value are equal', () => {
     ['exponents', '[1e2, 1E+2, 1500e-1, 0.001e3]', '[100,100.0,150,1]'],
     ['zeros', '[-0, 0.0, 0e999999999999999999999]', '[0,0,0]'],
     ['escapes', '"\\u00fc\\/\\u0041\\ud83d\\ude00"', '"ü/A😀"'],
+    ['short escapes', '"\\n\\"\\\\n\\b\\f\\t"', '"\\u000a\\u0022\\u005cn\\u0008\\u000C\\u0009"'],
     ['escaped names', '{"\\u0061": 1, "b": 2}', '{"b":2,"a":1}'],
     ['repeated names: the last counts', '{"a": 1, "b": 0, "a": 2}', '{"b":0,"a":2}'],
     ['long texts in another order', `{"a":"${LONG}","b":["${LONG}"]}`, `{ "b": ["${LONG}"], "a": "${LONG}" }`],

@@ -13,7 +13,7 @@ const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;
 /** A JSON body whose size was checked before it was parsed. */
 export type JsonBody = {
   value: Json;
-  /** Set for a request with an Idempotency-Key. */
+  /** Set for a request with an Idempotency-Key whose body may contain files. */
   digests: BodyDigests | undefined;
   /** Counts of the body without the extracted files. */
   counts: JsonScanner['counts'];
@@ -31,7 +31,7 @@ export type JsonBody = {
 export async function readJsonBody(request: Request, limit: BodyLimit, storage?: FileStorage): Promise<JsonBody> {
   const maxBytes = limit.maxWireBytes ?? limit.maxBytes;
   const scanner = createJsonScanner({ ...limit, maxBytes });
-  const hash = request.headers.has('idempotency-key') ? createHash('sha256') : undefined;
+  const hash = storage && request.headers.has('idempotency-key') ? createHash('sha256') : undefined;
   let slices: Uint8Array[] = [];
   let extractor: FileExtractor | undefined;
   const release = async () => extractor?.release();

@@ -74,7 +74,10 @@ const jsonCase = (name: BodyLimitName) => {
     name: `JSON of a body, limit "${name}"`,
     limit: limit.maxBytes,
     worst: (size) => jsonTexts(size, limit.maxValues),
-    call: (bytes: Buffer) => readJsonBody(requestOf(bytes), limit),
+    call: async (bytes: Buffer) => {
+      const body = await readJsonBody(requestOf(bytes), limit, 'maxWireBytes' in limit ? storage : undefined);
+      await body.release();
+    },
     limitedBy: 'the bytes, values and levels that are counted before anything is parsed',
   });
 };

@@ -14,6 +14,8 @@ const each = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => make(i)).join();
 const HASH = 'a'.repeat(64);
 
+const LETTER_A = 0x61;
+
 export const pluginCases = [
   stallCase({
     name: 'source of a plugin',
@@ -54,7 +56,8 @@ export const pluginCases = [
       'one line': fill('a', size),
     }),
     call: (source: string) => {
-      const [from, to] = [source, source.replaceAll('a', 'c')].map((text) => ({
+      const other = Buffer.from(source).map((code) => (code === LETTER_A ? code + 2 : code));
+      const [from, to] = [source, Buffer.from(other).toString()].map((text) => ({
         name: '',
         source: text,
         meta: undefined,
