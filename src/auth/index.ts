@@ -18,6 +18,7 @@ export type { AuthConfig, AuthSettings } from './config.ts';
 export { createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';
 export { addressKey } from './limits/address-key.ts';
+export type { RateLimitState } from './limits/limit-model-requests.ts';
 export type { LoginResult } from './login/complete-login.ts';
 export { tryOidc } from './oauth/try-oidc.ts';
 export { findRelyingParty, type RelyingParty } from './passkeys/relying-party.ts';

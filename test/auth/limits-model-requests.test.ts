@@ -2,7 +2,7 @@
  * The limit of model requests, in memory and with lists in Redis that older nodes write too.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AuthSettings } from '../../src/auth/index.ts';
+import type { AuthSettings, RateLimitState } from '../../src/auth/index.ts';
 import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
 import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
@@ -47,12 +47,16 @@ function openLimit(
     clock,
     settings: () => ({ ...testSettings(), modelRequests: numbers }),
   });
+  const states: RateLimitState[] = [];
+  const admit = (user: number, group: string) => limit(user, group, (state) => states.push(state));
   return {
     numbers,
-    refused: (user: number, group = 'default') => refusal(limit(user, group), 'auth.rate_limited'),
-    fail: async (user: number, group = 'default') => void (await limit(user, group)),
+    /** What was reported for each request. */
+    states,
+    refused: (user: number, group = 'default') => refusal(admit(user, group), 'auth.rate_limited'),
+    fail: async (user: number, group = 'default') => void (await admit(user, group)),
     succeed: async (user: number, group = 'default') => {
-      const record = await limit(user, group);
+      const record = await admit(user, group);
       await record();
     },
   };
@@ -99,6 +103,31 @@ for (const [name, open] of [
       await limit.refused(user);
       clock.advance(30);
       await limit.succeed(user);
+    });
+
+    test('the limit that leaves the fewest requests is reported, also before a refusal', async () => {
+      const clock = createTestClock();
+      const limit = openLimit({ total: 4, success: 2 }, open(clock), clock);
+      const user = newUser();
+      await limit.fail(user);
+      await limit.succeed(user);
+      await limit.fail(user);
+      await limit.fail(user);
+      await limit.refused(user);
+      expect(limit.states.map(({ limit: most, remaining }) => [most, remaining])).toEqual([
+        [2, 1],
+        [2, 1],
+        [2, 0],
+        [4, 0],
+        [4, 0],
+      ]);
+      for (const { resetSeconds } of limit.states) expect(resetSeconds).toBeWithin(50, 61);
+    });
+
+    test('without a limit nothing is reported', async () => {
+      const limit = openLimit({ enabled: false }, open(createTestClock()));
+      await limit.succeed(newUser());
+      expect(limit.states).toEqual([]);
     });
 
     test('failures and refused requests do not count as successes', async () => {

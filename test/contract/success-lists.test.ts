@@ -29,6 +29,8 @@ afterAll(async () => {
   await server.stop();
 });
 
+const timeAt = async (lists: SuccessLists, key: string, index: number) =>
+  (await lists.read(key, { sinceMs: 0, index })).at;
 const newKey = () => `test-${randomToken(9)}`;
 /** Where the lists of a key lie in Redis. */
 const listOf = (key: string) => `rateLimit:MRRLS:${key}`;
@@ -46,10 +48,10 @@ for (const [name, open] of [
 
     test('the newest comes first, and a list without pushes is empty', async () => {
       const key = newKey();
-      expect(await lists.at(key, 0)).toBeUndefined();
+      expect(await timeAt(lists, key, 0)).toBeUndefined();
       for (const minute of [0, 1, 2])
         await lists.push(key, { atMs: NOON + minute * 60_000, keep: 10, ttlSeconds: 600 });
-      expect(await Promise.all([0, 1, 2, 3].map((index) => lists.at(key, index)))).toEqual([
+      expect(await Promise.all([0, 1, 2, 3].map((index) => timeAt(lists, key, index)))).toEqual([
         NOON + 120_000,
         NOON + 60_000,
         NOON,
@@ -57,13 +59,25 @@ for (const [name, open] of [
       ]);
     });
 
+    test('counts those after a time', async () => {
+      const key = newKey();
+      expect(await lists.read(key, { sinceMs: 0, index: 0 })).toEqual({ count: 0, at: undefined });
+      for (let second = 0; second < 7; second += 1)
+        await lists.push(key, { atMs: NOON + second * 1000, keep: 5, ttlSeconds: 600 });
+      const since = [0, NOON + 2000, NOON + 4500, NOON + 6000, NOON + 9000];
+      const counts = await Promise.all(
+        since.map(async (sinceMs) => (await lists.read(key, { sinceMs, index: 0 })).count),
+      );
+      expect(counts).toEqual([5, 4, 2, 0, 0]);
+    });
+
     test('the newest of a list are kept, also when fewer are asked for than before', async () => {
       const key = newKey();
       for (let i = 0; i < 6; i += 1) await lists.push(key, { atMs: NOON + i, keep: 5, ttlSeconds: 600 });
-      expect(await lists.at(key, 4)).toBe(NOON + 1);
-      expect(await lists.at(key, 5)).toBeUndefined();
+      expect(await timeAt(lists, key, 4)).toBe(NOON + 1);
+      expect(await timeAt(lists, key, 5)).toBeUndefined();
       await lists.push(key, { atMs: NOON + 6, keep: 2, ttlSeconds: 600 });
-      expect(await Promise.all([0, 1, 2].map((index) => lists.at(key, index)))).toEqual([
+      expect(await Promise.all([0, 1, 2].map((index) => timeAt(lists, key, index)))).toEqual([
         NOON + 6,
         NOON + 5,
         undefined,
@@ -73,18 +87,18 @@ for (const [name, open] of [
     test('keys have lists of their own', async () => {
       const [one, other] = [newKey(), newKey()];
       await lists.push(one, { atMs: NOON, keep: 5, ttlSeconds: 600 });
-      expect(await lists.at(other, 0)).toBeUndefined();
+      expect(await timeAt(lists, other, 0)).toBeUndefined();
     });
 
     test('a list expires when nothing was pushed for its time to live', async () => {
       const [key, kept] = [newKey(), newKey()];
       await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 1 });
       await lists.push(kept, { atMs: NOON, keep: 5, ttlSeconds: 600 });
-      await until(async () => (await lists.at(key, 0)) === undefined);
+      await until(async () => (await timeAt(lists, key, 0)) === undefined);
       await lists.push(key, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
-      expect(await lists.at(key, 0)).toBe(NOON + 1);
-      expect(await lists.at(key, 1)).toBeUndefined();
-      expect(await lists.at(kept, 0)).toBe(NOON);
+      expect(await timeAt(lists, key, 0)).toBe(NOON + 1);
+      expect(await timeAt(lists, key, 1)).toBeUndefined();
+      expect(await timeAt(lists, kept, 0)).toBe(NOON);
     });
 
     test('a hundred concurrent pushes are all kept', async () => {
@@ -92,8 +106,8 @@ for (const [name, open] of [
       await Promise.all(
         Array.from({ length: 100 }, (_, i) => lists.push(key, { atMs: NOON + i, keep: 100, ttlSeconds: 600 })),
       );
-      expect(await lists.at(key, 99)).toBeNumber();
-      expect(await lists.at(key, 100)).toBeUndefined();
+      expect(await timeAt(lists, key, 99)).toBeNumber();
+      expect(await timeAt(lists, key, 100)).toBeUndefined();
     });
   });
 }
@@ -113,8 +127,8 @@ describe('success lists in redis as other nodes see them', () => {
     await redis.rpush(listOf(key), '2026-11-21T20:00:01.000Z', '2026-11-21T11:59:59.999Z');
     const lists = createRedisSuccessLists(redis, systemClock);
     // The first may be the local time of a place eight hours ahead: nothing says which.
-    expect(await lists.at(key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
-    expect(await lists.at(key, 1)).toBe(NOON - 251);
+    expect(await timeAt(lists, key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
+    expect(await timeAt(lists, key, 1)).toBe(NOON - 251);
     await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 60 });
     expect(await redis.lrange(listOf(key), 0, -1)).toEqual([
       '2026-11-21T12:00:00.250Z',
@@ -129,7 +143,7 @@ describe('success lists in redis as other nodes see them', () => {
       const redis = await connected();
       const key = newKey();
       await redis.rpush(listOf(key), text);
-      expect(await createRedisSuccessLists(redis, systemClock).at(key, 0)).toBe(0);
+      expect(await timeAt(createRedisSuccessLists(redis, systemClock), key, 0)).toBe(0);
     },
   );
 
@@ -141,7 +155,7 @@ describe('success lists in redis as other nodes see them', () => {
     const key = newKey();
     await a.push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
     await b.push(key, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
-    expect([await a.at(key, 0), await b.at(key, 1)]).toEqual([NOON + 1, NOON]);
+    expect([await timeAt(a, key, 0), await timeAt(b, key, 1)]).toEqual([NOON + 1, NOON]);
   });
 
   test('a dead server, or a key of another type, fails no call: the node goes on in memory', async () => {
@@ -153,18 +167,18 @@ describe('success lists in redis as other nodes see them', () => {
 
     await redis.set(listOf(taken), 'no list');
     await lists.push(taken, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
-    expect(await lists.at(taken, 0)).toBe(NOON + 1);
+    expect(await timeAt(lists, taken, 0)).toBe(NOON + 1);
 
     await relay.cut();
     const lived = startLivedTime();
-    expect(await lists.at(key, 0)).toBeUndefined();
+    expect(await timeAt(lists, key, 0)).toBeUndefined();
     await lists.push(key, { atMs: NOON + 2, keep: 5, ttlSeconds: 600 });
-    expect(await lists.at(key, 0)).toBe(NOON + 2);
+    expect(await timeAt(lists, key, 0)).toBe(NOON + 2);
     expect(lived.stop()).toBeLessThan(1_600);
 
     await relay.mend();
     await until(() => redis.status === 'ready');
-    expect(await lists.at(key, 0)).toBe(NOON);
+    expect(await timeAt(lists, key, 0)).toBe(NOON);
     redis.disconnect();
     await relay.stop();
   });

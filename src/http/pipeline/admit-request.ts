@@ -27,13 +27,16 @@ export async function admitRequest(deps: AdmissionDeps, admission: Admission): P
  */
 export async function runCounted(
   limits: Pick<RequestLimits, 'modelRequests'>,
-  { route, api, panel, log }: RequestScope,
+  scope: RequestScope,
   run: () => Promise<Response>,
 ): Promise<Response> {
+  const { route, api, panel, log } = scope;
   if (!route.modelRequest) return run();
   const payer = api ?? (panel && { user: panel.user, group: panel.user.group });
   if (!payer) return run();
-  const recordSuccess = await limits.modelRequests(payer.user.id, payer.group);
+  const recordSuccess = await limits.modelRequests(payer.user.id, payer.group, (state) => {
+    scope.rateLimit = state;
+  });
   const response = await run();
   // A replay repeats the answer to a request that was already counted.
   if (response.status < 400 && !response.headers.has(REPLAYED)) await countSuccess(recordSuccess, log);

@@ -188,6 +188,7 @@ function finishResponse(
     openToOtherSites: isPluginPath || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
     noStore: isBelow(path, '/api'),
     tls: originGuard.tls,
+    rateLimit: scope.rateLimit,
   });
 }
 

@@ -1,8 +1,9 @@
 /** Headers of every response, and those of responses to pages of other sites. */
+import type { RateLimitState } from '../../auth/index.ts';
 
 /** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
-  'x-request-id, retry-after, x-should-retry, idempotent-replayed, preference-applied, content-length, content-range, accept-ranges, etag';
+  'x-request-id, retry-after, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, idempotent-replayed, preference-applied, content-length, content-range, accept-ranges, etag';
 /** Marks the response to an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;
@@ -20,6 +21,8 @@ type ResponseHeaders = {
   noStore: boolean;
   /** The listener itself speaks TLS. */
   tls: boolean;
+  /** The limit of model requests that counted this one. */
+  rateLimit?: RateLimitState | undefined;
 };
 
 /** Sets the common headers; those with a default leave the controller's own value in place. */
@@ -29,11 +32,20 @@ export function setResponseHeaders(headers: Headers, response: ResponseHeaders):
   setDefault(headers, 'referrer-policy', 'no-referrer');
   setDefault(headers, 'content-security-policy', "default-src 'none'; frame-ancestors 'none'");
   if (response.tls) headers.set('strict-transport-security', 'max-age=31536000');
+  if (response.rateLimit) setRateLimitHeaders(headers, response.rateLimit);
   if (response.noStore) setDefault(headers, 'cache-control', 'no-store');
   if (response.openToOtherSites) {
     headers.set('access-control-allow-origin', '*');
     headers.set('access-control-expose-headers', EXPOSED);
   }
+}
+
+/** The headers of OpenAI's API, with its way to write a duration: `6m0s`. */
+function setRateLimitHeaders(headers: Headers, { limit, remaining, resetSeconds }: RateLimitState): void {
+  const minutes = Math.floor(resetSeconds / 60);
+  headers.set('x-ratelimit-limit-requests', String(limit));
+  headers.set('x-ratelimit-remaining-requests', String(remaining));
+  headers.set('x-ratelimit-reset-requests', `${minutes > 0 ? `${minutes}m` : ''}${resetSeconds % 60}s`);
 }
 
 /** The response to a CORS preflight for an API-key route. */

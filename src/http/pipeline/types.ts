@@ -2,7 +2,7 @@
  * The types that the steps of a request share: route → access → body → answer. This file imports no
  * behaviour.
  */
-import type { ApiPrincipal, DecidingIp, PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
+import type { ApiPrincipal, DecidingIp, PanelPrincipal, RateLimitState, RequestOrigin } from '../../auth/index.ts';
 import type { AppError, Logger } from '../../kernel/index.ts';
 import type { BodyLimitName } from '../bodies/body-limits.ts';
 import type { JsonBody } from '../bodies/read-json.ts';
@@ -56,6 +56,8 @@ export type RequestScope = {
   api?: ApiPrincipal;
   /** The JSON of a panel request, once read. Its files are removed after the answer. */
   body?: JsonBody;
+  /** Set by the limit of model requests. */
+  rateLimit?: RateLimitState;
 };
 
 /** Checks credentials. `authorization` is the `Authorization` header as sent. */
@@ -79,7 +81,7 @@ export type RequestLimits = {
    * All routes marked `modelRequest` together, per user. Call the returned function after an answer
    * with a status below 400.
    */
-  modelRequests(userId: number, group: string): Promise<() => Promise<void>>;
+  modelRequests(userId: number, group: string, report: (state: RateLimitState) => void): Promise<() => Promise<void>>;
 };
 
 /** A plugin's own route, opened for one request. */

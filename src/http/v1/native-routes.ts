@@ -102,7 +102,9 @@ async function answerNative(
         ip: origin.decidingIp,
         purpose: 'submit',
       });
-      recordSuccess = await deps.limits.modelRequests(api.user.id, api.group);
+      recordSuccess = await deps.limits.modelRequests(api.user.id, api.group, (state) => {
+        scope.rateLimit = state;
+      });
     },
   });
   if (!replayed) await countSuccess(recordSuccess, log);

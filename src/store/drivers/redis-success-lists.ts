@@ -13,18 +13,36 @@ const PREFIX = 'rateLimit:MRRLS:';
 const LAYOUT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
+ * Counts the entries after a time by bisection, and reads one. Texts of this layout are in the
+ * order of their times; the newest come first.
+ */
+const READ = `
+local from, to = 0, redis.call('llen', KEYS[1])
+while from < to do
+  local middle = math.floor((from + to) / 2)
+  if redis.call('lindex', KEYS[1], middle) > ARGV[1] then
+    from = middle + 1
+  else
+    to = middle
+  end
+end
+return {from, redis.call('lindex', KEYS[1], ARGV[2])}
+`;
+
+/**
  * Lists shared through Redis. While the server is away or slow, lists of this process are used:
  * then a limit holds per node.
  */
 export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
   const own = createMemorySuccessLists(clock, watchCache);
   return {
-    async at(key, index) {
+    async read(key, { sinceMs, index }) {
       try {
-        const text = await redis.lindex(PREFIX + key, index);
-        return text === null ? undefined : readTime(text);
+        const since = new Date(sinceMs).toISOString();
+        const [count, text] = (await redis.eval(READ, 1, PREFIX + key, since, index)) as [number, string | null];
+        return { count, at: text === null ? undefined : readTime(text) };
       } catch {
-        return own.at(key, index);
+        return own.read(key, { sinceMs, index });
       }
     },
     async push(key, { atMs, keep, ttlSeconds }) {
@@ -74,8 +92,15 @@ export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache):
   }
 
   return {
-    async at(key, index) {
-      return findLive(key)?.times.at(-1 - index);
+    async read(key, { sinceMs, index }) {
+      const times = findLive(key)?.times ?? [];
+      let [from, to] = [0, times.length];
+      while (from < to) {
+        const middle = Math.floor((from + to) / 2);
+        if ((times[middle] as number) > sinceMs) to = middle;
+        else from = middle + 1;
+      }
+      return { count: times.length - from, at: times.at(-1 - index) };
     },
     async push(key, { atMs, keep, ttlSeconds }) {
       const times = findLive(key)?.times ?? [];

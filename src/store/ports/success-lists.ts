@@ -4,9 +4,10 @@
  */
 export interface SuccessLists {
   /**
-   * The time at `index` (0: the newest) in Unix milliseconds; `undefined` when the list is shorter.
+   * `count`: how many are later than `sinceMs`. `at`: the time at `index` (0: the newest) in Unix
+   * milliseconds; `undefined` when the list is shorter.
    */
-  at(key: string, index: number): Promise<number | undefined>;
+  read(key: string, query: { sinceMs: number; index: number }): Promise<{ count: number; at: number | undefined }>;
   /**
    * Adds `atMs` at the front and keeps the newest `keep`. The list expires `ttlSeconds` after its
    * last addition.

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
 import { createRequestLimit, createUserLimit } from '../../../src/auth/limits/limit-requests.ts';
 import { type Kit, ok } from '../../../src/http/pipeline/route-kit.ts';
+import type { RequestLimits } from '../../../src/http/pipeline/types.ts';
 import { AppError } from '../../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../../src/store/index.ts';
 import { call, openKit } from '../kit-harness.ts';
@@ -118,6 +119,26 @@ describe('the limit of model requests', () => {
   test('a success that cannot be counted is answered all the same: it was bought', async () => {
     const modelRequests = async () => () => Promise.reject(new Error('the counter is gone'));
     expect((await call(openKit({ limits: { modelRequests } }), submit(200))).status).toBe(200);
+  });
+
+  test('headers tell what is left, on answers and refusals', async () => {
+    let remaining = 1;
+    const modelRequests: RequestLimits['modelRequests'] = async (_user, _group, report) => {
+      report({ limit: 2, remaining: Math.max(0, remaining), resetSeconds: 90 });
+      remaining -= 1;
+      if (remaining < -1) throw tooMany(13);
+      return async () => {};
+    };
+    const app = openKit({ limits: { modelRequests } });
+    const left = async () => {
+      const { status, headers } = await call(app, submit(200));
+      return [status, ...['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}-requests`))];
+    };
+    expect(await left()).toEqual([200, '2', '1', '1m30s']);
+    expect(await left()).toEqual([200, '2', '0', '1m30s']);
+    expect(await left()).toEqual([429, '2', '0', '1m30s']);
+    const { headers } = await call(openKit(), submit(200));
+    expect(headers.get('x-ratelimit-limit-requests')).toBeNull();
   });
 
   test('refuses in the envelope of these routes, before the handler', async () => {
