@@ -501,7 +501,8 @@ export interface NativeHooks {
   /**
    * Renders a failure as the vendor's own error body. The host keeps the HTTP status. If it throws
    * or returns nothing, the client gets the host's own error body.
-   * @when a request to a native route fails, even before its body is read or its key is checked
+   * @when a request to a native route fails, even before its body is read or its key is checked;
+   *   also for an unknown path or method below a first segment that only the plugin uses
    */
   error?(ctx: RouteContext, error: NativeError): Json;
   [name: string]: unknown;

@@ -154,7 +154,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
         return { turnstile, telegram };
       },
       files: v1,
-      findNativeRoute: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
+      findNativePath: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       onRequest: deps.onRequest,
       clock,

@@ -137,7 +137,9 @@ export interface LoadedPlugin {
 export type RouteMatch =
   | { kind: 'route'; plugin: LoadedPlugin; route: PluginRoute; params: Record<string, string> }
   /** The path is a plugin's, but not with this method. */
-  | { kind: 'method_not_allowed'; allow: RouteMethod[] };
+  | { kind: 'method_not_allowed'; plugin: LoadedPlugin; allow: RouteMethod[] }
+  /** No route has the path, but all routes with its first segment are this plugin's. */
+  | { kind: 'not_found'; plugin: LoadedPlugin };
 
 /** All serving plugins at one moment. Immutable; a request keeps the generation it began with. */
 export interface Generation {

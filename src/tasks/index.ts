@@ -8,7 +8,7 @@ export { TASK_STATUSES } from '../store/ports/index.ts';
 export type { Content, ContentRequest, LinkLimits } from './artifacts/types.ts';
 export { taskErrors } from './errors.ts';
 export { digestJson } from './idempotency/digest-json.ts';
-export type { NativeRoute } from './native/open-native-route.ts';
+export type { NativePath, NativeRoute } from './native/open-native-path.ts';
 export type { RelayAnswer, RelayCall } from './relay/types.ts';
 export type { Figures, ModelFigures } from './reports/read-figures.ts';
 export type { ChannelHealth } from './reports/read-health.ts';

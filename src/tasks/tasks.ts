@@ -19,7 +19,7 @@ import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
-import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
+import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
@@ -105,7 +105,7 @@ export type Tasks = {
    * The plugin's own route at a percent-encoded path; release it after use. Undefined: no plugin
    * has this path.
    */
-  openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
+  openNativePath(method: string, path: string): NativePath | undefined;
   /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /** The task once its status has changed, or after `ms`. @throws tasks.rate_limit_exceeded */
@@ -247,7 +247,7 @@ export function createTasks(services: TaskServices): Tasks {
     quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
     submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
 
-    openNativeRoute: (method, path) => openNativeRoute(deps, method, path),
+    openNativePath: (method, path) => openNativePath(deps, method, path),
 
     async own(userId, taskId) {
       const task = await ownTask(deps, userId, taskId);

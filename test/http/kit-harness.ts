@@ -72,7 +72,7 @@ export type KitOptions = {
   limits?: Partial<RequestLimits>;
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
-  findNativeRoute?: HttpFoundation['findNativeRoute'];
+  findNativePath?: HttpFoundation['findNativePath'];
   onRequest?: () => void;
 };
 
@@ -96,7 +96,7 @@ export function openKit(options: KitOptions = {}) {
       version: '0.0.0',
       panel: options.panel ?? { files: [], indexHtml: '' },
       thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
-      findNativeRoute: options.findNativeRoute ?? (() => undefined),
+      findNativePath: options.findNativePath ?? (() => undefined),
       files: {
         maxFileBytes: 64 * 1024 * 1024,
         uploads: openUploadFolder({

@@ -137,7 +137,7 @@ describe.each([
     const plugin = await load(source);
     const index = createRouteIndex();
     index.add(plugin);
-    expect(index.match('POST', '/brushwork')).toBeUndefined();
+    expect(index.match('POST', '/brushwork')).toMatchObject({ kind: 'not_found' });
     const match = index.match('POST', '/brushwork/');
     if (match?.kind !== 'route') throw new Error('the route is missing');
     const { route } = match;

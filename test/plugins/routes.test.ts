@@ -32,12 +32,14 @@ index.add(
     ['GET', '/acme/files/*path'],
   ),
 );
+index.add(plugin('solo', ['POST', '/solo/jobs'], ['POST', '/v1/solo']));
 index.add(plugin('slash', ['POST', '/jimeng/'], ['GET', '/acme/files/:name/meta']));
 
 const found = (method: string, path: string): unknown => {
   const match = index.match(method, path);
-  if (match?.kind !== 'route') return match?.allow;
-  return [match.plugin.key, match.route.path, match.params];
+  if (match?.kind === 'method_not_allowed') return match.allow;
+  if (match?.kind === 'not_found') return `none of ${match.plugin.key}`;
+  return match && [match.plugin.key, match.route.path, match.params];
 };
 
 const table: [method: string, path: string, outcome: unknown][] = [
@@ -50,7 +52,11 @@ const table: [method: string, path: string, outcome: unknown][] = [
   ['GET', '/acme/files/a/meta', ['slash', '/acme/files/:name/meta', { name: 'a' }]],
   ['GET', '/acme/files/a/', ['acme', '/acme/files/*path', { path: 'a/' }]],
   ['POST', '/jimeng/', ['slash', '/jimeng/', {}]],
-  ['POST', '/jimeng', undefined],
+  ['POST', '/jimeng', 'none of slash'],
+  ['GET', '/solo/jobs/1/2', 'none of solo'],
+  ['GET', '/solo', 'none of solo'],
+  ['GET', '/v1/solo/1', undefined],
+  ['GET', '/', undefined],
   ['POST', '/acme/jobs/', undefined],
   ['GET', '/acme/jobs/', undefined],
   ['GET', '/acme/files/', undefined],

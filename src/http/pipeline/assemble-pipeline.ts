@@ -12,7 +12,7 @@ import { envelopeOf } from './request-path.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
 import { createKit, type FileStorageConfig, type Kit } from './route-kit.ts';
-import type { Authenticators, FindNativeRoute, RequestHandler, RequestLimits } from './types.ts';
+import type { Authenticators, FindNativePath, RequestHandler, RequestLimits } from './types.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */
@@ -42,7 +42,7 @@ export type HttpFoundation = {
   version: string;
   /** Read for every page: the third parties whose scripts it may load at the moment. */
   thirdParties: () => ThirdParties;
-  findNativeRoute: FindNativeRoute;
+  findNativePath: FindNativePath;
   files: FileStorageConfig;
   metrics: Metrics;
   /** Called when a request begins. */
@@ -81,7 +81,7 @@ export function assemblePipeline(
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
     servePanel: createPanelServer(foundation.panel, foundation.thirdParties, foundation.version),
-    findNativeRoute: foundation.findNativeRoute,
+    findNativePath: foundation.findNativePath,
     onRequest: foundation.onRequest,
     observe: foundation.metrics.observe,
     clock,

@@ -18,14 +18,7 @@ import type { RequestScopes } from './request-scope.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
 import { setResponseHeaders } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
-import type {
-  DeclaredRoute,
-  FindNativeRoute,
-  NativeRouteHandler,
-  Peer,
-  RequestHandler,
-  RequestScope,
-} from './types.ts';
+import type { DeclaredRoute, FindNativePath, NativePathHandler, Peer, RequestHandler, RequestScope } from './types.ts';
 
 export type RequestPipeline = AdmissionDeps & {
   scopes: RequestScopes;
@@ -34,8 +27,8 @@ export type RequestPipeline = AdmissionDeps & {
   /** Throws when the `Host` header is no name under which the panel is known. */
   guardHost: (request: Request) => void;
   servePanel: (request: Request, path: string) => Response | undefined;
-  /** Looks up plugins' routes, for paths that the gateway does not serve. */
-  findNativeRoute: FindNativeRoute;
+  /** Looks up plugins' paths, for those that the gateway does not serve. */
+  findNativePath: FindNativePath;
   /** Called when a request begins. */
   onRequest: () => void;
   observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
@@ -86,10 +79,12 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
         await admitRequest(pipeline, { request: routed, scope, peer });
         const { native } = resolution;
         response = await runCounted(pipeline.limits, scope, () =>
-          native ? runNativeRoute(native, routed, scope) : runController(pipeline, routed, scope),
+          native?.route ? runNativeRoute(native, routed, scope) : runController(pipeline, routed, scope),
         );
       } else if (resolution.methods.length > 0) {
         response = answerOtherMethod(request, resolution);
+      } else if (resolution.native) {
+        throw httpErrors.not_found();
       } else {
         response = servePanelOr404(pipeline, request, path);
       }
@@ -98,7 +93,8 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       logFailure(scope.log, error);
       response = resolution.native
         ? await resolution.native.presentError(error, request, scope)
-        : failureResponse(error, { path, requestId: scope.requestId, methods: resolution.methods });
+        : failureResponse(error, { path, requestId: scope.requestId });
+      if (error.kind === 'method_not_allowed') response.headers.set('allow', resolution.methods.join(', '));
     } finally {
       resolution.native?.release();
       if (scope.body) await scope.body.release();
@@ -150,7 +146,11 @@ async function runController(pipeline: RequestPipeline, request: Request, scope:
   return withoutBody(await pipeline.routes.run(scope.route, get));
 }
 
-async function runNativeRoute(native: NativeRouteHandler, request: Request, scope: RequestScope): Promise<Response> {
+async function runNativeRoute(
+  native: Extract<NativePathHandler, { route: DeclaredRoute }>,
+  request: Request,
+  scope: RequestScope,
+): Promise<Response> {
   const response = await native.answer(request, scope);
   return scope.headersOnly ? withoutBody(response) : response;
 }
@@ -163,18 +163,13 @@ function servePanelOr404(pipeline: RequestPipeline, request: Request, path: stri
   return page;
 }
 
-function failureResponse(
-  error: AppError,
-  { path, requestId, methods }: { path: string; requestId: string; methods: readonly string[] },
-): Response {
+function failureResponse(error: AppError, { path, requestId }: { path: string; requestId: string }): Response {
   // People see this one in a browser that expected a page of the panel, so it is plain text.
   if (error.code === 'http.host_forbidden' && !isBelow(path, '/api')) {
     const headers = { 'content-type': 'text/plain; charset=utf-8' };
     return new Response(`${error.message}\n`, { status: statusOf(error), headers });
   }
-  const response = errorResponse(error, envelopeOf(path), requestId);
-  if (error.kind === 'method_not_allowed') response.headers.set('allow', methods.join(', '));
-  return response;
+  return errorResponse(error, envelopeOf(path), requestId);
 }
 
 function finishResponse(
@@ -182,10 +177,10 @@ function finishResponse(
   response: Response,
   { path, scope, resolution }: { path: string; scope: RequestScope; resolution: RouteResolution },
 ): void {
-  const { route, isPluginPath = false } = resolution;
+  const { route, native } = resolution;
   setResponseHeaders(response.headers, {
     requestId: scope.requestId,
-    openToOtherSites: isPluginPath || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
+    openToOtherSites: native !== undefined || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
     noStore: isBelow(path, '/api'),
     tls: originGuard.tls,
     rateLimit: scope.rateLimit,

@@ -20,7 +20,7 @@ export function logRequest(logger: Logger, finished: FinishedRequest): void {
       method: request.method,
       // Without the query, which carries capabilities and one-time codes. For a plugin's route the
       // pattern: its path holds clients' task ids and whatever else a vendor's clients put there.
-      path: resolution.native ? resolution.native.route.pattern : hideTokens(path, resolution.route),
+      path: resolution.native?.route ? resolution.native.route.pattern : hideTokens(path, resolution.route),
       status,
       ms: Math.round(milliseconds * 10) / 10,
       ip: scope.origin.ip,

@@ -4,14 +4,12 @@ import type { RouteMatch } from './match-path.ts';
 import { isBelow } from './request-path.ts';
 import { preflightResponse } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
-import type { FindNativeRoute, NativeRouteHandler } from './types.ts';
+import type { FindNativePath, NativePathHandler } from './types.ts';
 
 /** The result of looking up a request's method and path. */
 export type RouteResolution = RouteMatch & {
-  /** Set when a plugin's own route serves the request. Release it after the answer. */
-  readonly native?: NativeRouteHandler;
-  /** A plugin serves the path. */
-  readonly isPluginPath?: boolean;
+  /** Set when the path is a plugin's. Release it after the answer. */
+  readonly native?: NativePathHandler;
 };
 
 /** The resolution of a request whose address nothing has looked at yet. */
@@ -19,24 +17,24 @@ export const UNRESOLVED: RouteResolution = { methods: [], isOpenToOtherSites: fa
 
 /**
  * Finds the route of a request; `path` is undefined for an address that cannot be read. The
- * gateway's own paths win: a plugin's route is looked up only for a path that the gateway does not
+ * gateway's own paths win: a plugin's path is looked up only for a path that the gateway does not
  * serve.
  */
 export function resolveRoute(
-  deps: { routes: RouteIndex; findNativeRoute: FindNativeRoute },
+  deps: { routes: RouteIndex; findNativePath: FindNativePath },
   { request, path }: { request: Request; path: string | undefined },
 ): RouteResolution {
   const own = deps.routes.match(request.method, path ?? '');
-  const native = path !== undefined && own.methods.length === 0 ? deps.findNativeRoute(request, path) : undefined;
+  const native = path !== undefined && own.methods.length === 0 ? deps.findNativePath(request, path) : undefined;
   if (!native) return own;
-  const handler = native.route ? { native, route: native.route } : {};
-  return { ...handler, methods: native.methods, isPluginPath: true, isOpenToOtherSites: true };
+  const route = native.route ? { route: native.route } : {};
+  return { native, ...route, methods: native.methods, isOpenToOtherSites: true };
 }
 
 /** True for the panel's pages and the routes they call; false for API clients and operators. */
 export function isPanelRequest(resolution: RouteResolution, path: string): boolean {
-  const { route, methods, isPluginPath } = resolution;
-  if (isPluginPath || resolution.isOpenToOtherSites || (route && isOpenToOtherSites(route.access))) return false;
+  const { route, methods, native } = resolution;
+  if (native || resolution.isOpenToOtherSites || (route && isOpenToOtherSites(route.access))) return false;
   return isBelow(path, '/api') || (methods.length === 0 && !isBelow(path, '/v1'));
 }
 

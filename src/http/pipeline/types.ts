@@ -84,11 +84,10 @@ export type RequestLimits = {
   modelRequests(userId: number, group: string, report: (state: RateLimitState) => void): Promise<() => Promise<void>>;
 };
 
-/** A plugin's own route, opened for one request. */
-export type NativeRouteHandler = {
-  route: DeclaredRoute;
+/** A path of a plugin, opened for one request. */
+export type NativePathHandler = {
+  /** The path's methods; none where no route has it. */
   methods: readonly string[];
-  answer(request: Request, scope: RequestScope): Promise<Response>;
   /**
    * The response to a failure of this request, in the vendor's format where the plugin has one.
    * Never rejects.
@@ -96,13 +95,10 @@ export type NativeRouteHandler = {
   presentError(error: AppError, request: Request, scope: RequestScope): Promise<Response>;
   /** Call this once the request is answered. */
   release(): void;
-};
+} & (
+  | { route: DeclaredRoute; answer(request: Request, scope: RequestScope): Promise<Response> }
+  | { route?: undefined }
+);
 
-/**
- * Finds the plugin that serves `path`. Undefined: no plugin serves it. Without a `route`: a plugin
- * serves the path, but only with other `methods`.
- */
-export type FindNativeRoute = (
-  request: Request,
-  path: string,
-) => NativeRouteHandler | { route?: undefined; methods: readonly string[] } | undefined;
+/** Finds the plugin whose path this is. Without a `route`, it does not serve this request. */
+export type FindNativePath = (request: Request, path: string) => NativePathHandler | undefined;

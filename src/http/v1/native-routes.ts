@@ -5,7 +5,13 @@ import { readAddress, readClientRequest } from '../bodies/read-client-request.ts
 import { errorResponse, httpErrors } from '../errors.ts';
 import { countSuccess } from '../pipeline/admit-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
-import type { Authenticators, FindNativeRoute, RequestLimits, RequestScope } from '../pipeline/types.ts';
+import type {
+  Authenticators,
+  FindNativePath,
+  NativePathHandler,
+  RequestLimits,
+  RequestScope,
+} from '../pipeline/types.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { describeNativeError } from './describe-native-error.ts';
 import type { V1Deps } from './types.ts';
@@ -22,21 +28,38 @@ type NativeDeps = V1Deps & {
 const MAX_ANONYMOUS_REFUSALS = 2;
 
 /**
- * The routes that serving plugins declare. Only this router reads their path, so the path that was
- * matched is the one that is served, by the plugin generation that served at that moment.
+ * The paths that serving plugins declare. Only this router reads them, so the path that was matched
+ * is the one that is served, by the plugin generation that served at that moment.
  */
-export function createNativeRoutes(deps: NativeDeps): FindNativeRoute {
+export function createNativeRoutes(deps: NativeDeps): FindNativePath {
   let anonymousRefusals = 0;
 
   return (request, path) => {
     // With a fragment in the request line, a proxy in front may have read a different path.
     if (request.url.includes('#')) return undefined;
-    const opened = deps.tasks.openNativeRoute(request.method, path);
+    const opened = deps.tasks.openNativePath(request.method, path);
     if (!opened) return undefined;
-    if (opened.kind === 'method_not_allowed') return { methods: opened.allow };
     let client: ClientRequest | undefined;
 
+    const presentError: NativePathHandler['presentError'] = async (error, received, scope) => {
+      const plain = errorResponse(error, 'openai', scope.requestId);
+      const anonymous = scope.api === undefined ? 1 : 0;
+      if (anonymousRefusals + anonymous > MAX_ANONYMOUS_REFUSALS) return plain;
+      anonymousRefusals += anonymous;
+      const owner = scope.api ? userOwner(scope.api.user.id) : ANONYMOUS_OWNER;
+      const params = opened.kind === 'route' ? opened.params : {};
+      const decoded = client ?? { ...readAddress(received), params, body: { kind: 'none' as const } };
+      try {
+        const body = await opened.presentError(decoded, describeNativeError(error, scope.requestId), { owner });
+        return body === undefined ? plain : Response.json(body, { status: plain.status, headers: plain.headers });
+      } finally {
+        anonymousRefusals -= anonymous;
+      }
+    };
+    const handler = { presentError, release: () => opened.release() };
+    if (opened.kind === 'no_route') return { ...handler, methods: opened.allow };
     return {
+      ...handler,
       methods: [request.method],
       route: {
         method: request.method,
@@ -63,21 +86,6 @@ export function createNativeRoutes(deps: NativeDeps): FindNativeRoute {
           await client.release();
         }
       },
-      async presentError(error, received, scope) {
-        const plain = errorResponse(error, 'openai', scope.requestId);
-        const anonymous = scope.api === undefined ? 1 : 0;
-        if (anonymousRefusals + anonymous > MAX_ANONYMOUS_REFUSALS) return plain;
-        anonymousRefusals += anonymous;
-        const owner = scope.api ? userOwner(scope.api.user.id) : ANONYMOUS_OWNER;
-        const decoded = client ?? { ...readAddress(received), params: opened.params, body: { kind: 'none' as const } };
-        try {
-          const body = await opened.presentError(decoded, describeNativeError(error, scope.requestId), { owner });
-          return body === undefined ? plain : Response.json(body, { status: plain.status, headers: plain.headers });
-        } finally {
-          anonymousRefusals -= anonymous;
-        }
-      },
-      release: () => opened.release(),
     };
   };
 }

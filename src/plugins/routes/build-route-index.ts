@@ -21,6 +21,9 @@ export interface RouteIndex {
   match(method: string, path: string): RouteMatch | undefined;
 }
 
+/** First segments of paths that the gateway serves itself. */
+const SHARED_NAMESPACES: ReadonlySet<string> = new Set(['', 'v1']);
+
 const decodeSegment = (segment: string): string | undefined => {
   try {
     return decodeURIComponent(segment);
@@ -31,6 +34,8 @@ const decodeSegment = (segment: string): string | undefined => {
 
 export function createRouteIndex(): RouteIndex {
   const root = createBranch();
+  /** Whose routes begin with a segment; undefined for those of several plugins. */
+  const namespaces = new Map<string, LoadedPlugin | undefined>();
 
   const leafOf = (route: PluginRoute): Branch => {
     let branch = root;
@@ -48,8 +53,8 @@ export function createRouteIndex(): RouteIndex {
 
   type Search = {
     method: string;
-    /** Collects the methods of all routes whose path matches. */
-    allow: Set<RouteMethod>;
+    /** Collects all routes whose path matches, by their method. */
+    allow: Map<RouteMethod, OwnedRoute>;
   };
   type Path = { segments: readonly string[]; values: readonly string[] };
 
@@ -62,7 +67,7 @@ export function createRouteIndex(): RouteIndex {
     const { method, allow } = search;
     const [segment, ...rest] = segments;
     if (segment === undefined) {
-      for (const known of branch.routes.keys()) allow.add(known);
+      for (const [known, owned] of branch.routes) if (!allow.has(known)) allow.set(known, owned);
       const owned = branch.routes.get(method as RouteMethod);
       return owned && { owned, values };
     }
@@ -77,19 +82,28 @@ export function createRouteIndex(): RouteIndex {
   return {
     ownerOf: (route) => leafOf(route).routes.get(route.method)?.plugin.key,
     add(plugin) {
-      for (const route of plugin.manifest.routes) leafOf(route).routes.set(route.method, { plugin, route });
+      for (const route of plugin.manifest.routes) {
+        leafOf(route).routes.set(route.method, { plugin, route });
+        const [, first = ''] = route.path.split('/');
+        const isAlone = !namespaces.has(first) || namespaces.get(first)?.key === plugin.key;
+        namespaces.set(first, isAlone ? plugin : undefined);
+      }
     },
     match(method, path) {
       const segments = path.slice(1).split('/').map(decodeSegment);
       if (!path.startsWith('/') || segments.includes(undefined)) return undefined;
-      const allow = new Set<RouteMethod>();
+      const allow = new Map<RouteMethod, OwnedRoute>();
       const found = find(root, { segments: segments as string[], values: [] }, { method, allow });
       if (found) {
         const { plugin, route } = found.owned;
         const params = routeParams(route.path).map((name, index) => [name, found.values[index] ?? ''] as const);
         return { kind: 'route', plugin, route, params: Object.fromEntries(params) };
       }
-      return allow.size > 0 ? { kind: 'method_not_allowed', allow: [...allow].sort() } : undefined;
+      const [other] = allow.values();
+      if (other) return { kind: 'method_not_allowed', plugin: other.plugin, allow: [...allow.keys()].sort() };
+      const [first = ''] = segments as string[];
+      const owner = SHARED_NAMESPACES.has(first) ? undefined : namespaces.get(first);
+      return owner && { kind: 'not_found', plugin: owner };
     },
   };
 }

@@ -23,8 +23,8 @@ let presentError: NativeRoute['presentError'] = async (_request, error) => ({ ve
 let counted: string[] = [];
 
 /** A plugin that claims every path, which no real plugin may. */
-const greedy: Pick<Tasks, 'openNativeRoute'> = {
-  openNativeRoute(_method, path) {
+const greedy: Pick<Tasks, 'openNativePath'> = {
+  openNativePath(_method, path) {
     opened += 1;
     return {
       kind: 'route',
@@ -45,7 +45,7 @@ const modelRequests = async () => {
 };
 const app = openKit({
   limits: { modelRequests },
-  findNativeRoute: createNativeRoutes({
+  findNativePath: createNativeRoutes({
     tasks: greedy as Tasks,
     uploads: openUploadFolder({
       folder: temporaryFolder(),
@@ -216,7 +216,7 @@ describe('the limit of model requests', () => {
 
 test('a failure of route resolution is answered like any other: with a body, an id and a log line', async () => {
   const broken = openKit({
-    findNativeRoute: () => {
+    findNativePath: () => {
       throw new Error(SECRET_CAUSE);
     },
   });

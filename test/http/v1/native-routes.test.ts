@@ -463,6 +463,18 @@ for (const dialect of RULE_DATABASES) {
         expect(at.jobs.length).toBe(sent);
       });
 
+      test('an unknown path and a wrong method are refused in the format of the vendor', async () => {
+        const ask = async (method: string, path: string, headers = { authorization: `Bearer ${at.key}` }) => {
+          const response = await fetch(`${at.url}${path}`, { method, headers });
+          return [response.status, (await response.json()) as unknown];
+        };
+        const unknown = [404, { vendor: { httpStatus: 404, retryable: false }, at: '/acme/unknown/path' }];
+        expect(await ask('GET', '/acme/unknown/path')).toMatchObject(unknown);
+        expect(await ask('POST', '/acme/unknown/path', { authorization: '' })).toMatchObject(unknown);
+        expect(await ask('DELETE', '/acme/submit')).toMatchObject([405, { vendor: { httpStatus: 405 } }]);
+        expect(await ask('GET', '/acmetoo')).toMatchObject([404, {}]);
+      });
+
       test('HEAD on a query route is GET without the body', async () => {
         const init = { headers: { authorization: `Bearer ${at.key}` } };
         const read = async () => (await fetch(`${at.url}/acme/named/${task.id}`, init)).text();
