@@ -62,6 +62,7 @@ export const taskErrors = defineErrors('tasks', {
   relay_request_invalid: ['invalid', 'The request cannot be passed on to the vendor.'],
   relay_object_gone: ['gone', 'The channel that made this is gone or leads to another vendor now.'],
   previous_response_not_found: ['invalid', 'There is no previous response with this id.'],
+  remix_unsupported: ['invalid', 'Videos of this model cannot be remixed.'],
   referenced_video_not_found: ['invalid', 'There is no video with this id to build on.'],
   task_finished: ['conflict', 'The task has ended, so there is nothing to cancel.'],
   task_cancelled: ['conflict', 'The task was cancelled before the vendor took it.'],

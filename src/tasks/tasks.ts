@@ -102,6 +102,15 @@ export type Tasks = {
   /** `POST /v1/videos`. @throws tasks.model_not_found when no plugin claims the model */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
   /**
+   * `POST /v1/videos/:id/remix`, of the caller's own task.
+   * @throws tasks.remix_unsupported when its plugin has no remixes
+   */
+  remixVideo(
+    caller: Caller,
+    requestId: string,
+    remix: { of: TaskRecord; request: ClientRequest },
+  ): Promise<SubmittedTask>;
+  /**
    * The plugin's own route at a percent-encoded path; release it after use. Undefined: no plugin
    * has this path.
    */
@@ -246,6 +255,7 @@ export function createTasks(services: TaskServices): Tasks {
     tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),
     quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
     submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
+    remixVideo: (caller, requestId, { of, request }) => submitVideo(deps, { caller, requestId, request, remix: of }),
 
     openNativePath: (method, path) => openNativePath(deps, method, path),
 

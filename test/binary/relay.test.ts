@@ -100,6 +100,43 @@ describe('the relay of the executable', () => {
     expect(spent).toBe(4 * SECOND);
   });
 
+  test('the official client remixes a relayed video, billed as its original', async () => {
+    const model = 'vid-x' as OpenAI.VideoCreateParams['model'];
+    const made = await client.videos.create({ model, prompt: 'a cat', seconds: '4' });
+    const spent = await paid(async () => {
+      const remix = await client.videos.remix(made.id, { prompt: 'a dog' });
+      expect(remix).toMatchObject({ remixed_from_video_id: made.id, seconds: '4' });
+      expect(await client.videos.retrieve(remix.id)).toMatchObject({ status: 'completed' });
+      expect(vendor.requests.find(({ path }) => path.endsWith('/remix'))?.body).toEqual({ prompt: 'a dog' });
+    });
+    expect(spent).toBe(4 * SECOND);
+    const body = { prompt: 'a dog', model: 'gpt-x', seconds: 8 };
+    const address = `${gateway.url}/v1/videos/${made.id}/remix`;
+    expect(await paid(() => ask(address, { token: key, body }))).toBe(8 * SECOND);
+    expect(vendor.requests.at(-1)?.body).toEqual({ prompt: 'a dog', seconds: 8 });
+    const narrow = await admin.createKey({ models: ['gpt-x'] });
+    expect((await ask(address, { token: narrow, body })).status).toBe(403);
+  });
+
+  test('the official client remixes a video of a plugin that knows remixes', async () => {
+    await admin.createChannel(vendor.url, { key: vendor.key, models: ['sora-2'], task_plugin_key: 'sora' });
+    const price = '0.1 * u("seconds")';
+    await admin.call('PUT', '/api/price', { plugin_key: 'sora', model: 'sora-2', expression: price });
+    const made = await client.videos.create({ model: 'sora-2', prompt: 'a cat', seconds: '8' });
+    const early = (await errorOf(client.videos.remix(made.id, { prompt: 'a dog' }))) as InstanceType<
+      typeof OpenAI.APIError
+    >;
+    expect([early.status, early.message]).toEqual([400, expect.stringContaining('Only a finished video')]);
+    await until(async () => (await client.videos.retrieve(made.id)).status === 'completed');
+    const spent = await paid(async () => {
+      const remix = await client.videos.remix(made.id, { prompt: 'a dog' });
+      expect(remix).toMatchObject({ object: 'video', remixed_from_video_id: made.id, prompt: 'a dog' });
+      expect(vendor.requests.filter(({ method }) => method === 'POST').at(-1)?.body).toEqual({ prompt: 'a dog' });
+      await until(async () => (await client.videos.retrieve(remix.id)).status === 'completed');
+    });
+    expect(spent).toBe(8 * SECOND);
+  });
+
   test('the vendor’s errors have the client’s classes and show nothing of the channel', async () => {
     const rows: [play: string, kind: new (...args: never[]) => Error, status: number][] = [
       ['400', OpenAI.BadRequestError, 400],
@@ -150,6 +187,7 @@ describe('the relay of the executable', () => {
       ['GET', `/v1/videos/${video.body.id}`, 404],
       ['GET', `/v1/videos/${video.body.id}/content`, 404],
       ['DELETE', `/v1/videos/${video.body.id}`, 404],
+      ['POST', `/v1/videos/${video.body.id}/remix`, 404, { prompt: 'a dog' }],
       ['GET', `/v1/responses/..%2Fresponses%2F${made.id}`, 404],
       ['POST', '/v1/responses', 400, { model: 'gpt-x', previous_response_id: made.id }],
     ];

@@ -78,7 +78,8 @@ for (const key of keys) {
       for (const { expected } of cases.filter((entry) => nameOf(entry).includes('.decode') && entry.expected)) {
         const { model, requestBody } = expected as { model: string; requestBody?: Json };
         if (requestBody === undefined || decode === undefined) continue;
-        const again = decode({ model, body: { kind: 'json', value: requestBody } } as ProtocolContext);
+        const request = { path: '/v1/videos', params: {}, body: { kind: 'json', value: requestBody } };
+        const again = decode({ model, ...request } as ProtocolContext);
         expect(again.requestBody).toEqual(requestBody);
       }
     });

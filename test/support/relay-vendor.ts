@@ -110,10 +110,17 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
         break;
     }
     count += 1;
-    const video = request.path === '/v1/videos';
+    const [, , , origin, action] = request.path.split('/');
+    const remixed = action === 'remix' ? objects.get(origin ?? '') : undefined;
+    if (action === 'remix' && !remixed) return json(response, 404, { body: error('no such object', 'not_found') });
+    const video = request.path.startsWith('/v1/videos');
     const id = play === 'same' ? detail : `${video ? 'video' : 'resp'}_${prefix}${count}`;
     const made = video
-      ? { id, object: 'video', status: 'queued', model: body.model, progress: 0, created_at: 1, seconds: body.seconds }
+      ? {
+          ...{ id, object: 'video', status: 'queued', progress: 0, created_at: 1, seconds: body.seconds },
+          ...(remixed ? { seconds: remixed.seconds, remixed_from_video_id: origin } : {}),
+          ...(body.model === undefined ? {} : { model: body.model }),
+        }
       : {
           ...{ id, object: 'response', status: 'completed', model: body.model, secret: body.input },
           output: play === 'output' ? JSON.parse((body.metadata as { output: string }).output) : [],
@@ -150,7 +157,8 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     if (request.headers.authorization !== `Bearer ${key}`) {
       return json(response, 401, { body: error('who are you?', 'invalid_api_key') });
     }
-    const isCreation = request.method === 'POST' && ['/v1/responses', '/v1/videos'].includes(request.path);
+    const isCreation =
+      request.method === 'POST' && /^\/v1\/(?:responses|videos(?:\/[^/]+\/remix)?)$/.test(request.path);
     if (isCreation) await create(request, response);
     else read(request, response);
   });

@@ -18,6 +18,7 @@ type Creation = {
   client: ClientRequest;
   /** Ends a streamed answer with its client's access; stopped when the answer has ended. */
   access?: AccessWatch;
+  remix?: Awaited<ReturnType<Tasks['relay']['remixSource']>>;
 };
 type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
 type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
@@ -28,10 +29,16 @@ type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
 /** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
 export async function createRelayed(
   tasks: Tasks,
-  { kind, request, api, requestId, client, access }: Creation,
+  { kind, request, api, requestId, client, access, remix }: Creation,
 ): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
-  const answer = await tasks.relay.create(callerOf(api), { kind, requestId, client, headers });
+  const answer = await tasks.relay.create(callerOf(api), {
+    kind,
+    requestId,
+    client,
+    headers,
+    ...(remix ? { remix } : {}),
+  });
   return relayedResponse(answer, 'api', access);
 }
 

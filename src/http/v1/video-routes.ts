@@ -8,7 +8,7 @@ import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
-import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import type { V1Deps } from './types.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
@@ -59,6 +59,43 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         }
       },
       { apiKey: true, modelRequest: true, bodyLimit: 'relay', detail: { summary: 'Create a video' } },
+    )
+    .post(
+      '/v1/videos/:task_id/remix',
+      async ({ request, params, api, origin, requestId, keepOpen, set }) => {
+        const id = params.task_id;
+        const seconds = readWait(request);
+        const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
+        const client = { ...read, params: { ...params } };
+        const assertKeyAllows = (model: string) => deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+        try {
+          return await findOrRelay(
+            async () => {
+              const of = await ownVideo(tasks, api, id);
+              assertKeyAllows(of.properties.originModelName);
+              assertForPlugin();
+              keepOpen();
+              const submitted = await tasks.remixVideo(callerOf(api), requestId, { of, request: client });
+              if (submitted.replayed) set.headers[REPLAYED] = 'true';
+              return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
+            },
+            async () => {
+              const remix = await tasks.relay.remixSource(api.user.id, id);
+              assertKeyAllows(remix.model);
+              keepOpen();
+              return createRelayed(tasks, { kind: 'video', request, api, requestId, client, remix });
+            },
+          );
+        } finally {
+          await client.release();
+        }
+      },
+      {
+        apiKey: true,
+        modelRequest: true,
+        bodyLimit: 'relay',
+        detail: { summary: 'Make a new video from a finished one, by a new prompt' },
+      },
     )
     .get(
       '/v1/videos',

@@ -88,7 +88,12 @@ function normalize(fields) {
   return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}) };
 }
 
-const orderOf = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+/** A remix has the length and size of its video. */
+function orderOf(ctx) {
+  const fields = isObject(ctx.requestBody) ? ctx.requestBody : {};
+  const video = ctx.originTasks?.[0]?.data;
+  return normalize(isObject(video) ? { ...fields, seconds: video.seconds, size: video.size } : fields);
+}
 
 /** The fields of a JSON or multipart body. OpenAI's own clients send `input_reference[image_url]` in a form. */
 function fieldsOf(body) {
@@ -104,6 +109,16 @@ function fieldsOf(body) {
 }
 
 export function buildSubmitRequest(ctx) {
+  if (ctx.originTaskId) {
+    if (ctx.originTasks?.[0]?.status !== 'SUCCESS') throw new Error('Only a finished video can be remixed.');
+    return {
+      url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.originTaskId)}/remix`,
+      method: 'POST',
+      headers: { Authorization: bearer(ctx), 'Content-Type': 'application/json' },
+      action: 'remix',
+      body: { prompt: orderOf(ctx).prompt },
+    };
+  }
   const model = ctx.upstreamModel || ctx.model;
   const order = { model, ...orderOf(ctx) };
   if (model === 'sora-2' && RESOLUTIONS[order.size] !== '720p') {
@@ -206,7 +221,11 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      const intent = { kind: 'submit', model: ctx.model };
+      if (!ctx.path.endsWith('/remix')) return { ...intent, requestBody: normalize(fieldsOf(ctx.body)) };
+      const { prompt } = fieldsOf(ctx.body);
+      if (!isText(prompt)) throw new Error('Please give a prompt.');
+      return { ...intent, action: 'remix', requestBody: { prompt }, originTaskIds: [ctx.params.task_id] };
     },
     render(_ctx, task) {
       const video = isObject(task.data) ? task.data : {};

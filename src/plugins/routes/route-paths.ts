@@ -114,6 +114,7 @@ const HOST_ROUTES = [
   '/v1/videos',
   '/v1/videos/:task_id',
   '/v1/videos/:task_id/content',
+  '/v1/videos/:task_id/remix',
 ] as const;
 
 /** The reserved namespace or gateway path that a pattern could match, if any. */

@@ -79,10 +79,14 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
   );
 
 /**
- * The client's body, with the vendor's name for the model. `changes`: other members of a JSON body
- * that the gateway sets.
+ * The client's body, with the vendor's name for the model; undefined: without a model. `changes`:
+ * other members of a JSON body that the gateway sets.
  */
-export function buildRelayBody({ body }: ClientRequest, model: string, changes: JsonObject = {}): UpstreamBody {
+export function buildRelayBody(
+  { body }: ClientRequest,
+  model: string | undefined,
+  changes: JsonObject = {},
+): UpstreamBody {
   if (body.kind === 'json') {
     const text = JSON.stringify({ ...(body.value as JsonObject), ...changes, model });
     if (!body.extracted) return { kind: 'text', text };
@@ -96,7 +100,8 @@ export function buildRelayBody({ body }: ClientRequest, model: string, changes: 
     return { kind: 'pieces', pieces: restored.value };
   }
   if (body.kind !== 'multipart') return { kind: 'none' };
-  const fields = Object.entries({ ...body.fields, model: [model] });
+  const { model: _, ...others } = body.fields;
+  const fields = Object.entries(model === undefined ? others : { ...others, model: [model] });
   const parts: MultipartPart[] = fields.flatMap(([name, values]) => values.map((value) => ({ name, value })));
   for (const { field, filename, mimeType, size, stream } of body.files) {
     parts.push({ name: field, filename, contentType: mimeType || 'application/octet-stream', size, stream });

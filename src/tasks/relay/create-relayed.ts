@@ -54,7 +54,7 @@ type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStream
  * @throws errors of the gateway's own; the vendor's errors are returned as answers
  */
 export async function createRelayed(deps: RelayDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
-  const intent = readRelayRequest(request.kind, request.client);
+  const intent = readRelayRequest(request.kind, request.client, request.remix);
   refuseCallback(request.client);
   const creation = { caller, request, intent };
   const release = intent.stream ? deps.downloads.acquire(caller.user.id, 'stream') : () => {};
@@ -178,7 +178,7 @@ function quoteFor(
 
 async function send(
   deps: RelayDeps,
-  { request: { client, headers }, intent: { kind, stream, model, hidesUsage, values } }: Creation,
+  { request: { client, headers, remix }, intent: { kind, stream, model, hidesUsage, values } }: Creation,
   { channel, key }: { channel: ChannelRecord; key: string },
 ): Promise<Attempt> {
   const { submitTimeoutMs } = deps.limits;
@@ -191,10 +191,11 @@ async function send(
     { channel, key, kind },
     {
       method: 'POST',
-      path: '',
+      path: remix ? `/${encodeURIComponent(remix.id)}/remix` : '',
       // A form's type is added with its boundary.
       headers: client.body.kind === 'json' ? { ...own, 'content-type': 'application/json' } : own,
-      body: buildRelayBody(client, mapModel(channel.modelMapping, model), changes),
+      // A remix has the model of its video, which the vendor knows.
+      body: buildRelayBody(client, remix ? undefined : mapModel(channel.modelMapping, model), changes),
       headersTimeoutMs: submitTimeoutMs,
       idleTimeoutMs: submitTimeoutMs,
       maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,

@@ -37,9 +37,12 @@ export async function forwardCall(
   call: RelayCall,
 ): Promise<RelayAnswer> {
   const object = await findOwnObject(deps, { userId, kind, id });
-  if (!object) throw taskErrors.not_found({ message: `There is no ${kind} with the id "${id.slice(0, 60)}".` });
+  if (!object) throw noSuchObject({ kind, id });
   return forwardTo(deps, object, call);
 }
+
+export const noSuchObject = ({ kind, id }: Pick<ObjectName, 'kind' | 'id'>) =>
+  taskErrors.not_found({ message: `There is no ${kind} with the id "${id.slice(0, 60)}".` });
 
 export const findOwnObject = async (
   { store }: TaskDeps,

@@ -5,7 +5,7 @@ import { readModel } from '../submission/read-model.ts';
 import type { ClientRequest } from '../types.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import type { RelayIntent } from './types.ts';
+import type { RelayIntent, RemixSource } from './types.ts';
 
 /** The usage facts of relayed requests, named like OpenAI's parameters. */
 const FACTS = ['seconds', 'n'] as const;
@@ -24,12 +24,12 @@ type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
  * tasks.relay_request_invalid when the request names an object in the vendor's account whose owner
  * is unknown, or has a quantity below 1
  */
-export function readRelayRequest(kind: RelayKind, request: ClientRequest): RelayIntent {
+export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?: RemixSource): RelayIntent {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
   const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
   if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
-  const model = readModel(request);
+  const model = remix?.model ?? readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const values = body.kind === 'json' ? (body.value as JsonObject) : formValues(body);
   const isAsked = values.stream === true || (body.kind === 'multipart' && values.stream === 'true');
@@ -41,10 +41,14 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest): Relay
     values,
     hidesUsage: stream && asksForUsage === true && !asksItself(values),
     facts: {
+      ...remix?.facts,
       ...Object.fromEntries(FACTS.flatMap((name) => quantity(name, values[name]))),
       ...(kind === 'speech' && typeof values.input === 'string' ? { characters: [...values.input].length } : {}),
     },
-    references: readReferences(kind, values),
+    references: [
+      ...readReferences(kind, values),
+      ...(remix ? [{ param: 'video_id', kind: 'video' as const, objectId: remix.id }] : []),
+    ],
   };
 }
 

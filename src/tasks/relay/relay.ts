@@ -4,9 +4,9 @@ import { taskErrors } from '../errors.ts';
 import { findProtocolOwner } from '../submission/find-protocol-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { createRelayed } from './create-relayed.ts';
-import { forwardCall, type ObjectName } from './forward-call.ts';
+import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
 import { refundInterrupted } from './relay-billing.ts';
-import type { RelayAnswer, RelayCall, RelayedRequest, Settlements } from './types.ts';
+import type { RelayAnswer, RelayCall, RelayedRequest, RemixSource, Settlements } from './types.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
@@ -18,6 +18,11 @@ export type Relay = {
   /** For a request that only the relay serves. @throws tasks.model_not_found */
   assertTakes(kind: RelayKind, model: string): void;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
+  /**
+   * The user's own relayed video, to build a remix on.
+   * @throws tasks.not_found, tasks.relay_object_gone when its request is past its retention
+   */
+  remixSource(userId: number, id: string): Promise<RemixSource>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
   forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
   /** Starts to refund requests that earlier processes left open. */
@@ -84,6 +89,14 @@ export function createRelay(deps: TaskDeps): Relay {
       throw taskErrors.model_not_found({ message, param: 'model' });
     },
     create: (caller, request) => createRelayed({ ...deps, settlements }, caller, request),
+    async remixSource(userId, id) {
+      const object = await findOwnObject(deps, { userId, kind: 'video', id });
+      if (!object) throw noSuchObject({ kind: 'video', id });
+      const made = await store.relays.byRelayId(object.relayId);
+      if (!made) throw taskErrors.relay_object_gone({ message: 'This video is too old to be remixed.' });
+      const { facts, submissionFacts, completionFacts } = made.billing;
+      return { id, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
+    },
     forward: (object, call) => forwardCall(deps, object, call),
     async start() {
       if (store.dialect === 'sqlite') await store.relays.expireLeases();

@@ -18,7 +18,11 @@ export type RelayedRequest = {
   requestId: string;
   client: ClientRequest;
   headers: Record<string, string>;
+  remix?: RemixSource;
 };
+
+/** The relayed video that a request changes: its model and the facts of its bill hold for both. */
+export type RemixSource = { id: string; model: string; facts: JsonObject };
 
 /** What the gateway itself reads of a request that it relays. */
 export type RelayIntent = {

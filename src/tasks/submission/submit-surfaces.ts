@@ -59,19 +59,21 @@ export async function submitToPlugin(
   }
 }
 
-/** `POST /v1/videos`. */
-export const submitVideo = (deps: TaskDeps, client: SurfaceRequest): Promise<SubmittedTask> =>
+/** `POST /v1/videos`, and with the task to `remix` also `POST /v1/videos/:task_id/remix`. */
+type VideoRequest = SurfaceRequest & { remix?: TaskRecord };
+
+export const submitVideo = (deps: TaskDeps, client: VideoRequest): Promise<SubmittedTask> =>
   submitOnce(deps, client, (idempotency) => decodeAndSubmitVideo(deps, { ...client, idempotency }));
 
 async function decodeAndSubmitVideo(
   deps: TaskDeps,
-  { caller, requestId, request, idempotency }: SurfaceRequest & { idempotency: Idempotency | undefined },
+  { caller, requestId, request, remix, idempotency }: VideoRequest & { idempotency: Idempotency | undefined },
 ): Promise<TaskRecord> {
   if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
   }
-  const model = readModel(request);
+  const model = remix?.properties.originModelName ?? readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const pin = deps.pin();
   try {
@@ -97,9 +99,16 @@ async function decodeAndSubmitVideo(
     );
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody, originTaskIds } = decoded.value;
+    const originTasks = await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds });
+    // A plugin that knows no remixes would make a video that has nothing to do with this one.
+    if (remix && !originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) {
+      throw taskErrors.remix_unsupported({
+        message: `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`,
+      });
+    }
     return await submitTask(deps, {
       surface: 'proto_video',
-      originTasks: await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds }),
+      originTasks,
       caller,
       requestId,
       plugin,

@@ -407,6 +407,7 @@ describe('every route declares who may call it', () => {
         'POST /v1/tasks/{pluginKey}',
         'POST /v1/tasks/{taskId}/cancel',
         'POST /v1/videos',
+        'POST /v1/videos/{task_id}/remix',
       ],
       apiKeyOrCapability: [
         'GET /v1/tasks/{taskId}/artifacts/{key}/content',
@@ -493,6 +494,7 @@ describe('every route declares who may call it', () => {
         'POST /v1/responses',
         'POST /v1/tasks/{pluginKey}',
         'POST /v1/videos',
+        'POST /v1/videos/{task_id}/remix',
       ],
     });
   });

@@ -427,6 +427,20 @@ for (const dialect of RULE_DATABASES) {
         });
       });
 
+      test('a remix reaches no plugin whose decoder does not build on its video', async () => {
+        const first = await at.submit();
+        const remix = (id: string, body: object) => at.send(`/v1/videos/${id}/remix`, body);
+        const sent = at.jobs.length;
+        expect(await remix(first.id, { prompt: 'x' })).toMatchObject({
+          status: 400,
+          body: { error: { code: 'remix_unsupported' } },
+        });
+        expect((await remix('task_unknown', { prompt: 'x' })).status).toBe(404);
+        expect(at.jobs.length).toBe(sent);
+        expect((await remix(first.id, { origins: [first.id] })).status).toBe(200);
+        expect(at.jobs.length).toBe(sent + 1);
+      });
+
       test('only the channel of the earlier task is used, even if it refuses', async () => {
         const apart = await at.addChannel({ name: 'apart', priority: 9 });
         const first = await at.submit();
