@@ -19,6 +19,8 @@ import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
+import { createImages, type ImagesAnswer } from './images/create-images.ts';
+import { findImagePlugin } from './images/find-image-plugin.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
@@ -145,6 +147,10 @@ export type Tasks = {
   endObservations(): void;
   /** `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
+  /** Whether a plugin serves the model on `POST /v1/images/generations`. */
+  makesImages(model: string): boolean;
+  /** `POST /v1/images/generations` for such a model: submits and waits for the end. */
+  createImages(caller: Caller, requestId: string, request: ClientRequest): Promise<ImagesAnswer>;
   /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
@@ -309,6 +315,15 @@ export function createTasks(services: TaskServices): Tasks {
       }
     },
 
+    makesImages(model) {
+      const pin = deps.pin();
+      try {
+        return findImagePlugin(deps, { generation: pin.generation, model }) !== undefined;
+      } finally {
+        pin.release();
+      }
+    },
+    createImages: (caller, requestId, request) => createImages(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
     resumeResponse: (caller, input) => resumeResponse(deps, caller, input),

@@ -1,9 +1,10 @@
 import { Elysia } from 'elysia';
-import type { ApiPrincipal, RequestOrigin } from '../../auth/index.ts';
+import { type ApiPrincipal, authErrors, type RequestOrigin } from '../../auth/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { fileStorage } from './caller.ts';
+import { callerOf, fileStorage } from './caller.ts';
 import { RELAYED_OPERATIONS } from './describe-relayed.ts';
 import { createRelayed, type RelayedKind } from './relay-requests.ts';
 import type { V1Deps } from './types.ts';
@@ -14,23 +15,36 @@ type CreationScope = {
   origin: Pick<RequestOrigin, 'decidingIp'>;
   requestId: string;
   keepOpen: () => void;
+  set: { headers: Record<string, unknown> };
 };
 
-/** Operations of OpenAI's API that no plugin serves, on models of a relay channel. */
+/**
+ * Operations of OpenAI's API on models of a relay channel. Plugins serve one of them too: those
+ * with images make them on `POST /v1/images/generations`.
+ */
 export function relayRoutes(kit: Kit, deps: V1Deps) {
   const { tasks, watchAccess } = deps;
 
   /** Answers with what the vendor of a relay channel makes of the request. */
-  async function relay(kind: RelayedKind, { request, api, origin, requestId, keepOpen }: CreationScope) {
-    const { client: read } = await readRelayableRequest(request, fileStorage(deps, api));
+  async function relay(kind: RelayedKind, { request, api, origin, requestId, keepOpen, set }: CreationScope) {
+    const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
     const access = watchAccess(api, request.signal);
     const client = { ...read, signal: access.signal };
     let answer: Response | undefined;
     try {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-      tasks.relay.assertTakes(kind, model);
+      const isPlugins = kind === 'image' && tasks.makesImages(model);
+      if (isPlugins) assertForPlugin();
+      else tasks.relay.assertTakes(kind, model);
       keepOpen();
+      if (isPlugins) {
+        const { images, replayed } = await tasks.createImages(callerOf(api), requestId, client);
+        // Waiting for the images may have taken long.
+        if (access.hasEnded()) throw authErrors.access_ended();
+        if (replayed) set.headers[REPLAYED] = 'true';
+        return images;
+      }
       answer = await createRelayed(tasks, { kind, request, api, requestId, client, access });
       return answer;
     } finally {

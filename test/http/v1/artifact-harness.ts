@@ -67,6 +67,11 @@ export async function startArtifactGateway(env: Record<string, string> = {}) {
 
   return {
     gateway,
+    /** Adds a plugin of this kind, with a channel for its model. */
+    async addPlugin(plugin: string, change: object, edit = (text: string) => text) {
+      await admin.call('POST', '/api/plugin/task', { source: edit(artifactPlugin(plugin, change)) });
+      await admin.createChannel(vendor.url, { models: [`${plugin}-1`], task_plugin_key: plugin, key: VENDOR_KEY });
+    },
     /** Activates a new version of a plugin. */
     async serve(plugin: string, version: string, change: (source: string) => string) {
       await admin.call('POST', '/api/plugin/task', { source: change(artifactPlugin(plugin, { version })) });
@@ -110,13 +115,19 @@ const STATUSES = /^\/status\/(\d+)$/;
 
 function startVendor() {
   const seen: Seen[] = [];
+  /** What was submitted, by the path of its status. */
+  const jobs = new Map<string, Record<string, unknown>>();
   const open = new Set<string>();
   const serve = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/jobs') {
       const { model: _, ...directive } = (await request.json()) as Record<string, unknown>;
-      return Response.json({ id: `job-${crypto.randomUUID()}`, ...directive });
+      const id = `job-${crypto.randomUUID()}`;
+      jobs.set(`/jobs/${id}`, directive);
+      return Response.json({ id, ...directive });
     }
+    const job = jobs.get(pathname);
+    if (job) return Response.json({ ...job, status: 'SUCCESS' });
     seen.push({ method: request.method, path: pathname, headers: Object.fromEntries(request.headers) });
     const status = STATUSES.exec(pathname)?.[1];
     if (status) return new Response('words of the vendor', { status: Number(status), headers: { 'retry-after': '7' } });

@@ -1,0 +1,101 @@
+/** OpenAI's images API served by a plugin whose artifacts are images. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import OpenAI from 'openai';
+import { ask } from '../../support/gateway.ts';
+import { type ArtifactGateway, FILE, LARGE, startArtifactGateway } from './artifact-harness.ts';
+
+let world: ArtifactGateway;
+let client: OpenAI;
+beforeAll(async () => {
+  world = await startArtifactGateway();
+  const withoutVideo = (source: string) => source.replace(/export const protocols[\s\S]*?\n\} \};/, '');
+  await world.addPlugin('pixel', { protocols: [] }, withoutVideo);
+  client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 2 });
+}, 60_000);
+afterAll(() => world.stop());
+
+const TWO = [
+  { key: 'first', type: 'image', mimeType: 'image/png' },
+  { key: 'text', type: 'file' },
+  { key: 'second', type: 'image', mimeType: 'image/png' },
+];
+const generate = (body: object) =>
+  ask(`${world.url}/v1/images/generations`, { token: world.key, body: { model: 'pixel-1', prompt: 'x', ...body } });
+const codeOf = ({ status, body }: Awaited<ReturnType<typeof generate>>) => [
+  status,
+  (body.error as { code?: string } | undefined)?.code,
+];
+const tasksOf = async () =>
+  ((await world.get('/v1/tasks?limit=100', { token: world.key })).json.data as object[]).length;
+
+test('the official client waits for the images and downloads them by their links', async () => {
+  const made = await client.images.generate({ model: 'pixel-1', prompt: 'x', ...{ list: TWO, end: 'IN_PROGRESS' } });
+  expect(made.data).toHaveLength(2);
+  for (const { url = '' } of made.data ?? []) {
+    const { pathname, search } = new URL(url);
+    expect((await world.get(`${pathname}${search}`)).bytes).toEqual(FILE);
+  }
+});
+
+test('the official client gets the bytes in Base64', async () => {
+  const made = await client.images.generate({
+    ...{ model: 'pixel-1', prompt: 'x', response_format: 'b64_json' },
+    ...{ list: TWO },
+  });
+  const bytes = (made.data ?? []).map(({ b64_json }) => Buffer.from(b64_json ?? '', 'base64'));
+  expect(bytes.map((image) => image.equals(FILE))).toEqual([true, true]);
+});
+
+test('a repeat with its Idempotency-Key answers with the same images', async () => {
+  const before = await tasksOf();
+  const ordered = () =>
+    fetch(`${world.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+        'idempotency-key': 'images-1',
+      },
+      body: JSON.stringify({ model: 'pixel-1', prompt: 'x', list: TWO }),
+    });
+  const [first, second] = [await ordered(), await ordered()];
+  expect(await second.json()).toEqual(await first.json());
+  expect([first.headers.get('idempotent-replayed'), second.headers.get('idempotent-replayed')]).toEqual([null, 'true']);
+  expect(await tasksOf()).toBe(before + 1);
+});
+
+describe('refused before anything is submitted', () => {
+  test.each<[string, object, [number, string]]>([
+    ['another format', { response_format: 'gif' }, [400, 'image_request_invalid']],
+    ['a stream', { stream: true }, [400, 'image_request_invalid']],
+    ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
+    ['a model of nobody', { model: 'nobody-1' }, [404, 'model_not_found']],
+  ])('%s', async (_name, body, expected) => {
+    const before = await tasksOf();
+    expect(codeOf(await generate(body))).toEqual(expected);
+    expect(await tasksOf()).toBe(before);
+  });
+});
+
+describe('what no repeat may buy again', () => {
+  const refused = async (body: object) => {
+    const before = await tasksOf();
+    const error = await client.images.generate({ ...{ model: 'pixel-1', prompt: 'x' }, ...body }).then(
+      () => undefined,
+      (thrown: InstanceType<typeof OpenAI.APIError>) => thrown,
+    );
+    return [error?.status, error?.code, (await tasksOf()) - before];
+  };
+
+  test('a task that failed', async () => {
+    expect(await refused({ end: 'FAILURE' })).toEqual([400, 'image_failed', 1]);
+  });
+  test('a task without an image', async () => {
+    expect(await refused({ list: [{ key: 'v', type: 'video' }] })).toEqual([502, 'images_missing', 1]);
+  });
+  test('images that are together too large', async () => {
+    const count = Math.ceil((17 * 1024 * 1024) / LARGE);
+    const list = Array.from({ length: count }, (_, index) => ({ key: `k${index}`, type: 'image' }));
+    const large = { list, content: { url: '/large' }, response_format: 'b64_json' };
+    expect(await refused(large)).toEqual([502, 'images_too_large', 1]);
+  });
+});
