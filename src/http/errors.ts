@@ -11,6 +11,7 @@ export const httpErrors = defineErrors('http', {
   not_found: ['not_found', 'There is nothing at this address.'],
   method_not_allowed: ['method_not_allowed', 'This address does not support this method.'],
   too_large: ['too_large', 'The body is too large.'],
+  address_too_long: ['address_too_long', 'The address is too long: at most 16 KiB are accepted.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not accept.'],
   upload_storage: [
     'unavailable',
@@ -35,6 +36,7 @@ const STATUS: Record<ErrorKind, number> = {
   conflict: 409,
   gone: 410,
   too_large: 413,
+  address_too_long: 414,
   unsupported_media: 415,
   unprocessable: 422,
   rate_limited: 429,

@@ -12,6 +12,7 @@ export type ErrorKind =
   | 'conflict'
   | 'gone'
   | 'too_large'
+  | 'address_too_long'
   | 'unsupported_media'
   | 'unprocessable' // well-formed, but its content cannot be accepted (a plugin that does not compile)
   | 'rate_limited'

@@ -13,7 +13,7 @@ import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
 import { logRequest } from './request-log.ts';
-import { createAddressReader, envelopeOf, isBelow, isDecodable } from './request-path.ts';
+import { createAddressReader, envelopeOf, isBelow, isDecodable, MAX_ADDRESS_CHARS } from './request-path.ts';
 import type { RequestScopes } from './request-scope.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
 import { setResponseHeaders } from './response-headers.ts';
@@ -61,7 +61,8 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     pipeline.onRequest();
     const started = pipeline.clock.monotonicMs();
     // A broken `Host` leaves no address. Such a request is refused below, after it has an id.
-    const address = readAddress(request.url);
+    // One that is too long is refused below; its beginning says in which envelope.
+    const address = readAddress(request.url.slice(0, MAX_ADDRESS_CHARS));
     const path = address?.path ?? '';
     const scope = openScope(pipeline, request, peer);
     let resolution = UNRESOLVED;
@@ -70,6 +71,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     try {
       resolution = resolveRoute(pipeline, { request, path: address?.path });
       if (resolution.route) scope.route = resolution.route;
+      if (request.url.length > MAX_ADDRESS_CHARS) throw httpErrors.address_too_long();
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);

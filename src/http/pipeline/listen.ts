@@ -1,3 +1,5 @@
+import http from 'node:http';
+import { MAX_ADDRESS_CHARS } from './request-path.ts';
 import type { RequestHandler } from './types.ts';
 
 export type ListenOptions = {
@@ -29,9 +31,17 @@ export type Listening = {
  */
 const IDLE_SECONDS = 120;
 
+/**
+ * Bytes of the request line and all headers, the runtime's default for both doubled: so a long
+ * address gets an answer with a body. Beyond it the runtime itself answers 431, without one.
+ */
+const MAX_HEAD_BYTES = MAX_ADDRESS_CHARS + 16 * 1024;
+
 /** @throws the platform's error, for instance `EADDRINUSE` */
 export function listen(handle: RequestHandler, options: ListenOptions): Listening {
   const { idleSeconds = IDLE_SECONDS } = options;
+  // The runtime has one limit for all listeners of the process, and only this way to set it.
+  Object.assign(http, { maxHeaderSize: MAX_HEAD_BYTES });
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,

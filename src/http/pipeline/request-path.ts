@@ -4,6 +4,9 @@ import type { ErrorEnvelope } from '../errors.ts';
 /** A path that the URL parser leaves as it is: no escapes, no `.` or `..` as a segment. */
 const PLAIN_PATH = /^(?:\/(?:[\w~:@+,=-][\w.~:@+,=-]*)?)+$/;
 
+/** More than proxies let through: nginx takes 8 KiB by default. A longer address is not read. */
+export const MAX_ADDRESS_CHARS = 16 * 1024;
+
 /** What the pipeline reads of an address: its path, and its host with the port. */
 export type RequestAddress = { path: string; host: string };
 

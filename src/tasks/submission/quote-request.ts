@@ -37,7 +37,10 @@ export async function quoteRequest(
     if (!plugin) throw taskErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
     const { channelTypes } = plugin.manifest;
     const channel = deps.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
-    if (!channel) throw taskErrors.no_available_channel({ param: 'model' });
+    if (!channel) {
+      const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
+      throw taskErrors.model_not_found({ message, param: 'model' });
+    }
     const value = { ...request, model };
     const submission: Submission = {
       surface: 'generic',

@@ -39,6 +39,7 @@ describe('published codes', () => {
     ['conflict', 409, 'invalid_request_error'],
     ['gone', 410, 'invalid_request_error'],
     ['too_large', 413, 'invalid_request_error'],
+    ['address_too_long', 414, 'invalid_request_error'],
     ['unsupported_media', 415, 'invalid_request_error'],
     ['unprocessable', 422, 'invalid_request_error'],
     ['rate_limited', 429, 'rate_limit_error'],

@@ -15,8 +15,8 @@ import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;
 /** The limit of the runtime for all headers of a request together. */
-const HEADER_BYTES = 16 * KIB;
-const BY_RUNTIME = 'the runtime, which takes 16 KiB of headers';
+const HEADER_BYTES = 32 * KIB;
+const BY_RUNTIME = 'the runtime, which takes 32 KiB of headers';
 
 const clientIp = createClientIp(['127.0.0.1', '10.0.0.0/8', '::1']);
 
