@@ -28,6 +28,8 @@ const WORDS = ['Grüße', ' from', ' the', ' vendor', ' 👋', ' and', ' good', 
 const TOOL_ARGUMENTS = ['{"city":', '"Köln"', '}'];
 const IMAGE = Buffer.from('not really a picture').toString('base64');
 
+const VECTOR = [0.5, -0.25, 1e-7];
+
 type Body = Record<string, unknown>;
 
 export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Promise<ChatVendor> {
@@ -115,10 +117,12 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
     const inputs = [body.input].flat();
     const input = countWords(inputs);
     sell({ input });
+    const inBase64 = Buffer.from(Float32Array.from(VECTOR).buffer).toString('base64');
+    const embedding = body.encoding_format === 'base64' ? inBase64 : VECTOR;
     json(response, 200, {
       object: 'list',
       model: body.model,
-      data: inputs.map((_, index) => ({ object: 'embedding', index, embedding: [0.5, -0.25, 1e-7] })),
+      data: inputs.map((_, index) => ({ object: 'embedding', index, embedding })),
       usage: { prompt_tokens: input, total_tokens: input },
     });
   }

@@ -33,6 +33,7 @@ const codeTexts: Readonly<Record<string, TextKey>> = {
   AUTH_USER_NOT_FOUND: 'error.accountGone',
   CHANNEL_NOT_FOUND: 'error.channelGone',
   NAME_TAKEN: 'signUp.nameTaken',
+  MODEL_NOT_FOUND: 'error.channelNone',
   NO_AVAILABLE_CHANNEL: 'error.channelNone',
   PLUGIN_MARKET_FAILED: 'error.marketFailed',
   PLUGIN_SUBMIT_RESPONSE_FAILED: 'error.vendorAnswer',

@@ -119,8 +119,8 @@ describe('a quote', () => {
     [
       'a model that no channel has',
       { plugin_key: 'demo', model: 'demo-video-pro', request: { prompt: 'a' } },
-      503,
-      'NO_AVAILABLE_CHANNEL',
+      404,
+      'MODEL_NOT_FOUND',
       '',
     ],
     ['a plugin that is not there', { plugin_key: 'none', model: 'm', request: {} }, 400, 'PLUGIN_NOT_FOUND', 'none'],

@@ -145,7 +145,7 @@ export const routeRows: readonly Row[] = [
   ['a trailing slash', routes({ ...submit, path: '/acme/' }, { ...submit, path: '/acme' })],
   ['a parameter beside a literal', routes({ ...submit, path: '/a/:b' }, { ...submit, path: '/a/b' })],
   ['a parameter beside a catch-all', routes({ ...submit, path: '/a/:b' }, { ...submit, path: '/a/*b' })],
-  ['a path below a host protocol', at('/v1/videos/:id/remix')],
+  ['a path below a host protocol', at('/v1/videos/:id/extend')],
   ['a path that begins like a reserved one', at('/apis/v1')],
   ['all signs of a literal', at('/A.b_c~d-e/..f/...')],
   ['a renamed task parameter', asked({ path: '/acme/:id', taskIdParam: 'id' })],
