@@ -1,5 +1,6 @@
 /** The compiled binary as a process, and an administrator who uses it over HTTP. */
 
+import { assertDocumented } from './assert-documented.ts';
 import { PASSWORD } from './cheap-hash.ts';
 import { freePort } from './free-port.ts';
 import { BINARY, databaseEnvironment, spawnCommand } from './run-command.ts';
@@ -116,13 +117,14 @@ async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) 
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
-/** One JSON request, whatever its answer. */
+/** One JSON request, whatever its answer. On `/v1` it must be as the OpenAPI document says. */
 export async function ask(
   url: string,
   init: { method?: string; token?: string; body?: unknown; headers?: Record<string, string> } = {},
 ): Promise<Answer> {
+  const method = init.method ?? (init.body === undefined ? 'GET' : 'POST');
   const response = await fetch(url, {
-    method: init.method ?? (init.body === undefined ? 'GET' : 'POST'),
+    method,
     headers: {
       ...(init.token ? { authorization: `Bearer ${init.token}` } : {}),
       ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -135,8 +137,9 @@ export async function ask(
   try {
     body = JSON.parse(text) as Record<string, unknown>;
   } catch {
-    body = { text };
+    return { status: response.status, body: { text }, headers: response.headers };
   }
+  await assertDocumented({ method, url, status: response.status, body });
   return { status: response.status, body, headers: response.headers };
 }
 

@@ -4,6 +4,7 @@ import { isObject } from '../../kernel/index.ts';
 import { BODY_LIMITS, type BodyLimit, formatBytes } from '../bodies/body-limits.ts';
 import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
 import type { AccessLevel } from '../pipeline/access-levels.ts';
+import { ANSWER_SCHEMAS } from '../v1/answer-schemas.ts';
 import { describeCodes } from './describe-codes.ts';
 import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
 import type { OpenApiDocument, Operation } from './types.ts';
@@ -27,6 +28,9 @@ const DESCRIPTION = [
   'Every response carries x-request-id. Times are Unix seconds. Quota is an integer; 500,000 are one US dollar.',
 ].join('\n\n');
 
+/** In the order of use; the panel's own follow. */
+const TAGS = ['Models', 'Videos', 'Tasks', 'Responses', 'Images', 'Chat', 'Embeddings', 'Audio'];
+
 /** The OpenAPI document of all routes, with the credentials, limits and proofs that each needs. */
 export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   const generated = toOpenAPISchema(app, { staticFile: false }) as unknown as Pick<
@@ -42,11 +46,14 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   return {
     openapi: '3.1.0',
     info: { title: 'Taskgate', version, description: DESCRIPTION },
+    servers: [{ url: '/', description: 'This gateway' }],
+    tags: TAGS.map((name) => ({ name })),
     paths,
     webhooks: WEBHOOKS,
     'x-codes': codes,
     components: {
       ...generated.components,
+      schemas: { ...(generated.components.schemas as object | undefined), ...ANSWER_SCHEMAS },
       securitySchemes: {
         panel: {
           type: 'http',
@@ -69,6 +76,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
         OpenAiFailure: failure('A failure on a route for API clients.', {
           error: {
             type: 'object',
+            required: ['message', 'type', 'code', 'param'],
             properties: {
               message: { type: 'string' },
               type: { type: 'string' },
@@ -182,5 +190,9 @@ const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: Body
 
 const failure = (description: string, properties: object) => ({
   description,
-  content: { 'application/json': { schema: { type: 'object', properties } } },
+  content: {
+    'application/json': {
+      schema: { type: 'object', required: Object.keys(properties).filter((name) => name !== 'details'), properties },
+    },
+  },
 });

@@ -24,6 +24,9 @@ export type Operation = {
 export type OpenApiDocument = {
   openapi: string;
   info: { title: string; version: string; description: string };
+  servers: { url: string; description: string }[];
+  /** The first ones in their order. */
+  tags: { name: string }[];
   paths: Record<string, Record<string, Operation>>;
   /** The webhooks that the gateway sends. */
   webhooks: object;

@@ -20,11 +20,12 @@ const operation = (
   summary,
   requestBody: { required: true, content: { [type]: { schema } } },
   responses: {
-    '200': { description: 'The answer of the vendor, unchanged', content: answers },
+    '200': { description: 'The answer of the vendor, unchanged; of a plugin’s model, the gateway’s', content: answers },
   },
 });
 
-const JSON_ANSWER = { 'application/json': { schema: { type: 'object', additionalProperties: true } } };
+const RELAYED = { type: 'object', additionalProperties: true } as const;
+const JSON_ANSWER = { 'application/json': { schema: RELAYED } };
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } };
 
 export const RELAYED_OPERATIONS = {
@@ -48,7 +49,7 @@ export const RELAYED_OPERATIONS = {
       prompt: { type: 'string' },
       n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
     }),
-    { ...JSON_ANSWER, ...EVENTS },
+    { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } }, ...EVENTS },
   ),
   image_edit: operation(
     { tag: 'Images', summary: 'Edit images', type: 'multipart/form-data' },

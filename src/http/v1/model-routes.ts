@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import { taskErrors } from '../../tasks/index.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answers, answersModels } from './answer-schemas.ts';
 import { callerOf } from './caller.ts';
 import type { V1Deps } from './types.ts';
 
@@ -21,13 +22,13 @@ export function modelRoutes(kit: Kit, { tasks }: V1Deps) {
     const message = `The model ${id} does not exist, or this API key may not use it.`;
     throw taskErrors.model_not_found({ message, param: 'model' });
   };
-  const detail = { summary: 'Read a model' };
+  const detail = { summary: 'Read a model', ...answers('The model', 'Model') };
   return new Elysia({ normalize: false, tags: ['Models'] })
     .use(kit)
     .get(
       '/v1/models',
       ({ api }) => ({ object: 'list' as const, data: tasks.namedModels(callerOf(api)).map(modelObject) }),
-      { apiKey: true, detail: { summary: 'List the models that the key may use' } },
+      { apiKey: true, detail: { summary: 'List the models that the key may use', ...answersModels } },
     )
     .get('/v1/models/:model', ({ api, params }) => find(tasks.namedModels(callerOf(api)), params.model), {
       apiKey: true,

@@ -4,6 +4,7 @@ import { readAddress, readClientRequest } from '../bodies/read-client-request.ts
 import { httpErrors } from '../errors.ts';
 import { readWhole } from '../panel-api/paging.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answers, answersDeleted, answersItems, answersOrStreams } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { frameEvents } from './frame-response-events.ts';
 import { readCursor } from './list-pages.ts';
@@ -68,7 +69,13 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
             ),
         );
       },
-      { apiKey: true, detail: { summary: 'Read a response, or resume its stream ("stream", "starting_after")' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'Read a response, or resume its stream ("stream", "starting_after")',
+          ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
+        },
+      },
     )
     .post(
       '/v1/responses/:response_id/cancel',
@@ -84,7 +91,13 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           },
           relay(scope, 'cancel'),
         ),
-      { apiKey: true, detail: { summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor',
+          ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
+        },
+      },
     )
     .get(
       '/v1/responses/:response_id/input_items',
@@ -100,7 +113,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           relay(scope, 'input_items'),
         );
       },
-      { apiKey: true, detail: { summary: 'List the input of a response' } },
+      { apiKey: true, detail: { summary: 'List the input of a response', ...answersItems } },
     )
     .delete(
       '/v1/responses/:response_id',
@@ -114,7 +127,13 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           relay(scope, 'delete'),
         );
       },
-      { apiKey: true, detail: { summary: 'Delete a response: it is hidden, its links end and its content is gone' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'Delete a response: it is hidden, its links end and its content is gone',
+          ...answersDeleted('response'),
+        },
+      },
     );
 }
 

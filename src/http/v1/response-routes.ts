@@ -6,6 +6,7 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answersOrStreams } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { frameEvents } from './frame-response-events.ts';
 import { createIfRelayed } from './relay-requests.ts';
@@ -79,6 +80,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       detail: {
         summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
         requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
+        ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
       },
     },
   );

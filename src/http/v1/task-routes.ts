@@ -3,6 +3,7 @@ import { requestedModel, submittedObject, taskObject } from '../../tasks/index.t
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answers, answersDeleted, answersPage, TASK_REQUEST } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
@@ -48,12 +49,21 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           await client.release();
         }
       },
-      { apiKey: true, modelRequest: true, bodyLimit: 'submission', detail: { summary: 'Submit a task to a plugin' } },
+      {
+        apiKey: true,
+        modelRequest: true,
+        bodyLimit: 'submission',
+        detail: {
+          summary: 'Submit a task to a plugin',
+          ...TASK_REQUEST,
+          ...answers('The task; with "Prefer: wait" as it is after that', 'SubmittedTask', 'Task'),
+        },
+      },
     )
     .get('/v1/tasks', async ({ query, api }) => listOf(await tasks.page(api.user.id, readCursor(query)), taskObject), {
       apiKey: true,
       query: cursorQuery,
-      detail: { summary: 'List tasks, by default the newest first' },
+      detail: { summary: 'List tasks, by default the newest first', ...answersPage('Task') },
     })
     .delete(
       '/v1/tasks/:taskId',
@@ -61,7 +71,13 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         await tasks.delete(api.user.id, params.taskId);
         return { id: params.taskId, object: 'task.deleted' as const, deleted: true };
       },
-      { apiKey: true, detail: { summary: 'Delete a task: it is hidden, its links end and its content is gone' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'Delete a task: it is hidden, its links end and its content is gone',
+          ...answersDeleted('task'),
+        },
+      },
     )
     .get(
       '/v1/tasks/:taskId',
@@ -73,7 +89,10 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       },
       {
         apiKey: true,
-        detail: { summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed' },
+        detail: {
+          summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          ...answers('The task', 'Task'),
+        },
       },
     )
     .get(
@@ -109,6 +128,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           summary: 'Cancel a task that no vendor has accepted',
+          ...answers('The task, ended', 'Task'),
           'x-path': '/v1/tasks/{taskId}/cancel',
         } as object,
       },
@@ -119,7 +139,13 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         set.headers['cache-control'] = 'private, no-store';
         return tasks.artifacts(await tasks.own(api.user.id, params.taskId));
       },
-      { apiKey: true, detail: { summary: 'List the artifacts of a task, each with a link that needs no key' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'List the artifacts of a task, each with a link that needs no key',
+          ...answers('The artifacts; none until the task has succeeded', 'ArtifactList'),
+        },
+      },
     )
     .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,

@@ -6,6 +6,7 @@ import { readClientRequest, readRelayableRequest } from '../bodies/read-client-r
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answers, answersDeleted, answersPage, REMIX_REQUEST, VIDEO_REQUEST } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
@@ -58,7 +59,12 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           await client.release();
         }
       },
-      { apiKey: true, modelRequest: true, bodyLimit: 'relay', detail: { summary: 'Create a video' } },
+      {
+        apiKey: true,
+        modelRequest: true,
+        bodyLimit: 'relay',
+        detail: { summary: 'Create a video', ...VIDEO_REQUEST, ...answers('The video', 'Video', 'RelayedVideo') },
+      },
     )
     .post(
       '/v1/videos/:task_id/remix',
@@ -94,14 +100,22 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         modelRequest: true,
         bodyLimit: 'relay',
-        detail: { summary: 'Make a new video from a finished one, by a new prompt' },
+        detail: {
+          summary: 'Make a new video from a finished one, by a new prompt',
+          ...REMIX_REQUEST,
+          ...answers('The new video', 'Video', 'RelayedVideo'),
+        },
       },
     )
     .get(
       '/v1/videos',
       async ({ query, api }) =>
         listOf(await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
-      { apiKey: true, query: cursorQuery, detail: { summary: 'List videos, by default the newest first' } },
+      {
+        apiKey: true,
+        query: cursorQuery,
+        detail: { summary: 'List videos, by default the newest first', ...answersPage('Video') },
+      },
     )
     .delete(
       '/v1/videos/:task_id',
@@ -115,7 +129,10 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         ),
       {
         apiKey: true,
-        detail: { summary: 'Delete a video: it is hidden, its links end and its content is gone' },
+        detail: {
+          summary: 'Delete a video: it is hidden, its links end and its content is gone',
+          ...answersDeleted('video'),
+        },
       },
     )
     .get(
@@ -134,7 +151,10 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       },
       {
         apiKey: true,
-        detail: { summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed' },
+        detail: {
+          summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          ...answers('The video', 'Video', 'RelayedVideo'),
+        },
       },
     )
     .get('/v1/videos/:task_id/content', sendVideo, {
