@@ -9,6 +9,7 @@ import type { OpenApiDocument } from './types.ts';
  */
 export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
   let described: OpenApiDocument | undefined;
+  let page: ReturnType<typeof renderDocs> | undefined;
   const describe = () => {
     described ??= document();
     return described;
@@ -22,7 +23,8 @@ export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
     .get(
       '/api/docs',
       () => {
-        const { html, contentSecurityPolicy } = renderDocs(describe());
+        page ??= renderDocs(describe());
+        const { html, contentSecurityPolicy } = page;
         return new Response(html, {
           headers: {
             'content-type': 'text/html; charset=utf-8',
