@@ -11,6 +11,7 @@ import { createNoSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { startLivedTime } from '../support/lived-time.ts';
+import { monitorRedis } from '../support/monitor-redis.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
@@ -90,26 +91,23 @@ const stat = async (server: OwnRedis, name: string): Promise<number> =>
 
 /** The time to live, in milliseconds, of the one key which `write` sets; -2: it set none. */
 async function lifeOfWhat(server: OwnRedis, write: () => Promise<void>): Promise<number> {
-  return server.look(async (redis) => {
-    const monitor = await redis.monitor();
-    const lives: number[] = [];
-    const last = newUuid();
-    const seen = Promise.withResolvers<void>();
-    monitor.on('monitor', (_time: string, [command, key = '', , , life]: string[]) => {
-      if (command?.toLowerCase() === 'set' && key.startsWith('taskgate:session:')) lives.push(Number(life));
-      if (key === last) seen.resolve();
-    });
-    try {
-      await write();
-      await redis.echo(last);
-      await seen.promise;
-    } finally {
-      monitor.disconnect();
-    }
-    const [made = -2, ...others] = lives;
-    expect(others).toEqual([]);
-    return made;
+  const lives: number[] = [];
+  const last = newUuid();
+  const seen = Promise.withResolvers<void>();
+  const monitor = await monitorRedis(server.url, ([command, key = '', , , life]) => {
+    if (command?.toLowerCase() === 'set' && key.startsWith('taskgate:session:')) lives.push(Number(life));
+    if (key === last) seen.resolve();
   });
+  try {
+    await write();
+    await server.look((redis) => redis.echo(last));
+    await seen.promise;
+  } finally {
+    monitor.close();
+  }
+  const [made = -2, ...others] = lives;
+  expect(others).toEqual([]);
+  return made;
 }
 
 test('without a server every reading is undefined, and every write does nothing', async () => {
