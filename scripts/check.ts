@@ -21,6 +21,7 @@ async function main(): Promise<number> {
     'src/app/config/print-config-docs.ts',
     'scripts/print-plugin-reference.ts',
     'scripts/print-new-database.ts',
+    'scripts/print-panel-answers.ts',
   ];
   const checks: Check[] = [
     { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },

@@ -10,6 +10,7 @@
  */
 
 export { DELETED, ROLE, STATUS } from '../store/ports/index.ts';
+export type { AccountView } from './administration/describe-account.ts';
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { Auth } from './auth.ts';

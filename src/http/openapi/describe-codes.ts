@@ -17,6 +17,12 @@ export function describeCodes(): PublishedCode[] {
     new AppError('store.outcome_unknown', 'unavailable', {
       message: 'The database was lost while it was saving: look whether the change was made before you repeat it.',
     }),
+    new AppError('store.broken_invariant', 'internal', {
+      message: 'The database refused a statement that breaks a rule of the data model.',
+    }),
+    new AppError('store.misused', 'internal', {
+      message: 'The store was used in a way that its contract forbids.',
+    }),
   );
   const codes = new Map<string, PublishedCode>();
   for (const error of errors) {

@@ -5,6 +5,7 @@ import { BODY_LIMITS, type BodyLimit, formatBytes } from '../bodies/body-limits.
 import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
 import type { AccessLevel } from '../pipeline/access-levels.ts';
 import { ANSWER_SCHEMAS } from '../v1/answer-schemas.ts';
+import { describeAnswer } from './describe-answer.ts';
 import { describeCodes } from './describe-codes.ts';
 import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
 import type { OpenApiDocument, Operation } from './types.ts';
@@ -31,17 +32,28 @@ const DESCRIPTION = [
 /** In the order of use; the panel's own follow. */
 const TAGS = ['Models', 'Videos', 'Tasks', 'Responses', 'Images', 'Chat', 'Embeddings', 'Audio'];
 
+/** By method and path, then status. */
+type PanelAnswers = Record<string, Record<string, object>>;
+
 /** The OpenAPI document of all routes, with the credentials, limits and proofs that each needs. */
-export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
+export async function describeApi(app: AnyElysia, version: string): Promise<OpenApiDocument> {
+  const { default: panel } = await import('./panel-answers.gen.json');
+  const answers: PanelAnswers = panel.answers;
   const generated = toOpenAPISchema(app, { staticFile: false }) as unknown as Pick<
     OpenApiDocument,
     'paths' | 'components'
   >;
   const codes = describeCodes();
   describeBodies(app, generated.paths);
-  const paths = mergeShapes(generated.paths);
+  const paths = inOrderOfUse(mergeShapes(generated.paths));
   for (const [path, operations] of Object.entries(paths)) {
-    for (const operation of Object.values(operations)) describeAccessAndLimits(operation, path);
+    for (const [method, operation] of Object.entries(operations)) {
+      const schemas = answers[`${method} ${path}`] ?? {};
+      for (const [status, schema] of Object.entries(schemas)) {
+        operation.responses = { ...describeAnswer(status, schema), ...operation.responses };
+      }
+      describeAccessAndLimits(operation, path);
+    }
   }
   return {
     openapi: '3.1.0',
@@ -53,7 +65,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     'x-codes': codes,
     components: {
       ...generated.components,
-      schemas: { ...(generated.components.schemas as object | undefined), ...ANSWER_SCHEMAS },
+      schemas: { ...ANSWER_SCHEMAS, ...panel.schemas },
       securitySchemes: {
         panel: {
           type: 'http',
@@ -73,21 +85,23 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
           details: {},
           request_id: { type: 'string' },
         }),
-        OpenAiFailure: failure('A failure on a route for API clients.', {
-          error: {
-            type: 'object',
-            required: ['message', 'type', 'code', 'param'],
-            properties: {
-              message: { type: 'string' },
-              type: { type: 'string' },
-              code: { type: ['string', 'null'] },
-              param: { type: ['string', 'null'] },
-            },
-          },
-        }),
+        OpenAiFailure: failure('A failure on a route for API clients.', OPENAI_ERROR),
+        RelayedFailure: {
+          description: 'A failure of the gateway; of a relayed model, as its vendor answered.',
+          content: { 'application/json': { schema: { anyOf: [failureSchema(OPENAI_ERROR), { type: 'object' }] } } },
+        },
       },
     },
   };
+}
+
+/** What API clients call comes first. */
+function inOrderOfUse(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
+  const rank = (operations: Record<string, Operation>): number => {
+    const at = TAGS.indexOf(Object.values(operations)[0]?.tags?.[0] ?? '');
+    return at < 0 ? TAGS.length : at;
+  };
+  return Object.fromEntries(Object.entries(paths).toSorted(([, a], [, b]) => rank(a) - rank(b)));
 }
 
 /** The gateway reads bodies itself; the generator does not know that it takes only JSON. */
@@ -139,7 +153,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
     // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
-  const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
+  const reference = { $ref: `#/components/responses/${failureOf(path)}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);
   const limited =
@@ -188,11 +202,32 @@ const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: Body
   return `JSON has at most ${formatBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
 };
 
-const failure = (description: string, properties: object) => ({
-  description,
-  content: {
-    'application/json': {
-      schema: { type: 'object', required: Object.keys(properties).filter((name) => name !== 'details'), properties },
+const OPENAI_ERROR = {
+  error: {
+    type: 'object',
+    required: ['message', 'type', 'code', 'param'],
+    properties: {
+      message: { type: 'string' },
+      type: { type: 'string' },
+      code: { type: ['string', 'null'] },
+      param: { type: ['string', 'null'] },
     },
   },
+};
+
+const RELAYED = /^\/v1\/(?:videos|responses|images|chat|embeddings|audio)(?:\/|$)/;
+
+function failureOf(path: string): string {
+  if (RELAYED.test(path)) return 'RelayedFailure';
+  return path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure';
+}
+
+const failureSchema = (properties: object) => ({
+  type: 'object',
+  required: Object.keys(properties).filter((name) => name !== 'details'),
+  properties,
+});
+const failure = (description: string, properties: object) => ({
+  description,
+  content: { 'application/json': { schema: failureSchema(properties) } },
 });

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answersJson, answersMedia } from './describe-answer.ts';
 import { renderDocs } from './docs-page.ts';
 import type { OpenApiDocument } from './types.ts';
 
@@ -7,8 +8,8 @@ import type { OpenApiDocument } from './types.ts';
  * `document` is called with the first request: the description is complete only after these routes
  * have joined the application.
  */
-export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
-  let described: OpenApiDocument | undefined;
+export function openApiRoutes(kit: Kit, document: () => Promise<OpenApiDocument>) {
+  let described: Promise<OpenApiDocument> | undefined;
   let page: ReturnType<typeof renderDocs> | undefined;
   const describe = () => {
     described ??= document();
@@ -16,14 +17,14 @@ export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
   };
   return new Elysia({ normalize: false, tags: ['Operation'] })
     .use(kit)
-    .get('/api/openapi.json', () => Response.json(describe()), {
+    .get('/api/openapi.json', async () => Response.json(await describe()), {
       public: true,
-      detail: { summary: 'This interface as OpenAPI 3.1' },
+      detail: { summary: 'This interface as OpenAPI 3.1', ...answersJson('The document') },
     })
     .get(
       '/api/docs',
-      () => {
-        page ??= renderDocs(describe());
+      async () => {
+        page ??= renderDocs(await describe());
         const { html, contentSecurityPolicy } = page;
         return new Response(html, {
           headers: {
@@ -32,6 +33,6 @@ export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
           },
         });
       },
-      { public: true, detail: { summary: 'This interface as a page' } },
+      { public: true, detail: { summary: 'This interface as a page', ...answersMedia('The page', 'text/html') } },
     );
 }

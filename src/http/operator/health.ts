@@ -66,10 +66,10 @@ export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: C
     })
     .get(
       '/readyz',
-      async ({ set }) => {
+      async ({ status }) => {
         const { ready, ...found } = await shareCheck();
-        if (!ready) set.status = 503;
-        return { status: ready ? ('ready' as const) : ('not_ready' as const), ...found };
+        if (!ready) return status(503, { status: 'not_ready', ...found } as const);
+        return { status: 'ready', ...found } as const;
       },
       {
         public: true,

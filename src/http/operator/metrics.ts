@@ -2,6 +2,7 @@ import { Elysia } from 'elysia';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { constantTimeEqual } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
+import { answersMedia } from '../openapi/describe-answer.ts';
 import { isLoopback } from '../pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../pipeline/guard-host.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
@@ -95,6 +96,9 @@ export function createMetricsRoute({ kit, metrics }: { kit: Kit; metrics: Metric
       '/metrics',
       async () =>
         new Response(await metrics.registry.metrics(), { headers: { 'content-type': metrics.registry.contentType } }),
-      { operator: true, detail: { summary: 'Prometheus metrics', tags: ['Operation'] } },
+      {
+        operator: true,
+        detail: { summary: 'Prometheus metrics', tags: ['Operation'], ...answersMedia('The metrics', 'text/plain') },
+      },
     );
 }

@@ -113,4 +113,5 @@ export const whole = (options: { minimum?: number; maximum?: number; description
   t.Number({ multipleOf: 1, ...options });
 
 /** The success envelope of `/api`. */
-export const ok = <T>(data: T): { success: true; message: ''; data: T } => ({ success: true, message: '', data });
+export type Ok<T> = { success: true; message: ''; data: T };
+export const ok = <T>(data: T): Ok<T> => ({ success: true, message: '', data });

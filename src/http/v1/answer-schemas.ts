@@ -1,3 +1,5 @@
+import { describeAnswer } from '../openapi/describe-answer.ts';
+
 /**
  * JSON Schemas of the answers of `/v1`, for the OpenAPI document. The tests hold every answer that
  * they receive against them.
@@ -82,36 +84,30 @@ const ImageList = object({
   created: WHOLE,
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
 });
-const ArtifactList = object({
-  task_id: TEXT,
-  artifacts: {
-    type: 'array',
-    items: object(
-      { key: TEXT, type: TEXT, content_url: { ...TEXT, description: 'Needs no key.' } },
-      { mimeType: TEXT, expires_at: WHOLE },
-    ),
-  },
-});
-
 /** By the names under which other parts of the document refer to them. */
 export const ANSWER_SCHEMAS = {
-  ...{ Task, SubmittedTask, Video, RelayedVideo, Model, Response, RelayedResponse, ImageList, ArtifactList },
+  ...{ Task, SubmittedTask, Video, RelayedVideo, Model, Response, RelayedResponse, ImageList },
 } as const;
 
-type SchemaName = keyof typeof ANSWER_SCHEMAS;
+/** `ArtifactList` is among those of the panel, which lists artifacts too. */
+type SchemaName = keyof typeof ANSWER_SCHEMAS | 'ArtifactList';
 const reference = (name: SchemaName) => ({ $ref: `#/components/schemas/${name}` });
 const anyOf = (names: readonly SchemaName[]) =>
   names.length === 1 ? reference(names[0] as SchemaName) : { anyOf: names.map(reference) };
-const answer = (description: string, schema: object, more: object = {}) => ({
-  responses: { '200': { description, content: { 'application/json': { schema }, ...more } } },
-});
+const answer = (description: string, schema: object) => ({ responses: describeAnswer('200', schema, description) });
 
 /** The answer of an operation, one of these. */
 export const answers = (description: string, ...names: SchemaName[]) => answer(description, anyOf(names));
 
 /** The same, or a stream of events. */
-export const answersOrStreams = (description: string, ...names: SchemaName[]) =>
-  answer(description, anyOf(names), { 'text/event-stream': { schema: TEXT } });
+export const answersOrStreams = (description: string, ...names: SchemaName[]) => ({
+  responses: {
+    '200': {
+      description,
+      content: { 'application/json': { schema: anyOf(names) }, 'text/event-stream': { schema: TEXT } },
+    },
+  },
+});
 
 /** A page of objects in OpenAI's form. */
 export const answersPage = (name: SchemaName) =>

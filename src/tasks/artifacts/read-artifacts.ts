@@ -40,7 +40,15 @@ export function artifactHookError(failure: HookFailure): Error {
 
 export type ArtifactList = {
   task_id: string;
-  artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string; expires_at?: number }[];
+  artifacts: {
+    key: string;
+    type: Artifact['type'];
+    mimeType?: string;
+    /** Needs no key. */
+    content_url: string;
+    /** Unix seconds after which the link no longer works. */
+    expires_at?: number;
+  }[];
 };
 
 /** Lists a task's artifacts. Their links work without an API key, until `expires_at` if present. */

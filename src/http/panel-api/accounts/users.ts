@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
-import { type Auth, type PanelPrincipal, type RequestOrigin, ROLE } from '../../../auth/index.ts';
+import { type AccountView, type Auth, type PanelPrincipal, type RequestOrigin, ROLE } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
-import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
@@ -13,6 +13,11 @@ const email = t.String({ maxLength: 500 });
 const line = t.String({ maxLength: 500 });
 const remark = t.String({ maxLength: 2000, description: 'At most 255 characters; only administrators see it.' });
 const id = whole({ minimum: 1 });
+
+type ManagedAccount = AccountView & {
+  /** Of `add_quota`: an earlier request with the same key already made this change. */
+  repeated?: boolean;
+};
 
 /**
  * Administrators manage accounts. The auth room decides who may do what to whom, at the moment of
@@ -103,7 +108,7 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     )
     .post(
       '/api/user/manage',
-      async ({ panel, origin, body }) => {
+      async ({ panel, origin, body }): Promise<Ok<ManagedAccount>> => {
         const actor = { panel, origin };
         const userId = body.id;
         if (body.action === 'delete') return remove(actor, userId);

@@ -4,6 +4,7 @@ import { type Json, userOwner } from '../../../kernel/index.ts';
 import type { Marketplace, MarketSource, OfferedSource, PluginDetail, SourceOffer } from '../../../plugins/index.ts';
 import { parseMarketSources, type SettingsService, writeMarketSources } from '../../../settings/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
+import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -85,7 +86,7 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
     .get('/api/plugin/task/marketplace/icon', async ({ query }) => serveIcon(await marketplace.icon(query)), {
       root: true,
       query: strictObject({ source, key }),
-      detail: { summary: 'The logo of an offered plugin' },
+      detail: { summary: 'The logo of an offered plugin', ...answersIcon },
     })
     .post(
       '/api/plugin/task/marketplace/install',

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
 import { userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
+import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -118,7 +119,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
       {
         root: true,
         query: strictObject({ version: versionQuery }),
-        detail: { summary: 'The logo of a plugin', description: 'image/png or image/svg+xml; 404 without one.' },
+        detail: { summary: 'The logo of a plugin; 404 without one', ...answersIcon },
       },
     )
     .post(

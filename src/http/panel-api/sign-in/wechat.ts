@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
+import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { guardNavigation } from '../../pipeline/guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -35,6 +36,7 @@ export function wechatRoutes(
       detail: {
         summary: 'The QR code of the WeChat account',
         description: 'An image, fetched from WeChatAccountQRCodeImageURL and cached for ten minutes.',
+        ...answersIcon,
       },
     })
     .get(
