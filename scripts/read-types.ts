@@ -79,7 +79,7 @@ function createConverter(checker: Checker) {
     const { flags } = type;
     if (flags & (TypeFlags.Any | TypeFlags.Unknown)) return {};
     if (flags & TypeFlags.Null) return { type: 'null' };
-    if (type.isLiteralType()) return { const: type.value };
+    if (type.isLiteralType()) return literal(type.value);
     if (flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return { type: 'string' };
     if (flags & TypeFlags.Number) return { type: name === '' || FRACTIONS.has(name) ? 'number' : 'integer' };
     if (flags & TypeFlags.Boolean) return { type: 'boolean' };
@@ -137,7 +137,8 @@ function createConverter(checker: Checker) {
       const isOptional = (symbol.flags & SymbolFlags.Optional) !== 0;
       if (!isOptional) required.push(symbol.name);
       const comment = await symbol.getDocumentationComment(checker);
-      properties[symbol.name] = describe(await toSchema(member, symbol.name), comment);
+      const schema = await toSchema(member, symbol.name);
+      properties[symbol.name] = describe(isOptional ? widen(schema) : schema, comment);
     }
     const [index] = await checker.getIndexInfosOfType(type);
     const additionalProperties = index ? await toSchema(index.valueType, '') : false;
@@ -157,13 +158,13 @@ function joinSchemas(schemas: readonly object[]): object {
   // The members of `Json`, which loses its name in `Json | undefined`.
   if (schemas.some((schema) => 'items' in schema && isDeepStrictEqual(schema.items, {}))) return {};
   const literals = schemas.flatMap((schema) => ('const' in schema ? [schema.const] : []));
-  const others = schemas.filter((schema) => !('const' in schema));
   const isBoolean = literals.includes(true) && literals.includes(false);
-  const rest = isBoolean ? literals.filter((value) => typeof value !== 'boolean') : literals;
   const joined = [
-    ...(rest.length > 1 ? [{ enum: rest.toSorted() }] : rest.map((value) => ({ const: value }))),
+    ...['string', 'number', ...(isBoolean ? [] : ['boolean'])].flatMap((kind) =>
+      joinLiterals(literals.filter((value) => typeof value === kind)),
+    ),
     ...(isBoolean ? [{ type: 'boolean' }] : []),
-    ...others,
+    ...schemas.filter((schema) => !('const' in schema)),
   ];
   const ordered = joined.toSorted((a, b) => Number(isNullSchema(a)) - Number(isNullSchema(b)));
   const [value, isNull] = ordered;
@@ -180,6 +181,18 @@ function joinSchemas(schemas: readonly object[]): object {
   }
   return { anyOf: ordered };
 }
+
+const literal = (value: unknown): object => ({ type: typeOf(value), const: value });
+const typeOf = (value: unknown): string => (typeof value === 'number' ? 'integer' : typeof value);
+
+/** Values of one type. */
+function joinLiterals(values: readonly unknown[]): object[] {
+  return values.length > 1 ? [{ type: typeOf(values[0]), enum: values.toSorted() }] : values.map(literal);
+}
+
+/** A member that is `true` or absent, as a boolean: generators of clients stumble over it. */
+const widen = (schema: object): object =>
+  'const' in schema && typeof schema.const === 'boolean' ? { type: 'boolean' } : schema;
 
 const isNullSchema = (schema: object): boolean => 'type' in schema && schema.type === 'null';
 

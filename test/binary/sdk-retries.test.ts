@@ -7,7 +7,7 @@ import OpenAI, { toFile } from 'openai';
 import { type FailingVendor, startFailingVendor } from '../support/failing-vendor.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Gateway, setUp, startGateway, startVendor, type VendorProcess } from '../support/gateway.ts';
-import { provideOpenaiPython } from '../support/openai-python.ts';
+import { providePythonPackage } from '../support/python-package.ts';
 import { type RelayVendor, startRelayVendor } from '../support/relay-vendor.ts';
 
 setDefaultTimeout(240_000);
@@ -111,7 +111,7 @@ video = client.videos.create(
 print(json.dumps([video.id, state["replayed"]]))
 `;
 
-const python = await provideOpenaiPython();
+const python = await providePythonPackage('openai==2.54.0');
 if (typeof python !== 'function') console.warn(`SKIPPED, the retries of openai for Python: ${python.missing}`);
 
 describe('one call of an SDK buys once', () => {
@@ -173,7 +173,9 @@ describe('one call of an SDK buys once', () => {
 
   test.skipIf(typeof python !== 'function')('openai for Python', async () => {
     if (typeof python !== 'function') return;
-    const outcomes: string[] = JSON.parse(await python(PYTHON, [gateway.url, key, JSON.stringify(calls('python'))]));
+    const outcomes: string[] = JSON.parse(
+      await python(['-c', PYTHON, gateway.url, key, JSON.stringify(calls('python'))]),
+    );
     expect(outcomes).not.toContain('answered');
     expect(outcomes).not.toContain('APIConnectionError');
     expectOrders('python');
@@ -210,7 +212,7 @@ describe('one call of an SDK buys once', () => {
     if (typeof python !== 'function') return;
     for (const model of ['works', 'vid-y']) {
       const before = await ordersOf();
-      const [id, replayed] = JSON.parse(await python(PYTHON_LOST_ANSWER, [gateway.url, key, model]));
+      const [id, replayed] = JSON.parse(await python(['-c', PYTHON_LOST_ANSWER, gateway.url, key, model]));
       expect([typeof id, replayed]).toEqual(['string', 'true']);
       expect(await newOrders(before)).toBe(1);
     }

@@ -1,3 +1,6 @@
+/** A text that is always the same. Generators of clients want the type too. */
+export const constant = (value: string) => ({ type: 'string', const: value });
+
 /** An answer in JSON, for an operation's `responses`. */
 export const describeAnswer = (status: string, schema: object, description = 'Success') => ({
   [status]: { description, content: { 'application/json': { schema } } },

@@ -1,3 +1,5 @@
+import { constant } from './describe-answer.ts';
+
 /** Describes the webhooks that the gateway sends, for the OpenAPI document. */
 
 /** The header that requests webhooks, on every route that submits. */
@@ -17,11 +19,11 @@ const time = (description: string) => ({ type: 'integer', description });
 const TASK = {
   id: text('task_…'),
   task_id: text('The same.'),
-  object: { const: 'task' },
+  object: constant('task'),
   platform: text("The plugin's key."),
   model: text('As the client named it.'),
   action: text(''),
-  status: { enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] },
+  status: { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] },
   progress: text('"0%" to "100%".'),
   fail_reason: text('Empty unless the task failed.'),
   created_at: time('Unix seconds.'),
@@ -55,7 +57,7 @@ const describeEvent = (type: string, summary: string) => ({
             type: 'object',
             required: ['type', 'timestamp', 'data'],
             properties: {
-              type: { const: type },
+              type: constant(type),
               timestamp: { type: 'string', format: 'date-time', description: 'When it happened.' },
               data: { type: 'object', required: Object.keys(TASK), properties: TASK },
             },

@@ -65,7 +65,20 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
     'x-codes': codes,
     components: {
       ...generated.components,
-      schemas: { ...ANSWER_SCHEMAS, ...panel.schemas },
+      schemas: {
+        ...ANSWER_SCHEMAS,
+        ...panel.schemas,
+        PanelError: describeFailure({
+          success: { type: 'boolean', const: false },
+          code: { type: 'string', enum: codes.map(({ panel }) => panel) },
+          message: { type: 'string' },
+          details: {},
+          request_id: { type: 'string' },
+        }),
+        OpenAiError: describeFailure({ error: OPENAI_ERROR }),
+        RelayedError: { anyOf: [refer('OpenAiError'), refer('VendorError')] },
+        VendorError: { type: 'object', additionalProperties: true, description: 'In the form of the vendor.' },
+      },
       securitySchemes: {
         panel: {
           type: 'http',
@@ -78,18 +91,12 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
         metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
       },
       responses: {
-        PanelFailure: failure('A failure on a panel route.', {
-          success: { const: false },
-          code: { type: 'string', enum: codes.map(({ panel }) => panel) },
-          message: { type: 'string' },
-          details: {},
-          request_id: { type: 'string' },
-        }),
-        OpenAiFailure: failure('A failure on a route for API clients.', OPENAI_ERROR),
-        RelayedFailure: {
-          description: 'A failure of the gateway; of a relayed model, as its vendor answered.',
-          content: { 'application/json': { schema: { anyOf: [failureSchema(OPENAI_ERROR), { type: 'object' }] } } },
-        },
+        PanelFailure: failure('A failure on a panel route.', ERRORS.PanelFailure),
+        OpenAiFailure: failure('A failure on a route for API clients.', ERRORS.OpenAiFailure),
+        RelayedFailure: failure(
+          'A failure of the gateway; of a relayed model, as its vendor answered.',
+          ERRORS.RelayedFailure,
+        ),
       },
     },
   };
@@ -114,25 +121,38 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
 }
 
 /**
- * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one
- * path with the parameter names of the first.
+ * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become
+ * `/v1/tasks/{id}`.
  */
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
-  const merged: OpenApiDocument['paths'] = {};
-  const firstOfShape = new Map<string, string>();
+  const shapes = new Map<string, { path: string; routed: string; operations: Record<string, Operation> }[]>();
   for (const [routed, operations] of Object.entries(paths)) {
     const path = Object.values(operations).find((operation) => operation['x-path'])?.['x-path'] ?? routed;
-    const shape = path.replaceAll(/\{[^{}]+\}/g, '{}');
-    const first = firstOfShape.get(shape) ?? path;
-    firstOfShape.set(shape, first);
-    const names = namesOf(routed).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
-    for (const operation of Object.values(operations)) renameParameters(operation, new Map(names));
-    merged[first] = { ...merged[first], ...operations };
+    const shape = path.replaceAll(PARAMETER, '{}');
+    shapes.set(shape, [...(shapes.get(shape) ?? []), { path, routed, operations }]);
+  }
+  const merged: OpenApiDocument['paths'] = {};
+  for (const alike of shapes.values()) {
+    const path = alike.map((each) => each.path).reduce(nameAlike);
+    for (const { routed, operations } of alike) {
+      const names = new Map(namesOf(routed).map((name, i) => [name, namesOf(path)[i] ?? name]));
+      for (const operation of Object.values(operations)) renameParameters(operation, names);
+      merged[path] = { ...merged[path], ...operations };
+    }
   }
   return merged;
 }
 
-const namesOf = (path: string): string[] => [...path.matchAll(/\{([^{}]+)\}/g)].map((match) => match[1] ?? '');
+const PARAMETER = /\{([^{}]+)\}/g;
+
+/** `a` with `{id}` where `b` has another name. */
+function nameAlike(a: string, b: string): string {
+  const others = namesOf(b);
+  let at = 0;
+  return a.replaceAll(PARAMETER, (whole, name) => (name === others[at++] ? whole : '{id}'));
+}
+
+const namesOf = (path: string): string[] => [...path.matchAll(PARAMETER)].map((match) => match[1] ?? '');
 
 function renameParameters(operation: Operation, names: ReadonlyMap<string, string>): void {
   if (!Array.isArray(operation.parameters)) return;
@@ -144,6 +164,8 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
 }
 
 function describeAccessAndLimits(operation: Operation, path: string): void {
+  // `getApiTaskByTask_id` is no name in most languages.
+  operation.operationId = operation.operationId?.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
   const proof = operation['x-security-proof'];
   if (proof) addParameter(operation, describeProof(proof));
@@ -153,11 +175,12 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
     // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
-  const reference = { $ref: `#/components/responses/${failureOf(path)}` };
+  const named = failureOf(path);
+  const reference = { $ref: `#/components/responses/${named}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);
-  const limited =
-    limits === '' ? {} : { '429': { description: `${limits} Retry-After says how many seconds to wait.` } };
+  const tooMany = `${limits} Retry-After says how many seconds to wait.`;
+  const limited = limits === '' ? {} : { '429': failure(tooMany, ERRORS[named]) };
   operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
 }
 
@@ -203,31 +226,33 @@ const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: Body
 };
 
 const OPENAI_ERROR = {
-  error: {
-    type: 'object',
-    required: ['message', 'type', 'code', 'param'],
-    properties: {
-      message: { type: 'string' },
-      type: { type: 'string' },
-      code: { type: ['string', 'null'] },
-      param: { type: ['string', 'null'] },
-    },
+  type: 'object',
+  required: ['message', 'type', 'code', 'param'],
+  properties: {
+    message: { type: 'string' },
+    type: { type: 'string' },
+    code: { type: ['string', 'null'] },
+    param: { type: ['string', 'null'] },
   },
 };
 
 const RELAYED = /^\/v1\/(?:videos|responses|images|chat|embeddings|audio)(?:\/|$)/;
 
-function failureOf(path: string): string {
+/** The schemas of the failures' bodies. */
+const ERRORS = { PanelFailure: 'PanelError', OpenAiFailure: 'OpenAiError', RelayedFailure: 'RelayedError' } as const;
+
+function failureOf(path: string): keyof typeof ERRORS {
   if (RELAYED.test(path)) return 'RelayedFailure';
   return path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure';
 }
 
-const failureSchema = (properties: object) => ({
+const describeFailure = (properties: object) => ({
   type: 'object',
   required: Object.keys(properties).filter((name) => name !== 'details'),
   properties,
 });
-const failure = (description: string, properties: object) => ({
+const refer = (schema: string) => ({ $ref: `#/components/schemas/${schema}` });
+const failure = (description: string, schema: string) => ({
   description,
-  content: { 'application/json': { schema: failureSchema(properties) } },
+  content: { 'application/json': { schema: refer(schema) } },
 });

@@ -4,6 +4,7 @@ import type { AccessLevel } from '../pipeline/access-levels.ts';
 
 /** An OpenAPI operation, as far as the gateway edits it. */
 export type Operation = {
+  operationId?: string | undefined;
   summary?: string;
   description?: string;
   tags?: string[];

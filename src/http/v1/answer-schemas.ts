@@ -1,4 +1,4 @@
-import { describeAnswer } from '../openapi/describe-answer.ts';
+import { constant, describeAnswer } from '../openapi/describe-answer.ts';
 
 /**
  * JSON Schemas of the answers of `/v1`, for the OpenAPI document. The tests hold every answer that
@@ -16,14 +16,14 @@ const object = (required: Record<string, object>, optional: Record<string, objec
   additionalProperties: more,
 });
 
-const TASK_STATUS = { enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] };
-const VIDEO_STATUS = { enum: ['queued', 'in_progress', 'completed', 'failed'] };
-const RESPONSE_STATUS = { enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
+const TASK_STATUS = { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] };
+const VIDEO_STATUS = { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] };
+const RESPONSE_STATUS = { type: 'string', enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
 
 const Task = object({
   id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
   task_id: { ...TEXT, description: 'The same as id.' },
-  object: { const: 'task' },
+  object: constant('task'),
   platform: { ...TEXT, description: 'The key of the plugin.' },
   model: TEXT,
   action: TEXT,
@@ -33,11 +33,11 @@ const Task = object({
   created_at: WHOLE,
   finished_at: { ...WHOLE, description: '0 until the task has ended.' },
 });
-const SubmittedTask = object({ id: TEXT, task_id: TEXT, status: { const: 'queued' }, model: TEXT, created_at: WHOLE });
+const SubmittedTask = object({ id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE });
 const Video = object(
   {
     id: TEXT,
-    object: { const: 'video' },
+    object: constant('video'),
     model: TEXT,
     status: VIDEO_STATUS,
     progress: { ...WHOLE, minimum: 0, maximum: 100 },
@@ -58,11 +58,11 @@ const RelayedVideo = {
   description: 'A video of a relayed model: the answer of its vendor.',
   properties: { id: { ...TEXT, not: { pattern: '^task_' } } },
 };
-const Model = object({ id: TEXT, object: { const: 'model' }, created: WHOLE, owned_by: TEXT });
+const Model = object({ id: TEXT, object: constant('model'), created: WHOLE, owned_by: TEXT });
 const Response = object(
   {
     id: { ...TEXT, examples: ['resp_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
-    object: { const: 'response' },
+    object: constant('response'),
     created_at: WHOLE,
     status: RESPONSE_STATUS,
     error: { type: ['object', 'null'] },
@@ -114,7 +114,7 @@ export const answersPage = (name: SchemaName) =>
   answer(
     'A page',
     object({
-      object: { const: 'list' },
+      object: constant('list'),
       data: { type: 'array', items: reference(name) },
       first_id: { type: ['string', 'null'] },
       last_id: { type: ['string', 'null'] },
@@ -124,14 +124,14 @@ export const answersPage = (name: SchemaName) =>
 
 export const answersModels = answer(
   'All models',
-  object({ object: { const: 'list' }, data: { type: 'array', items: reference('Model') } }),
+  object({ object: constant('list'), data: { type: 'array', items: reference('Model') } }),
 );
 
 /** The items of a response's input. */
 export const answersItems = answer('The items', {
   ...ANY_OBJECT,
   required: ['object', 'data'],
-  properties: { object: { const: 'list' }, data: { type: 'array', items: ANY_OBJECT }, has_more: { type: 'boolean' } },
+  properties: { object: constant('list'), data: { type: 'array', items: ANY_OBJECT }, has_more: { type: 'boolean' } },
 });
 
 /** `kind`: how the object is called. The vendor of a relayed one answers in its own form. */
@@ -152,7 +152,7 @@ const takes = (schema: object, forms = false) => ({
 });
 const MODEL = { ...TEXT, examples: ['demo-video'] };
 const PROMPT = { ...TEXT, examples: ['a lighthouse at night'] };
-const LENGTH = { type: ['string', 'number'], examples: ['4'] };
+const LENGTH = { anyOf: [TEXT, { type: 'number' }], examples: ['4'] };
 
 /** What the gateway reads of requests; plugins and vendors read all other members. */
 export const TASK_REQUEST = takes(body(['model'], { model: MODEL }));

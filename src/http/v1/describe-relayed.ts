@@ -11,12 +11,15 @@ const body = (required: readonly string[], properties: Record<string, unknown>) 
   additionalProperties: true,
 });
 
+type Summary = { tag: string; operationId: string; summary: string; type?: string };
+
 const operation = (
-  { tag, summary, type = 'application/json' }: { tag: string; summary: string; type?: string },
+  { tag, operationId, summary, type = 'application/json' }: Summary,
   schema: ReturnType<typeof body>,
   answers: Record<string, object>,
 ) => ({
   tags: [tag],
+  operationId,
   summary,
   requestBody: { required: true, content: { [type]: { schema } } },
   responses: {
@@ -30,7 +33,7 @@ const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } };
 
 export const RELAYED_OPERATIONS = {
   chat: operation(
-    { tag: 'Chat', summary: 'Create a chat completion' },
+    { tag: 'Chat', operationId: 'createChatCompletion', summary: 'Create a chat completion' },
     body(['messages'], {
       messages: { type: 'array', items: { type: 'object', additionalProperties: true } },
       stream: STREAM,
@@ -39,12 +42,12 @@ export const RELAYED_OPERATIONS = {
     { ...JSON_ANSWER, ...EVENTS },
   ),
   embedding: operation(
-    { tag: 'Embeddings', summary: 'Create embeddings' },
+    { tag: 'Embeddings', operationId: 'createEmbeddings', summary: 'Create embeddings' },
     body(['input'], { input: { description: 'A text, or a list of texts or of lists of tokens.' } }),
     JSON_ANSWER,
   ),
   image: operation(
-    { tag: 'Images', summary: 'Create images' },
+    { tag: 'Images', operationId: 'createImages', summary: 'Create images' },
     body(['prompt'], {
       prompt: { type: 'string' },
       n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
@@ -52,17 +55,22 @@ export const RELAYED_OPERATIONS = {
     { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } }, ...EVENTS },
   ),
   image_edit: operation(
-    { tag: 'Images', summary: 'Edit images', type: 'multipart/form-data' },
+    { tag: 'Images', operationId: 'editImages', summary: 'Edit images', type: 'multipart/form-data' },
     body(['prompt'], { prompt: { type: 'string' }, image: FILE, mask: FILE }),
     { ...JSON_ANSWER, ...EVENTS },
   ),
   speech: operation(
-    { tag: 'Audio', summary: 'Speak a text' },
+    { tag: 'Audio', operationId: 'createSpeech', summary: 'Speak a text' },
     body(['input'], { input: { type: 'string' }, voice: { description: 'The name of a voice.' } }),
     { 'audio/*': { schema: FILE }, ...EVENTS },
   ),
   transcription: operation(
-    { tag: 'Audio', summary: 'Transcribe a recording', type: 'multipart/form-data' },
+    {
+      tag: 'Audio',
+      operationId: 'createTranscription',
+      summary: 'Transcribe a recording',
+      type: 'multipart/form-data',
+    },
     body(['file'], { file: FILE, response_format: { type: 'string' } }),
     { ...JSON_ANSWER, 'text/plain': { schema: { type: 'string' } }, ...EVENTS },
   ),

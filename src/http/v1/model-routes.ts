@@ -28,11 +28,14 @@ export function modelRoutes(kit: Kit, { tasks }: V1Deps) {
     .get(
       '/v1/models',
       ({ api }) => ({ object: 'list' as const, data: tasks.namedModels(callerOf(api)).map(modelObject) }),
-      { apiKey: true, detail: { summary: 'List the models that the key may use', ...answersModels } },
+      {
+        apiKey: true,
+        detail: { operationId: 'listModels', summary: 'List the models that the key may use', ...answersModels },
+      },
     )
     .get('/v1/models/:model', ({ api, params }) => find(tasks.namedModels(callerOf(api)), params.model), {
       apiKey: true,
-      detail,
+      detail: { operationId: 'retrieveModel', ...detail },
     })
     .get(
       // Names may hold a slash or two, and not every client escapes it.

@@ -72,6 +72,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'retrieveResponse',
           summary: 'Read a response, or resume its stream ("stream", "starting_after")',
           ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
         },
@@ -94,6 +95,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'cancelResponse',
           summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor',
           ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
         },
@@ -113,7 +115,10 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           relay(scope, 'input_items'),
         );
       },
-      { apiKey: true, detail: { summary: 'List the input of a response', ...answersItems } },
+      {
+        apiKey: true,
+        detail: { operationId: 'listResponseInput', summary: 'List the input of a response', ...answersItems },
+      },
     )
     .delete(
       '/v1/responses/:response_id',
@@ -130,6 +135,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'deleteResponse',
           summary: 'Delete a response: it is hidden, its links end and its content is gone',
           ...answersDeleted('response'),
         },

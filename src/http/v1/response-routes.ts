@@ -78,6 +78,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       modelRequest: true,
       bodyLimit: 'relay',
       detail: {
+        operationId: 'createResponse',
         summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
         requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
         ...answersOrStreams('The response', 'Response', 'RelayedResponse'),

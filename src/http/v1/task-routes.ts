@@ -54,6 +54,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         modelRequest: true,
         bodyLimit: 'submission',
         detail: {
+          operationId: 'submitTask',
           summary: 'Submit a task to a plugin',
           ...TASK_REQUEST,
           ...answers('The task; with "Prefer: wait" as it is after that', 'SubmittedTask', 'Task'),
@@ -63,7 +64,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .get('/v1/tasks', async ({ query, api }) => listOf(await tasks.page(api.user.id, readCursor(query)), taskObject), {
       apiKey: true,
       query: cursorQuery,
-      detail: { summary: 'List tasks, by default the newest first', ...answersPage('Task') },
+      detail: { operationId: 'listTasks', summary: 'List tasks, by default the newest first', ...answersPage('Task') },
     })
     .delete(
       '/v1/tasks/:taskId',
@@ -74,6 +75,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'deleteTask',
           summary: 'Delete a task: it is hidden, its links end and its content is gone',
           ...answersDeleted('task'),
         },
@@ -90,6 +92,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'retrieveTask',
           summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed',
           ...answers('The task', 'Task'),
         },
@@ -115,6 +118,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'followTask',
           summary: 'Follow a task by server-sent events: task.updated, then task.finished',
           responses: { '200': { description: 'Each event carries the task', content: { 'text/event-stream': {} } } },
         },
@@ -127,6 +131,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'cancelTask',
           summary: 'Cancel a task that no vendor has accepted',
           ...answers('The task, ended', 'Task'),
           'x-path': '/v1/tasks/{taskId}/cancel',
@@ -142,6 +147,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'listArtifacts',
           summary: 'List the artifacts of a task, each with a link that needs no key',
           ...answers('The artifacts; none until the task has succeeded', 'ArtifactList'),
         },
@@ -149,10 +155,14 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     )
     .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Fetch an artifact; supports Range and conditional headers', responses: CONTENT_ANSWERS },
+      detail: {
+        operationId: 'downloadArtifact',
+        summary: 'Fetch an artifact; supports Range and conditional headers',
+        responses: CONTENT_ANSWERS,
+      },
     })
     .head('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Headers of an artifact' },
+      detail: { operationId: 'checkArtifact', summary: 'Headers of an artifact' },
     });
 }

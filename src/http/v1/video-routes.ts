@@ -63,7 +63,12 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         modelRequest: true,
         bodyLimit: 'relay',
-        detail: { summary: 'Create a video', ...VIDEO_REQUEST, ...answers('The video', 'Video', 'RelayedVideo') },
+        detail: {
+          operationId: 'createVideo',
+          summary: 'Create a video',
+          ...VIDEO_REQUEST,
+          ...answers('The video', 'Video', 'RelayedVideo'),
+        },
       },
     )
     .post(
@@ -101,6 +106,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         modelRequest: true,
         bodyLimit: 'relay',
         detail: {
+          operationId: 'remixVideo',
           summary: 'Make a new video from a finished one, by a new prompt',
           ...REMIX_REQUEST,
           ...answers('The new video', 'Video', 'RelayedVideo'),
@@ -114,7 +120,11 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         query: cursorQuery,
-        detail: { summary: 'List videos, by default the newest first', ...answersPage('Video') },
+        detail: {
+          operationId: 'listVideos',
+          summary: 'List videos, by default the newest first',
+          ...answersPage('Video'),
+        },
       },
     )
     .delete(
@@ -130,6 +140,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'deleteVideo',
           summary: 'Delete a video: it is hidden, its links end and its content is gone',
           ...answersDeleted('video'),
         },
@@ -152,6 +163,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         detail: {
+          operationId: 'retrieveVideo',
           summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed',
           ...answers('The video', 'Video', 'RelayedVideo'),
         },
@@ -159,11 +171,15 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     )
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Download a video; supports Range and conditional headers', responses: CONTENT_ANSWERS },
+      detail: {
+        operationId: 'downloadVideo',
+        summary: 'Download a video; supports Range and conditional headers',
+        responses: CONTENT_ANSWERS,
+      },
     })
     .head('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Headers of a video' },
+      detail: { operationId: 'checkVideo', summary: 'Headers of a video' },
     });
 }
 

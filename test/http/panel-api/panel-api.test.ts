@@ -380,7 +380,7 @@ describe('every route declares who may call it', () => {
       operator: ['GET /metrics'],
       apiKey: [
         'DELETE /v1/responses/{response_id}',
-        'DELETE /v1/tasks/{pluginKey}',
+        'DELETE /v1/tasks/{id}',
         'DELETE /v1/videos/{task_id}',
         'GET /api/log/token',
         'GET /api/usage/token',
@@ -391,7 +391,7 @@ describe('every route declares who may call it', () => {
         'GET /v1/responses/{response_id}',
         'GET /v1/responses/{response_id}/input_items',
         'GET /v1/tasks',
-        'GET /v1/tasks/{pluginKey}',
+        'GET /v1/tasks/{id}',
         'GET /v1/tasks/{taskId}/artifacts',
         'GET /v1/tasks/{taskId}/events',
         'GET /v1/videos',
@@ -404,7 +404,7 @@ describe('every route declares who may call it', () => {
         'POST /v1/images/generations',
         'POST /v1/responses',
         'POST /v1/responses/{response_id}/cancel',
-        'POST /v1/tasks/{pluginKey}',
+        'POST /v1/tasks/{id}',
         'POST /v1/tasks/{taskId}/cancel',
         'POST /v1/videos',
         'POST /v1/videos/{task_id}/remix',
@@ -492,7 +492,7 @@ describe('every route declares who may call it', () => {
         'POST /v1/images/edits',
         'POST /v1/images/generations',
         'POST /v1/responses',
-        'POST /v1/tasks/{pluginKey}',
+        'POST /v1/tasks/{id}',
         'POST /v1/videos',
         'POST /v1/videos/{task_id}/remix',
       ],
@@ -545,19 +545,15 @@ describe('every route declares who may call it', () => {
       'model',
       'expression',
     ]);
-    expect(paths['/v1/tasks/{pluginKey}'].get.parameters[0]).toMatchObject({
-      name: 'pluginKey',
+    expect(paths['/v1/tasks/{id}'].get.parameters[0]).toMatchObject({
+      name: 'id',
       in: 'path',
       required: true,
     });
     const named = (operation: { parameters: { in: string; name: string }[] }) =>
       operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
     expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
-    expect(named(paths['/v1/tasks/{pluginKey}'].post)).toEqual([
-      'path pluginKey',
-      'header Idempotency-Key',
-      'header X-Callback-Url',
-    ]);
+    expect(named(paths['/v1/tasks/{id}'].post)).toEqual(['path id', 'header Idempotency-Key', 'header X-Callback-Url']);
     expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key', 'header X-Callback-Url']);
     const { responses } = paths['/v1/tasks/{taskId}/events'].get;
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
