@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { delimiter, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findProgram } from './find-program.ts';
 import { canInstallPackages, installPackages } from './install-packages.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
-/** Runs `python3` with these arguments and folders to import from; its standard output. */
-export type Python = (args: readonly string[], folders?: readonly string[]) => Promise<string>;
+/** Runs `python3`, and imports from `folder`, its working directory; its standard output. */
+export type Python = (args: readonly string[], folder?: string) => Promise<string>;
 
 /**
  * Python with one package of the index (`name==version`), which pip installs once. Says why not
@@ -30,9 +31,10 @@ export async function providePythonPackage(requirement: string): Promise<Python 
     if (existsSync(folder)) rmSync(unfinished, { recursive: true, force: true });
     else renameSync(unfinished, folder);
   }
-  return async (args, folders = []) => {
+  return async (args, cwd = temporaryFolder()) => {
     const child = Bun.spawn([python, ...args], {
-      env: { ...process.env, PYTHONPATH: [folder, ...folders].join(':') },
+      cwd,
+      env: { ...process.env, PYTHONPATH: [folder, cwd].join(delimiter) },
       stdin: 'ignore',
       stderr: 'pipe',
     });

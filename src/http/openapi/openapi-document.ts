@@ -164,9 +164,12 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
 }
 
 function describeAccessAndLimits(operation: Operation, path: string): void {
+  describeNumbers(operation);
   // `getApiTaskByTask_id` is no name in most languages.
   operation.operationId = operation.operationId?.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
+  for (const parameter of operation['x-parameters'] ?? []) addParameter(operation, parameter);
+  delete operation['x-parameters'];
   const proof = operation['x-security-proof'];
   if (proof) addParameter(operation, describeProof(proof));
   // This marks every route that submits.
@@ -182,6 +185,15 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   const tooMany = `${limits} Retry-After says how many seconds to wait.`;
   const limited = limits === '' ? {} : { '429': failure(tooMany, ERRORS[named]) };
   operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
+}
+
+/** Numbers of a query are declared as texts, with the schema of what the text says. */
+function describeNumbers(operation: Operation): void {
+  if (!Array.isArray(operation.parameters)) return;
+  operation.parameters = operation.parameters.map((parameter: unknown) => {
+    const schema = isObject(parameter) && isObject(parameter.schema) ? parameter.schema['x-schema'] : undefined;
+    return schema === undefined ? parameter : { ...(parameter as object), schema };
+  });
 }
 
 function addParameter(operation: Operation, parameter: object): void {

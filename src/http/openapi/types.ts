@@ -15,6 +15,8 @@ export type Operation = {
   'x-access'?: AccessLevel;
   /** The path with its real parameter names, where the router forced other names on the route. */
   'x-path'?: string;
+  /** Parameters that the handler reads itself. */
+  'x-parameters'?: readonly object[];
   'x-limit'?: string;
   'x-limit-per-user'?: string;
   'x-limit-model-requests'?: boolean;

@@ -1,6 +1,7 @@
 import { t } from 'elysia';
 import { fieldError } from '../bodies/field-error.ts';
 import { httpErrors } from '../errors.ts';
+import { wholeText } from '../pipeline/route-kit.ts';
 
 /** Entries of a page, at most. */
 const MAX_PAGE_SIZE = 100;
@@ -8,8 +9,8 @@ const DEFAULT_PAGE_SIZE = 20;
 
 /** The query of every paged list. Both are texts, because they come from a query. */
 export const pageQuery = {
-  page: t.Optional(t.String({ description: '1-based; default 1' })),
-  page_size: t.Optional(t.String({ description: `1 to ${MAX_PAGE_SIZE}; default ${DEFAULT_PAGE_SIZE}` })),
+  page: t.Optional(wholeText({ minimum: 1, maximum: 1_000_000, default: 1 })),
+  page_size: t.Optional(wholeText({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE })),
 };
 
 /** @throws http.validation_failed */

@@ -112,6 +112,12 @@ export const strictObject = <T extends Parameters<typeof t.Object>[0]>(propertie
 export const whole = (options: { minimum?: number; maximum?: number; description?: string; default?: number } = {}) =>
   t.Number({ multipleOf: 1, ...options });
 
+type TextOptions = { minimum?: number; maximum?: number; default?: number; description?: string };
+
+/** A whole number in a query: a text here, a number in the OpenAPI document. */
+export const wholeText = (options: TextOptions = {}) =>
+  t.String({ maxLength: 15, 'x-schema': { type: 'integer', ...options } });
+
 /** The success envelope of `/api`. */
 export type Ok<T> = { success: true; message: ''; data: T };
 export const ok = <T>(data: T): Ok<T> => ({ success: true, message: '', data });

@@ -1,7 +1,7 @@
 import { t } from 'elysia';
 import type { Tasks } from '../../tasks/index.ts';
 import { readWhole } from '../panel-api/paging.ts';
-import { strictObject } from '../pipeline/route-kit.ts';
+import { strictObject, wholeText } from '../pipeline/route-kit.ts';
 
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 20;
 /** The query of OpenAI's lists. */
 export const cursorQuery = strictObject({
   after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
-  limit: t.Optional(t.String({ maxLength: 15, description: `1 to ${MAX_LIMIT}; default ${DEFAULT_LIMIT}` })),
+  limit: t.Optional(wholeText({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation; default desc.' })),
 });
 

@@ -6,6 +6,7 @@ import { readWhole } from '../panel-api/paging.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersDeleted, answersItems, answersOrStreams } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
+import { pages, resumes } from './describe-parameters.ts';
 import { frameEvents } from './frame-response-events.ts';
 import { readCursor } from './list-pages.ts';
 import { findOrRelay, forwardRelayed } from './relay-requests.ts';
@@ -73,6 +74,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'retrieveResponse',
+          ...resumes,
           summary: 'Read a response, or resume its stream ("stream", "starting_after")',
           ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
         },
@@ -117,7 +119,12 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
       },
       {
         apiKey: true,
-        detail: { operationId: 'listResponseInput', summary: 'List the input of a response', ...answersItems },
+        detail: {
+          operationId: 'listResponseInput',
+          summary: 'List the input of a response',
+          ...pages,
+          ...answersItems,
+        },
       },
     )
     .delete(

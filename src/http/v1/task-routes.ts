@@ -5,6 +5,7 @@ import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersDeleted, answersPage, TASK_REQUEST } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
+import { downloads, waits } from './describe-parameters.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
@@ -56,6 +57,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'submitTask',
           summary: 'Submit a task to a plugin',
+          ...waits,
           ...TASK_REQUEST,
           ...answers('The task; with "Prefer: wait" as it is after that', 'SubmittedTask', 'Task'),
         },
@@ -94,6 +96,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'retrieveTask',
           summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          ...waits,
           ...answers('The task', 'Task'),
         },
       },
@@ -158,11 +161,17 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       detail: {
         operationId: 'downloadArtifact',
         summary: 'Fetch an artifact; supports Range and conditional headers',
+        ...downloads,
         responses: CONTENT_ANSWERS,
       },
     })
     .head('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
-      detail: { operationId: 'checkArtifact', summary: 'Headers of an artifact' },
+      detail: {
+        operationId: 'checkArtifact',
+        summary: 'Headers of an artifact',
+        ...downloads,
+        responses: CONTENT_ANSWERS,
+      },
     });
 }

@@ -8,6 +8,7 @@ import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersDeleted, answersPage, REMIX_REQUEST, VIDEO_REQUEST } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
+import { downloadsVariant, waits } from './describe-parameters.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
@@ -66,6 +67,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'createVideo',
           summary: 'Create a video',
+          ...waits,
           ...VIDEO_REQUEST,
           ...answers('The video', 'Video', 'RelayedVideo'),
         },
@@ -108,6 +110,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'remixVideo',
           summary: 'Make a new video from a finished one, by a new prompt',
+          ...waits,
           ...REMIX_REQUEST,
           ...answers('The new video', 'Video', 'RelayedVideo'),
         },
@@ -165,6 +168,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'retrieveVideo',
           summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          ...waits,
           ...answers('The video', 'Video', 'RelayedVideo'),
         },
       },
@@ -174,12 +178,18 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       detail: {
         operationId: 'downloadVideo',
         summary: 'Download a video; supports Range and conditional headers',
+        ...downloadsVariant,
         responses: CONTENT_ANSWERS,
       },
     })
     .head('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
-      detail: { operationId: 'checkVideo', summary: 'Headers of a video' },
+      detail: {
+        operationId: 'checkVideo',
+        summary: 'Headers of a video',
+        ...downloadsVariant,
+        responses: CONTENT_ANSWERS,
+      },
     });
 }
 

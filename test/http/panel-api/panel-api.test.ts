@@ -553,8 +553,14 @@ describe('every route declares who may call it', () => {
     const named = (operation: { parameters: { in: string; name: string }[] }) =>
       operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
     expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
-    expect(named(paths['/v1/tasks/{id}'].post)).toEqual(['path id', 'header Idempotency-Key', 'header X-Callback-Url']);
-    expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key', 'header X-Callback-Url']);
+    expect(named(paths['/v1/tasks/{id}'].post)).toEqual([
+      'path id',
+      'query wait',
+      'header Prefer',
+      'header Idempotency-Key',
+      'header X-Callback-Url',
+    ]);
+    expect(named(paths['/v1/videos'].post)).toEqual(named(paths['/v1/tasks/{id}'].post).slice(1));
     const { responses } = paths['/v1/tasks/{taskId}/events'].get;
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });

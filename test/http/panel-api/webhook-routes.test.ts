@@ -178,7 +178,7 @@ describe('a submission', () => {
       expect(Object.keys(received.payload.data)).toEqual(properties.data.required);
       expect(properties.data.properties.status.enum).toContain(received.payload.data.status);
     }
-    for (const path of ['/v1/videos', '/v1/responses', '/v1/tasks/{pluginKey}']) {
+    for (const path of ['/v1/videos', '/v1/responses', '/v1/tasks/{id}']) {
       expect(paths[path].post.parameters).toContainEqual(expect.objectContaining({ name: 'X-Callback-Url' }));
     }
   });

@@ -3,7 +3,7 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
-import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { AuditRow } from '../record-audit.ts';
 
@@ -28,6 +28,7 @@ type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?:
 type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
+const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));
 /** All are texts, because they come from a query. */
 const usageQuery = {
   scope: t.Optional(
@@ -35,18 +36,18 @@ const usageQuery = {
       description: 'For administrators, who see all users by default.',
     }),
   ),
-  api_key: filter('The id of an API key.'),
+  api_key: t.Optional(wholeText({ minimum: 1, description: 'The id of an API key.' })),
   model: filter('The exact model.'),
-  since: filter('Unix seconds.'),
-  until: filter('Unix seconds.'),
+  since: time,
+  until: time,
 };
 
 const auditQuery = {
   user: filter('A part of the user name that the actor had at the time.'),
   action: filter('An action or its beginning: channel, user.delete.'),
   target: filter('The exact target, such as channel:3.'),
-  since: filter('Unix seconds.'),
-  until: filter('Unix seconds.'),
+  since: time,
+  until: time,
 };
 
 /** Reads the usage log and the audit log. */

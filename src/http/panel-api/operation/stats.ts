@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Figures, ModelFigures, Tasks } from '../../../tasks/index.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
-import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
 import { readWhole } from '../paging.ts';
 
 const MAX_DAYS = 90;
@@ -26,7 +26,9 @@ export function statsRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
     {
       user: true,
       query: strictObject({
-        days: t.Optional(t.String({ description: `1 to ${MAX_DAYS}, today included; default ${DEFAULT_DAYS}` })),
+        days: t.Optional(
+          wholeText({ minimum: 1, maximum: MAX_DAYS, default: Number(DEFAULT_DAYS), description: 'Today included.' }),
+        ),
         scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
       }),
       detail: {
