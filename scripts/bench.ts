@@ -13,6 +13,7 @@ import { benchLeast } from '../bench/parts/least.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
+import { benchRelay } from '../bench/parts/relay.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
 import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
@@ -40,6 +41,7 @@ const PARTS: Record<string, Part> = {
   downloads: benchDownloads,
   polls: benchTimelyPolls,
   'many-polls': benchManyPolls,
+  relay: benchRelay,
   observers: benchObservers,
   database: benchLargeDatabase,
   sessions: benchManySessions,

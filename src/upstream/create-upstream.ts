@@ -27,6 +27,8 @@ export type UpstreamOptions = {
    * authority).
    */
   trustedCertificates?: readonly string[];
+  /** Downloads and relayed streams that may be held open at once, all of one host too. */
+  transfers?: number;
 };
 
 const IDEMPOTENT = new Set(['GET', 'HEAD']);

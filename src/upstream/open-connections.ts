@@ -16,6 +16,8 @@ export type ConnectionOptions = {
   trustedCertificates?: readonly string[];
   /** Canonical CIDRs whose private addresses every request may reach. */
   privateRanges?: readonly string[];
+  /** Downloads and relayed streams that may be held open at once, all of one host too. */
+  transfers?: number;
 };
 
 export type Route = {
@@ -43,8 +45,7 @@ export interface Connections {
   close(): void;
 }
 
-// Per host and in total. At most 16 polls run at once per channel, and at most 256 downloads per
-// node: 128 by link and 128 with keys.
+/** Besides transfers: submissions, and at most 16 polls at once for each channel. */
 const MAX_SOCKETS_PER_HOST = 256;
 const MAX_SOCKETS = 2048;
 const MAX_IDLE_SOCKETS_PER_HOST = 64;
@@ -62,6 +63,7 @@ export function openConnections({
   resolve = resolveBySystem,
   trustedCertificates,
   privateRanges = [],
+  transfers = 0,
 }: ConnectionOptions): Connections {
   const agents = new Map<string, http.Agent>();
   const connected = new WeakSet<Socket>();
@@ -83,8 +85,8 @@ export function openConnections({
   function createAgent({ secure, mayBePrivate, reuse }: Route): http.Agent {
     const options = {
       keepAlive: reuse !== 'fresh',
-      maxSockets: MAX_SOCKETS_PER_HOST,
-      maxTotalSockets: MAX_SOCKETS,
+      maxSockets: MAX_SOCKETS_PER_HOST + transfers,
+      maxTotalSockets: MAX_SOCKETS + transfers,
       maxFreeSockets: MAX_IDLE_SOCKETS_PER_HOST,
       scheduling: 'lifo' as const,
       timeout: reuse === 'once' ? IDLE_ONCE_MS : IDLE_MS,

@@ -186,6 +186,23 @@ describe('the official openai client', () => {
     expect(types.at(-1)).toBe('response.completed');
   }, 120_000);
 
+  test('resumes the stream of a running response after the connection was lost', async () => {
+    const input = 'a hare [duration=3]';
+    const stream = await client.responses.create({ model, input, background: true, stream: true });
+    let id = '';
+    for await (const event of stream) {
+      if (event.type === 'response.created') id = event.response.id;
+      break;
+    }
+    expect(await client.responses.retrieve(id)).toMatchObject({ status: expect.stringMatching(/queued|in_progress/) });
+    const events: ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: 0 }))
+      events.push(event);
+    expect(events.flatMap(faultsOfEvent)).toEqual([]);
+    expect(events.map(({ type }) => type)).not.toContain('response.created');
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { id, status: 'completed' } });
+  }, 120_000);
+
   test('a task that fails is a failed response in every form', async () => {
     const input = 'no [fail] [duration=0.3]';
     const waited = await client.responses.create({ model, input });

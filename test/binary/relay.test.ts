@@ -60,6 +60,9 @@ describe('the relay of the executable', () => {
       const made = await client.responses.create({ model: 'gpt-x', input: 'hello' });
       expect(made).toMatchObject({ object: 'response', model: 'gpt-real', status: 'completed' });
       expect(await client.responses.retrieve(made.id)).toMatchObject({ id: made.id });
+      const { data } = await client.responses.inputItems.list(made.id, { limit: 5 });
+      expect(data).toMatchObject([{ role: 'user', content: 'hello' }]);
+      expect(vendor.requests.at(-1)).toMatchObject({ path: `/v1/responses/${made.id}/input_items`, query: '?limit=5' });
       const types: string[] = [];
       const stream = await client.responses.create({
         model: 'gpt-x',

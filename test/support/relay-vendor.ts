@@ -136,6 +136,12 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     if (!object) return json(response, 404, { body: error('no such object', 'not_found') });
     if (request.method === 'DELETE')
       return json(response, 200, { body: { id, object: 'deleted', deleted: objects.delete(id) } });
+    if (action === 'input_items') {
+      const data = [{ id: 'msg_1', type: 'message', role: 'user', content: object.secret }];
+      return json(response, 200, {
+        body: { object: 'list', data, first_id: 'msg_1', last_id: 'msg_1', has_more: false },
+      });
+    }
     if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
     if (action !== 'content') return json(response, 200, { body: { ...object, status: 'completed', progress: 100 } });
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');

@@ -32,9 +32,10 @@ const describeCancelling = (opened: () => OpenedStore) => {
   /**
    * A submission with its reservation and a lease of `leaseForMs`, without a process behind it.
    */
-  async function open(leaseForMs: number) {
+  async function open(leaseForMs: number, execution: Partial<TaskRecord['execution']> = {}) {
     const { user } = await addCaller(store);
-    const task = newTask({ userId: user.id, quota: PRICE, leaseOwner: 'a dead node', leaseForMs });
+    const made = newTask({ userId: user.id, quota: PRICE, leaseOwner: 'a dead node', leaseForMs });
+    const task = { ...made, execution: { ...made.execution, ...execution } };
     const row = await store.transaction(async (tx) => {
       const inserted = await tx.tasks.insert(task);
       const { taskId } = task;
@@ -66,6 +67,16 @@ const describeCancelling = (opened: () => OpenedStore) => {
       `refunded ${PRICE}`,
     ]);
     expect(await refusal(engine.tasks.cancel(user.id, row.taskId))).toStartWith('tasks.task_finished');
+    expect(await balance()).toBe(BALANCE);
+  });
+
+  test('the same for a response, which is then a cancelled one', async () => {
+    const { user, row, balance } = await open(-1, { surface: 'proto_responses' });
+    const request = jsonRequest({});
+    const cancelled = { object: 'response', status: 'cancelled', error: null, output: [] };
+    const id = row.taskId.replace('task_', 'resp_');
+    expect(await engine.tasks.cancelResponse(user.id, id, request)).toMatchObject(cancelled);
+    expect(await engine.tasks.retrieveResponse(user.id, id, request)).toMatchObject(cancelled);
     expect(await balance()).toBe(BALANCE);
   });
 

@@ -139,6 +139,13 @@ const describeUsage = (opened: () => OpenedStore) => {
     }
   });
 
+  test('reserved for a response: its max_output_tokens', async () => {
+    const caller = await addCaller(store);
+    await create(caller, 'response', { model: 'chat', input: 'hello', max_output_tokens: 77 });
+    const [row] = await usage(caller);
+    expect(row?.detail).toMatchObject({ facts: { output_tokens: 77 } });
+  });
+
   test('a request that the balance cannot cover is refused before the vendor gets it', async () => {
     const caller = await addCaller(store);
     const before = vendor.requests.length;

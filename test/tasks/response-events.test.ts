@@ -291,6 +291,33 @@ describe('the response object', () => {
     });
   });
 
+  test('usage is what the vendor reported, the latest counts, once the response has ended', () => {
+    const billing = {
+      submissionFacts: { input_tokens: 7, output_tokens: 1, cached_tokens: 3, seconds: 4 },
+      completionFacts: { output_tokens: 40, reasoning_tokens: 30 },
+    } as unknown as TaskRecord['billing'];
+    const usage = {
+      input_tokens: 7,
+      input_tokens_details: { cached_tokens: 3 },
+      output_tokens: 40,
+      output_tokens_details: { reasoning_tokens: 30 },
+      total_tokens: 47,
+    };
+    expect(renderedResponse(task('SUCCESS', { billing }), { output: [], members: {} })).toMatchObject({ usage });
+    expect(failedResponse(task('FAILURE', { billing }), 'The task failed.')).toMatchObject({ usage });
+    expect(pendingResponse(task('IN_PROGRESS', { billing }))).toMatchObject({ usage: null });
+  });
+
+  test('a failure names its kind; a cancelled response has none', () => {
+    const failed = failedResponse(task('FAILURE'), 'The task failed.');
+    expect(failed).toMatchObject({
+      error: { type: 'server_error', code: 'server_error', message: 'The task failed.' },
+    });
+    const cancelled = failedResponse(task('FAILURE', { failReason: 'cancelled by user' }), 'The task failed.');
+    expect(faultsOfResponse(cancelled)).toEqual([]);
+    expect(cancelled).toMatchObject({ status: 'cancelled', error: null });
+  });
+
   test('a failure has no usage that nobody counted, and no text of the vendor', () => {
     const failed = failedResponse(task('FAILURE'), 'The task failed.');
     expect(faultsOfResponse(failed)).toEqual([]);

@@ -273,6 +273,20 @@ describe('stream', () => {
     await socketClosed();
   });
 
+  test('as many transfers as are allowed are held open at one host; others still get through', async () => {
+    const transfers = 300;
+    server = await startRawServer(({ socket, path }) => {
+      socket.write(`${HEAD}content-length: ${path === '/held' ? 9 : 2}\r\n\r\nok`);
+    });
+    upstream = testUpstream({ transfers });
+    const { url } = server;
+    const open = (path: string) => upstream.request(get(`${url}${path}`, { connectTimeoutMs: 2_000 }));
+    const held = await Promise.all(Array.from({ length: transfers }, () => open('/held')));
+    expect(held.filter(({ ok }) => !ok)).toEqual([]);
+    expect((await open('/other')).ok).toBe(true);
+    for (const result of held) if (result.ok) result.value.discard();
+  });
+
   test('truncated, stalled and oversized streams end with an error that names nothing', async () => {
     const answers: [string, (exchange: Exchange) => void, object][] = [
       ['truncated', ({ socket }) => void socket.end(`${HEAD}Content-Length: 10\r\n\r\nhalf`), {}],

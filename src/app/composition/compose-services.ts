@@ -48,7 +48,13 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   sandbox.watchCaches(watchCache);
   const shared = await openShared(foundation, watchCache);
 
-  const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
+  const upstream = createUpstream({
+    allowPrivate: config.upstreamAllowPrivate,
+    clock,
+    logger,
+    // By link, and as many again with API keys.
+    transfers: 2 * config.artifactGlobalConcurrency,
+  });
   shutdown.add('upstream', () => upstream.close());
   // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose. Anybody with an API key
   // chooses a receiver.

@@ -55,7 +55,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
       async (scope) => {
         const { request, params, api, keepOpen } = scope;
         const { stream, starting_after } = readAddress(request).query;
-        const isStream = stream?.[0] === 'true';
+        const isStream = readFlag('stream', stream?.[0]);
         return findOrRelay<object>(
           async () => {
             if (isStream) return resume(scope, readSequence(starting_after?.[0]));
@@ -151,6 +151,13 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
 }
 
 /** @throws http.validation_failed */
+/** @throws http.validation_failed */
+function readFlag(param: string, value: string | undefined): boolean {
+  if (value === 'true' || value === '1') return true;
+  if (value === undefined || value === 'false' || value === '0') return false;
+  throw httpErrors.validation_failed({ param, message: `"${param}" must be true or false.` });
+}
+
 function readSequence(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   if (value.length > 15) throw httpErrors.validation_failed({ param: 'starting_after' });
