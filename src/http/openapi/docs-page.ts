@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../kernel/index.ts';
+import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
 import { escapeHtml, exampleOf, renderParameters, renderSchema } from './docs-schema.ts';
+import { DOCS_STYLE } from './docs-style.ts';
 import type { OpenApiDocument, Operation } from './types.ts';
 
 const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
@@ -15,31 +17,11 @@ const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
   operator: 'metrics token',
 };
 
-/** Colours are the panel's. */
-const STYLE = `
-:root { color-scheme: light dark; --page: #fbfaf7; --raised: #ffffff; --text: #222523; --soft: #5c5c56; --line: #e8e6df; --brand: #0b784d; }
-@media (prefers-color-scheme: dark) { :root { --page: #121917; --raised: #18211e; --text: #e3e8e6; --soft: #b4bebb; --line: #2b3633; --brand: #35c98a; } }
-* { box-sizing: border-box; }
-html { scroll-padding-top: 1rem; }
-body { font: 15px/1.55 system-ui, -apple-system, 'Segoe UI', 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif; margin: 0; background: var(--page); color: var(--text); }
-a { color: var(--brand); text-underline-offset: .2em; } :focus-visible { outline: 2px solid var(--brand); outline-offset: 2px; }
-.frame { display: grid; grid-template-columns: 13rem minmax(0, 60rem); gap: 3rem; justify-content: center; padding: 2rem 1.25rem 6rem; }
-nav { position: sticky; top: 2rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; font-size: .875rem; }
-nav ul { list-style: none; margin: 1rem 0 0; padding: 0; } nav li a { display: block; padding: .2rem 0; color: var(--soft); text-decoration: none; } nav li a:hover { color: var(--text); }
-h1 { margin: 0; font-size: 1.75rem; letter-spacing: -.02em; } h2 { margin: 2.75rem 0 .75rem; font-size: 1.15rem; } h3 { margin: 1rem 0 .35rem; font-size: .8rem; color: var(--soft); }
-p { margin: .5rem 0; max-width: 46rem; } .soft { color: var(--soft); }
-details { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; margin: .4rem 0; padding: 0 1rem; } details[open] { padding-bottom: 1rem; }
-summary { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .9rem; padding: .6rem 0; cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
-code, pre { font: .8125rem/1.5 ui-monospace, 'SF Mono', Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-.method { font-weight: 700; min-width: 3.6rem; color: var(--brand); } .access { margin-left: auto; font-size: .8rem; color: var(--soft); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .875rem; } th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-top: 1px solid var(--line); } td:first-child { width: 15rem; min-width: 11rem; }
-pre { overflow-x: auto; margin: .35rem 0; padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; background: var(--page); white-space: pre; overflow-wrap: normal; }
-@media (max-width: 60rem) { .frame { grid-template-columns: minmax(0, 1fr); gap: 1.5rem; padding-top: 1.25rem; } nav { position: static; max-height: none; } nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; } .access { margin-left: 0; } td:first-child { width: auto; min-width: 7rem; } }
-`;
+const SCRIPT = embedScript('reference/reference.ts');
 
 /**
- * The API reference as one page that loads nothing: no script, no font, no image. The same document
- * always gives the same page.
+ * The API reference as one page that loads nothing: no file of a script, no font, no image. It can
+ * be read without its script. The same document always gives the same page.
  */
 export function renderDocs(document: OpenApiDocument): { html: string; contentSecurityPolicy: string } {
   const groups = new Map<string, string[]>(document.tags.map(({ name }) => [name, []]));
@@ -62,31 +44,41 @@ export function renderDocs(document: OpenApiDocument): { html: string; contentSe
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${STYLE}</style>
+<style>${DOCS_STYLE}</style>
 </head>
 <body>
 <div class="frame">
 <nav aria-label="Sections">
 <a href="/">← Panel</a>
+<div class="tools" hidden><input id="search" type="search" placeholder="Search (/)" aria-label="Search" autocomplete="off"></div>
 <ul>${sections.map((section) => `<li><a href="#${anchor(section.title)}">${escapeHtml(section.title)}</a></li>`).join('')}</ul>
 </nav>
 <main>
 <h1>${title}</h1>
 <p class="soft">Version ${escapeHtml(document.info.version)} · <a href="/api/openapi.json">openapi.json</a></p>
 ${intro.join('\n')}
-<p>In the examples, <code>$TASKGATE</code> is the address of this gateway and <code>$KEY</code> an API key.</p>
+<p id="static">In the examples, <code>$TASKGATE</code> is the address of this gateway, <code>$KEY</code> an API key and <code>$TOKEN</code> an access token.</p>
+<div class="tools" hidden>
+<label>API key, or an access token for /api<input id="key" type="password" autocomplete="off" placeholder="sk-…"></label>
+<label>Model<input id="model" list="models" autocomplete="off"></label><datalist id="models"></datalist>
+<label>Language of the examples<select id="language"><option value="curl">curl</option><option value="python">Python</option><option value="javascript">JavaScript</option></select></label>
+</div>
+<p id="nothing" hidden>Nothing has these words.</p>
 ${sections.map((section) => `<section id="${anchor(section.title)}"><h2>${escapeHtml(section.title)}</h2>${section.body}</section>`).join('\n')}
 </main>
 </div>
+<script type="module">${SCRIPT}</script>
 </body>
 </html>
 `;
-  const digest = createHash('sha256').update(STYLE).digest('base64');
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }
+
+/** For a content security policy. */
+const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
@@ -100,24 +92,47 @@ function renderOperation(method: string, path: string, operation: Operation): st
     ...Object.entries(operation.responses ?? {}).map(([status, response]) => renderResponse(status, response)),
   ].join('');
   const access = operation['x-access'];
-  return `<details><summary><code class="method">${escapeHtml(method.toUpperCase())}</code><code>${escapeHtml(path)}</code><span>${escapeHtml(
+  return `<details id="${escapeHtml(operation.operationId ?? '')}"${renderData({ method, path, operation })}><summary><code class="method">${escapeHtml(method.toUpperCase())}</code><code>${escapeHtml(path)}</code><span>${escapeHtml(
     operation.summary ?? '',
   )}</span><span class="access">${access ? ACCESS_LABEL[access] : ''}</span></summary>${parts}</details>`;
 }
 
-/** A command for the routes that API keys open; the others need a session's token. */
-function renderExample({ method, path, operation }: { method: string; path: string; operation: Operation }): string {
-  if (operation['x-access'] !== 'apiKey') return '';
-  const lines = [`curl "$TASKGATE${path}"`, '-H "Authorization: Bearer $KEY"'];
+type Described = { method: string; path: string; operation: Operation };
+
+/** What stands for the reader's secret in an example; empty where none is needed. */
+function secretOf({ 'x-access': access = 'public' }: Operation): string {
+  if (access === 'public' || access === 'refreshCookie') return '';
+  return access === 'apiKey' || access === 'apiKeyOrCapability' ? '$KEY' : '$TOKEN';
+}
+
+/** The example that the page's script begins with. */
+function renderData({ method, path, operation }: Described): string {
+  const [body] = contentOf(operation.requestBody);
+  const fields = (Array.isArray(operation.parameters) ? operation.parameters : []).map(({ in: place, name }) => ({
+    in: place,
+    name,
+  }));
+  const data = {
+    ...{ method: method.toUpperCase(), path, auth: secretOf(operation), fields: JSON.stringify(fields) },
+    body: body?.type === 'application/json' ? JSON.stringify(exampleOf(body.schema)) : '',
+  };
+  return Object.entries(data)
+    .map(([name, value]) => ` data-${name}="${escapeHtml(value)}"`)
+    .join('');
+}
+
+/** A command; the page's script writes it in other languages, but for forms. */
+function renderExample({ method, path, operation }: Described): string {
+  const secret = secretOf(operation);
+  const lines = [`curl "$TASKGATE${path}"`, ...(secret ? [`-H "Authorization: Bearer ${secret}"`] : [])];
   if (method !== 'get' && method !== 'post') lines[0] = `curl -X ${method.toUpperCase()} "$TASKGATE${path}"`;
   const [body] = contentOf(operation.requestBody);
-  if (body?.type === 'application/json') {
-    lines.push('--json', `'${JSON.stringify(exampleOf(body.schema))}'`);
-    lines.splice(-2, 2, lines.slice(-2).join(' '));
-  } else if (body) {
+  if (body?.type === 'application/json') lines.push(`--json '${JSON.stringify(exampleOf(body.schema))}'`);
+  else if (body)
     for (const [name, value] of Object.entries(exampleOf(body.schema) as object)) lines.push(`-F '${name}=${value}'`);
-  } else if (method === 'post') lines.splice(1, 0, '-X POST');
-  return `<pre>${escapeHtml(lines.join(' \\\n  '))}</pre>`;
+  else if (method === 'post') lines.splice(1, 0, '-X POST');
+  const isForm = body !== undefined && body.type !== 'application/json';
+  return `<pre tabindex="0"${isForm ? '' : ' class="example"'}>${escapeHtml(lines.join(' \\\n  '))}</pre>`;
 }
 
 function renderResponse(status: string, response: unknown): string {
@@ -150,7 +165,7 @@ const renderObjects = (schemas: unknown): string =>
 function renderCodes(codes: OpenApiDocument['x-codes']): string {
   const rows = codes.map(
     ({ panel, openai, status, message }) =>
-      `<tr><td>${status} <code>${escapeHtml(openai)}</code></td><td><code>${escapeHtml(panel)}</code></td><td>${escapeHtml(message)}</td></tr>`,
+      `<tr class="code"><td>${status} <code>${escapeHtml(openai)}</code></td><td><code>${escapeHtml(panel)}</code></td><td>${escapeHtml(message)}</td></tr>`,
   );
   return `<div class="wide"><table><thead><tr><th>On /v1</th><th>On /api</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
 }

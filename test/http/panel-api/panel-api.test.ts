@@ -590,10 +590,12 @@ describe('every route declares who may call it', () => {
     for (const row of ['/api/channel', '/v1/videos', 'administrator', 'API key']) expect(text).toContain(row);
     expect(text).toContain('<a href="/">← Panel</a>');
     expect(text).toContain('curl &quot;$TASKGATE/v1/videos&quot;');
+    expect(text).toContain('$TASKGATE/api/channel/{id}&quot;');
     expect(text).toContain('<a href="#object-Video">Video</a>');
     expect(text).toContain('<details id="object-Video" open>');
+    expect(text).toContain('<details id="createVideo"');
     expect(text.indexOf('/v1/models')).toBeLessThan(text.indexOf('/api/channel'));
-    for (const loaded of ['<script', 'src=', 'http://', 'https://', '@import', 'url('])
+    for (const loaded of ['<script src', ' src=', 'http://', 'https://', '@import', ': url('])
       expect(text).not.toContain(loaded);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
   });
