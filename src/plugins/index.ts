@@ -60,7 +60,7 @@ export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export type { IconImage } from './service/check-icon.ts';
-export { createPluginService, type PluginService } from './service/create-plugin-service.ts';
+export { createPluginService, type PluginService, type Uploaded } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
 export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';

@@ -138,7 +138,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     },
     plugins: {
       ...root.plugins,
-      insert: (plugin) => transaction((tx) => tx.plugins.insert(plugin)),
+      insert: (plugin, options) => transaction((tx) => tx.plugins.insert(plugin, options)),
       activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
       delete: (key, version) => transaction((tx) => tx.plugins.delete(key, version)),
     },

@@ -217,7 +217,14 @@ describe('from the marketplace to a serving plugin', () => {
       source: two,
       current: { version: '1.0.0', source: one, source_hash: sha256(one) },
     });
-    expect((await install('1.1.0')).body.data).toMatchObject({ active: false, outcome: 'waits_for_activation' });
+    const offer = { source: 'Papers', key: 'paper', version: '1.1.0' };
+    const shown = await admin.call<Data>('POST', `${ROOM}/preview`, offer);
+    expect(shown).toMatchObject({ from: { version: '1.0.0' }, to: { version: '1.1.0' }, conflict: null });
+    expect(await admin.call<Data[]>('GET', '/api/plugin/task/paper/versions')).toHaveLength(1);
+    expect((await install('1.1.0')).body.data).toMatchObject({
+      ...{ active: false, outcome: 'waits_for_activation' },
+      preview: shown,
+    });
     expect(await offered()).toMatchObject({ state: 'upgradable', versions: [{ stored: 'same', active: false }, {}] });
     await admin.call('POST', '/api/plugin/task/paper/activate', { version: '1.1.0' });
     expect((await offered()).state).toBe('up_to_date');

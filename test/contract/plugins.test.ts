@@ -35,6 +35,16 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toEqual(['1.0.0']);
   });
 
+  test('a first version that waits does not serve until it is activated', async () => {
+    const { store } = opened();
+    const key = newKey();
+    expect(await store.plugins.insert(plugin(key, '1.0.0'), { waits: true })).toMatchObject({ active: false });
+    expect(await store.plugins.insert(plugin(key, '1.1.0'))).toMatchObject({ active: false });
+    expect(await serving(store, key)).toEqual([]);
+    await store.plugins.activate(key, '1.0.0');
+    expect(await serving(store, key)).toEqual(['1.0.0']);
+  });
+
   test('of ten first versions stored concurrently, one serves', async () => {
     const { store } = opened();
     const key = newKey();

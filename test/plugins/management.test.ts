@@ -213,7 +213,10 @@ describe('management of plugins', () => {
     test('deactivates stored versions and later uploads, until one is activated', async () => {
       await service.upload(mine('7.0.0'));
       expect(layer()).toBe('database');
-      expect(await service.preview('demo', 'factory')).toMatchObject({ from: { version: '7.0.0' }, conflict: null });
+      expect(await service.preview('demo', { version: 'factory' })).toMatchObject({
+        from: { version: '7.0.0' },
+        conflict: null,
+      });
       const change = await service.activate('demo', 'factory');
       expect(change).toMatchObject({ before: { version: '7.0.0', active: true }, after: null });
       expect(layer()).toBe('factory');
@@ -241,7 +244,7 @@ describe('management of plugins', () => {
       await service.upload(mine('7.0.0'));
       await service.upload(at('1.0.0', { models: ['demo-video'], protocols: ['proto_video'] }, VIDEO_HOOKS));
       expect((await refusal(service.activate('demo', 'factory'))).details).toMatchObject({ with: 'acme' });
-      expect((await service.preview('demo', 'factory')).conflict).toMatchObject({ with: 'acme' });
+      expect((await service.preview('demo', { version: 'factory' })).conflict).toMatchObject({ with: 'acme' });
       expect(serving('demo')).toBe('7.0.0');
       expect((await refusal(service.activate('acme', 'factory'))).code).toBe('plugins.not_found');
       expect(serving()).toBe('1.0.0');
@@ -345,7 +348,7 @@ describe('management of plugins', () => {
       await service.upload(at('2.0.0', { key: 'acme', models: ['acme-2', 'acme-3'] }));
       await service.upload(at('3.0.0', { key: 'acme', models: ['acme-4'] }));
       await service.narrow('acme', ['acme-2']);
-      expect((await service.preview('acme', '2.0.0')).narrowedModels).toEqual({
+      expect((await service.preview('acme', { version: '2.0.0' })).narrowedModels).toEqual({
         before: ['acme-2'],
         after: ['acme-2'],
       });
@@ -359,17 +362,23 @@ describe('management of plugins', () => {
       ]);
       // Its own narrowing counts, whatever serves now.
       await service.narrow('acme', ['acme-3']);
-      expect((await service.preview('acme', '1.0.0')).narrowedModels).toEqual({
+      expect((await service.preview('acme', { version: '1.0.0' })).narrowedModels).toEqual({
         before: ['acme-3'],
         after: ['acme-2'],
       });
       // Nothing is left of it: the version serves nothing that nobody has allowed.
-      expect((await service.preview('acme', '3.0.0')).narrowedModels).toEqual({ before: ['acme-3'], after: [] });
+      expect((await service.preview('acme', { version: '3.0.0' })).narrowedModels).toEqual({
+        before: ['acme-3'],
+        after: [],
+      });
       expect((await service.upload(at('4.0.0', { models: ['acme-3', 'acme-4'] }))).plugin?.narrowedModels).toEqual([
         'acme-3',
       ]);
       await service.narrow('acme', null);
-      expect((await service.preview('acme', '3.0.0')).narrowedModels).toEqual({ before: null, after: null });
+      expect((await service.preview('acme', { version: '3.0.0' })).narrowedModels).toEqual({
+        before: null,
+        after: null,
+      });
     });
 
     test('resolves a conflict, takes effect at once, and is shown everywhere', async () => {

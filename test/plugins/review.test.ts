@@ -177,7 +177,7 @@ describe('the preview of an activation', () => {
     );
     const before = [await service.versions(key), await store.channels.all(), service.current().number];
 
-    const preview = await service.preview(key, '2.0.0');
+    const preview = await service.preview(key, { version: '2.0.0' });
     expect(preview).toMatchObject({
       from: { version: '1.0.0', layer: 'database' },
       to: { version: '2.0.0' },
@@ -229,7 +229,7 @@ describe('the preview of an activation', () => {
     const key = newKey();
     const source = version('1.0.0', { models, ...claim }, VIDEO_HOOKS)(key);
     await service.upload({ source, enabled: false });
-    expect(await service.preview(key, '1.0.0')).toMatchObject({
+    expect(await service.preview(key, { version: '1.0.0' })).toMatchObject({
       from: null,
       models: { added: models, removed: [] },
       protocols: { added: [{ name: 'proto_video', models }] },
@@ -237,11 +237,11 @@ describe('the preview of an activation', () => {
       conflict: { with: holder, kind: 'protocol_model', subject: 'proto_video review-1' },
     });
     await service.narrow(key, ['review-2']);
-    expect(await service.preview(key, '1.0.0')).toMatchObject({
+    expect(await service.preview(key, { version: '1.0.0' })).toMatchObject({
       models: { added: ['review-2'] },
       conflict: { subject: 'proto_video review-2' },
     });
-    expect((await refusal(service.preview(key, '2.0.0'))).code).toBe('plugins.not_found');
+    expect((await refusal(service.preview(key, { version: '2.0.0' }))).code).toBe('plugins.not_found');
   });
 
   test('reads the last twenty stored answers with both versions and marks statuses that change', async () => {
@@ -267,7 +267,7 @@ describe('the preview of an activation', () => {
     const rows = async () => JSON.stringify(await store.tasks.latestWithData(key, 100));
     const before = await rows();
 
-    const { replay } = await service.preview(key, '2.0.0');
+    const { replay } = await service.preview(key, { version: '2.0.0' });
     expect(replay).toHaveLength(20);
     expect(replay.slice(0, 3)).toEqual([
       {
@@ -296,7 +296,7 @@ describe('the preview of an activation', () => {
     expect(await rows()).toBe(before);
 
     await service.setEnabled(key, false, { force: true });
-    const unserved = (await service.preview(key, '2.0.0')).replay;
+    const unserved = (await service.preview(key, { version: '2.0.0' })).replay;
     expect(unserved.slice(0, 3)).toMatchObject([
       { before: null, changed: false },
       { before: null, changed: true },
@@ -317,10 +317,10 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
     const item = { id: 'job-7', status: 'SUCCESS' };
     await insertEndedTask(store, key, { data: item, change: { status: 'SUCCESS', upstreamTaskId: 'job-7' } });
     const verdict = { status: 'SUCCESS', progress: null, reason: '' };
-    expect((await service.preview(key, '2.0.0')).replay).toMatchObject([
+    expect((await service.preview(key, { version: '2.0.0' })).replay).toMatchObject([
       { before: verdict, after: verdict, changed: false },
     ]);
-    expect((await service.preview(key, '3.0.0')).replay).toMatchObject([
+    expect((await service.preview(key, { version: '3.0.0' })).replay).toMatchObject([
       { before: verdict, after: { error: expect.any(String) }, changed: true },
     ]);
   });
@@ -343,18 +343,18 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
 
       const suspended = await upload();
       await insertEndedTask(store, suspended, { data: { status: 'SUCCESS' } });
-      const { replay } = await node.preview(suspended, '2.0.0');
+      const { replay } = await node.preview(suspended, { version: '2.0.0' });
       expect(replay).toMatchObject([{ before: read, after: read, changed: false }]);
       await node
         .current()
         .plugins.get(suspended)
         ?.call('parseTaskResult', [{}, { stuck: true }], { owner: 'system' });
       expect(tight.isSuspended(suspended)).toBe(true);
-      expect((await node.preview(suspended, '2.0.0')).replay).toEqual(replay);
+      expect((await node.preview(suspended, { version: '2.0.0' })).replay).toEqual(replay);
 
       const stumbling = await upload();
       await insertEndedTask(store, stumbling, { data: { status: 'SUCCESS', stuck: true } });
-      expect((await node.preview(stumbling, '2.0.0')).replay).toMatchObject([
+      expect((await node.preview(stumbling, { version: '2.0.0' })).replay).toMatchObject([
         { before: { error: expect.stringMatching(/limit of 2000 ms/) }, after: read, changed: true },
       ]);
       expect(tight.isSuspended(stumbling)).toBe(false);
@@ -456,7 +456,7 @@ describe('a dry run', () => {
       );
       await until(() => node.current().plugins.has(key));
       for (let i = 0; i < 3; i += 1) await insertEndedTask(store, key, { data: { status: 'SUCCESS' } });
-      const { replay } = await node.preview(key, '2.0.0');
+      const { replay } = await node.preview(key, { version: '2.0.0' });
       expect(replay.map(({ before }) => before)).toMatchObject(
         Array.from({ length: 3 }, () => ({ status: 'SUCCESS' })),
       );

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { PNG_ICON } from './icons.ts';
-import { channel, insertTask } from './records.ts';
+import { channel, insertEndedTask, insertTask } from './records.ts';
 import {
   compiledPlugins,
   demoSource,
@@ -267,6 +267,40 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     expect(serving('demo')).toBe('9.0.0');
     await service.deleteVersion('demo', '9.0.0');
     expect(service.current().plugins.get('demo')?.layer).toBe('factory');
+  });
+
+  for (const [need, add] of Object.entries({
+    'a channel': (store: Store) => store.channels.insert(channel({ name: 'mine', taskPluginKey: 'demo' })),
+    'a price': (store: Store) =>
+      store.prices.put({ pluginKey: 'demo', model: 'demo-video', expression: '1', updatedAt: 1 }),
+    'an unfinished task': (store: Store) => insertTask(store, 'demo'),
+    'a recent result': (store: Store) =>
+      insertEndedTask(store, 'demo', {
+        data: {},
+        change: { status: 'SUCCESS', finishTime: systemClock.unix() - 29 * 86_400 },
+      }),
+  })) {
+    test(`a first version waits for its activation where ${need} needs the plugin that serves`, async () => {
+      const override = demoSource.replace("version: '1.0.0'", "version: '9.1.0'");
+      await add(opened.store);
+      const made = await service.upload({ source: override, enabled: true, force: true });
+      expect(made).toMatchObject({ plugin: { active: false, enabled: true }, use: expect.any(Object) });
+      expect(made.preview).toMatchObject({ from: { version: '1.0.0', layer: 'factory' }, to: { version: '9.1.0' } });
+      expect(service.current().plugins.get('demo')?.layer).toBe('factory');
+      await service.activate('demo', '9.1.0');
+      expect(service.current().plugins.get('demo')?.layer).toBe('database');
+    });
+  }
+
+  test('a first version serves at once where only an old result needs the one that ships', async () => {
+    const change = { status: 'SUCCESS', finishTime: systemClock.unix() - 31 * 86_400 } as const;
+    await insertEndedTask(opened.store, 'demo', { data: {}, change });
+    const override = demoSource.replace("version: '1.0.0'", "version: '9.1.0'");
+    expect(await service.upload({ source: override })).toMatchObject({
+      plugin: { active: true },
+      use: null,
+      preview: null,
+    });
   });
 
   test('disabling a plugin in use needs cascade for channels and force for tasks', async () => {

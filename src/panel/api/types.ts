@@ -58,6 +58,8 @@ export type TelegramTicket = DataOf<Api['oauth']['telegram']['bind']['start']['p
 
 type PluginApi = Api['plugin']['task'];
 export type PluginSummary = DataOf<PluginApi['get']>[number];
+/** The answer to an upload. */
+export type StoredPlugin = DataOf<PluginApi['post']>;
 export type PluginDetail = DataOf<PluginApi[':key']['get']>;
 export type PluginVersion = DataOf<PluginApi[':key']['versions']['get']>[number];
 export type PluginRuntime = DataOf<PluginApi['runtime']['status']['get']>;

@@ -4,8 +4,8 @@ import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { IconImage } from '../service/check-icon.ts';
-import type { PluginService } from '../service/create-plugin-service.ts';
-import type { UploadedPlugin } from '../service/upload-plugin.ts';
+import type { PluginService, Uploaded } from '../service/create-plugin-service.ts';
+import type { ActivationPreview } from '../service/preview-activation.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
@@ -58,11 +58,13 @@ export interface Marketplace {
   /** The icon file of a plugin; `undefined` if the index has none. */
   icon(name: Omit<OfferedName, 'version'>): Promise<IconImage | undefined>;
   /** Fetches source and icon file, checks their hashes and uploads them. */
-  install(request: MarketInstall, owner?: string): Promise<UploadedPlugin>;
+  install(request: MarketInstall, owner?: string): Promise<Uploaded>;
+  /** What an activation of an offered version would change. Stores nothing. */
+  preview(name: OfferedName, owner?: string): Promise<ActivationPreview>;
 }
 
 type Deps = {
-  plugins: Pick<PluginService, 'check' | 'detail' | 'list' | 'upload' | 'versions'>;
+  plugins: Pick<PluginService, 'check' | 'detail' | 'list' | 'preview' | 'upload' | 'versions'>;
   upstream: Upstream;
   /** The current marketplaces. */
   sources: () => readonly MarketSource[];
@@ -176,6 +178,12 @@ export function createMarketplace(deps: Deps): Marketplace {
       const entry = await find(name);
       const { iconFile } = entry.plugin;
       return iconFile && (await fetchIcon(entry, iconFile)).image;
+    },
+
+    async preview({ version: requested, ...name }, owner) {
+      const entry = await find(name);
+      const source = await fetchSource(entry, versionOf(entry, requested));
+      return plugins.preview(name.key, { source }, owner);
     },
 
     async install({ source: sourceName, key, version: requested, sha256, force, enabled }, owner) {

@@ -23,7 +23,7 @@ import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { createPluginChangeMutex } from './plugin-change-mutex.ts';
-import { type ActivationPreview, previewActivation } from './preview-activation.ts';
+import { type ActivationPreview, type PreviewedVersion, previewActivation } from './preview-activation.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
@@ -43,7 +43,8 @@ export interface PluginService extends Development {
    * @throws `plugins.invalid`, `plugins.unavailable`
    */
   check(source: string, owner?: string): Promise<Manifest>;
-  upload(upload: PluginUpload, owner?: string): Promise<UploadedPlugin>;
+  /** With what its activation would change, if the version waits for it. */
+  upload(upload: PluginUpload, owner?: string): Promise<Uploaded>;
   list(): Promise<PluginSummary[]>;
   detail(key: string, version?: string): Promise<PluginDetail>;
   versions(key: string): Promise<PluginVersion[]>;
@@ -56,11 +57,13 @@ export interface PluginService extends Development {
   deleteVersion(key: string, version: string, options?: { force?: boolean }): Promise<Deletion>;
   /** Versions by number, or `factory`. */
   diff(key: string, from: string, to: string): Promise<VersionDiff>;
-  /** A stored version by number, or `factory`. */
-  preview(key: string, version: string, owner?: string): Promise<ActivationPreview>;
+  preview(key: string, previewed: PreviewedVersion, owner?: string): Promise<ActivationPreview>;
   dryRun(key: string, run: DryRun, owner?: string): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
 }
+
+/** `preview`: null if the version serves or is disabled, or if no plugin code can run now. */
+export type Uploaded = UploadedPlugin & { preview: ActivationPreview | null };
 
 type Deps = {
   store: Store;
@@ -112,7 +115,11 @@ export function createPluginService(deps: Deps): PluginService {
       refuseHiddenNames(compiled);
       return compiled.manifest;
     },
-    upload: (upload, owner) => exclusively(() => uploadPlugin(onBehalfOf(owner), upload)),
+    async upload(upload, owner) {
+      const context = onBehalfOf(owner);
+      const stored = await exclusively(() => uploadPlugin(context, upload));
+      return { ...stored, preview: await previewWaiting(context, stored.plugin) };
+    },
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
@@ -122,8 +129,19 @@ export function createPluginService(deps: Deps): PluginService {
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, { key, version, ...options })),
     diff: (key, from, to) => diffVersions(ctx, { key, from, to }),
-    preview: (key, version, owner) => previewActivation(onBehalfOf(owner), key, version),
+    preview: (key, previewed, owner) => previewActivation(onBehalfOf(owner), key, previewed),
     dryRun: (key, run, owner) => dryRunHook(onBehalfOf(owner), key, run),
     runtimeStatus: registry.status,
   };
+}
+
+/** What the activation of a version would change. The version is stored whatever this says. */
+async function previewWaiting(ctx: ServiceContext, row: PluginVersion | null): Promise<ActivationPreview | null> {
+  if (!row?.enabled || row.active) return null;
+  try {
+    return await previewActivation(ctx, row.key, { version: row.version });
+  } catch (error) {
+    ctx.logger.warn({ err: error, plugin: row.key }, 'the activation of an uploaded version could not be previewed');
+    return null;
+  }
 }

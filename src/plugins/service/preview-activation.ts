@@ -1,10 +1,11 @@
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
+import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest } from '../types.ts';
 import { findActivatable, narrowingOf } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { activeRow, compileFound, type ServiceContext } from './context.ts';
+import { activeRow, compileFound, compileOrThrow, invalidPlugin, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
@@ -34,18 +35,25 @@ export type ActivationPreview = ManifestChanges & {
   replay: ReplayedTask[];
 };
 
+/** A stored version, or `factory`; or a source that is not stored. */
+export type PreviewedVersion = { version: string; source?: undefined } | { source: string; version?: undefined };
+
 /**
- * What would change if a stored version, or `factory`, were activated now. Writes nothing and sends
- * no request to a vendor.
+ * What would change if a version were activated now. Writes nothing and sends no request to a
+ * vendor.
  *
- * @throws `plugins.not_found`, `plugins.invalid`, `plugins.unavailable`
+ * @throws `plugins.not_found`, `plugins.invalid` (also a source of another key),
+ *   `plugins.unavailable`
  */
-export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
-  const found = await findActivatable(ctx, key, version);
+export async function previewActivation(
+  ctx: ServiceContext,
+  key: string,
+  previewed: PreviewedVersion,
+): Promise<ActivationPreview> {
   const active = await activeRow(ctx.store, key);
-  const compiled = await compileFound(ctx, found);
-  const narrowedModels = found.row ? narrowingOf(found.row.narrowedModels, active, compiled) : null;
-  const layer = found.row ? 'database' : 'factory';
+  const { compiled, isFactory, own } = await findPreviewed(ctx, key, previewed);
+  const narrowedModels = isFactory ? null : narrowingOf(own, active, compiled);
+  const layer = isFactory ? 'factory' : 'database';
   const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
   const { plugins } = ctx.registry.current();
   const serving = plugins.get(key);
@@ -69,6 +77,26 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
       owner: ctx.owner,
     }),
   };
+}
+
+/** `own`: the models that the version itself is narrowed to. */
+async function findPreviewed(
+  ctx: ServiceContext,
+  key: string,
+  { version, source }: PreviewedVersion,
+): Promise<{ compiled: CompiledPlugin; isFactory: boolean; own: string[] | null }> {
+  if (source === undefined) {
+    const found = await findActivatable(ctx, key, version);
+    const own = found.row?.narrowedModels ?? null;
+    return { compiled: await compileFound(ctx, found), isFactory: found.row === undefined, own };
+  }
+  const compiled = await compileOrThrow(ctx, source);
+  const found = compiled.manifest.key;
+  if (found !== key) {
+    const hint = 'Preview it under its own key.';
+    throw invalidPlugin([{ path: 'key', rule: 'preview.key', message: `is ${found}, and not ${key}`, hint }]);
+  }
+  return { compiled, isFactory: false, own: null };
 }
 
 const pricedPart = ({ models, usageSchema }: Manifest): PricedPart => ({ models, facts: Object.keys(usageSchema) });

@@ -15,6 +15,7 @@ import {
   type ServiceContext,
 } from './context.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
+import { findUse, type KeyUse } from './find-use.ts';
 import { refuseUse } from './switch-plugin.ts';
 
 export type PluginUpload = {
@@ -30,13 +31,18 @@ export type PluginUpload = {
   sourceSha256?: string;
 };
 
-/** `before`: the stored version before the upload; `null` if it is new. */
-export type UploadedPlugin = PluginDetail & { before: PluginVersion | null };
+export type UploadedPlugin = PluginDetail & {
+  /** The stored version before the upload; `null` if it is new. */
+  before: PluginVersion | null;
+  /** What needs the version that serves instead, if this one waits for that reason. */
+  use: KeyUse | null;
+};
 
 /**
  * Checks a source and stores it as a version. The first version of a key becomes active at once,
- * later ones have to be activated. Uploading the same version with the same source again only
- * updates remark, icon and `enabled`.
+ * unless a plugin that ships with the gateway, or one under development, serves the key and is in
+ * use; later versions have to be activated. Uploading the same version with the same source again
+ * only updates remark, icon and `enabled`.
  *
  * @throws `plugins.invalid`, `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`,
  *   `plugins.in_use`, `plugins.unavailable`; nothing has changed then
@@ -73,11 +79,11 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   const enabled = upload.enabled ?? existing?.enabled ?? true;
   if (enabled && !force) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 
-  const row = existing
-    ? await updateVersion(ctx, existing, upload)
+  const { row, use } = existing
+    ? { row: await updateVersion(ctx, existing, upload), use: null }
     : await insertVersion(ctx, compiled, { ...upload, narrowedModels });
   await applyChange(ctx);
-  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null };
+  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null, use };
 }
 
 const versionExists = (key: string, version: string) =>
@@ -104,22 +110,23 @@ async function insertVersion(
   ctx: ServiceContext,
   { manifest, source, sourceHash }: CompiledPlugin,
   upload: PluginUpload & { narrowedModels: string[] | null },
-): Promise<PluginRecord> {
-  const row = await ctx.store.plugins.insert({
-    key: manifest.key,
-    version: manifest.version,
-    apiVersion: manifest.apiVersion,
-    source,
-    sourceHash,
+): Promise<{ row: PluginRecord; use: KeyUse | null }> {
+  const { key, version, apiVersion } = manifest;
+  const plugin = {
+    ...{ key, version, apiVersion, source, sourceHash },
     icon: upload.icon ?? null,
     enabled: upload.enabled ?? true,
     remark: upload.remark ?? '',
     narrowedModels: upload.narrowedModels,
     createdAt: ctx.clock.unix(),
+  };
+  const { row, use } = await ctx.store.transaction(async (tx) => {
+    const found = await findUse(ctx, tx, key);
+    return { row: await tx.plugins.insert(plugin, { waits: found !== null }), use: found };
   });
-  if (row) return row;
+  if (row) return { row, use };
   // Another node has stored this version meanwhile, with the same source or with another one.
-  const stored = await rowOf(ctx, manifest.key, manifest.version);
-  if (stored.sourceHash !== sourceHash) throw versionExists(manifest.key, manifest.version);
-  return updateVersion(ctx, stored, upload);
+  const stored = await rowOf(ctx, key, version);
+  if (stored.sourceHash !== sourceHash) throw versionExists(key, version);
+  return { row: await updateVersion(ctx, stored, upload), use: null };
 }

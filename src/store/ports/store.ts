@@ -50,9 +50,9 @@ export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
 export interface PluginStore {
   /**
    * `undefined` when (key, version) exists. The first version of a key becomes active in the same
-   * statement or transaction.
+   * statement or transaction, unless it `waits` for its activation.
    */
-  insert(plugin: NewPlugin): Promise<PluginRecord | undefined>;
+  insert(plugin: NewPlugin, options?: { waits: boolean }): Promise<PluginRecord | undefined>;
   byVersion(key: string, version: string): Promise<PluginRecord | undefined>;
   /** All versions of a key, the newest first. */
   versions(key: string): Promise<PluginRecord[]>;

@@ -14,14 +14,14 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
   const lockKey = (key: string) => lockName(`plugin ${key}`);
 
   return {
-    async insert(plugin) {
+    async insert(plugin, { waits } = { waits: false }) {
       await lockKey(plugin.key);
       // If no version is active, an administrator took the key out of service: another version does
       // not change that.
       const stored = await db.select({ id: plugins.id }).from(plugins).where(eq(plugins.key, plugin.key)).limit(1);
       const [row] = await db
         .insert(plugins)
-        .values({ ...plugin, active: stored.length === 0 })
+        .values({ ...plugin, active: stored.length === 0 && !waits })
         .onConflictDoNothing({ target: [plugins.key, plugins.version] })
         .returning();
       return row;

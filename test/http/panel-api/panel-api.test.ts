@@ -365,6 +365,7 @@ describe('every route declares who may call it', () => {
         'POST /api/option/test',
         'POST /api/plugin/task',
         'POST /api/plugin/task/marketplace/install',
+        'POST /api/plugin/task/marketplace/preview',
         'POST /api/plugin/task/{key}/activate',
         'POST /api/plugin/task/{key}/dryrun',
         'POST /api/plugin/task/{key}/preview',

@@ -349,6 +349,17 @@ describe('the serving version', () => {
     });
     expect(preview.json.data).not.toHaveProperty('priced');
     expect((await send('/priced/preview', { version: '3.0.0' })).json.code).toBe('PLUGIN_NOT_FOUND');
+    // A source that is not stored, and stays so.
+    const draft = source('3.0.0', { models: ['p-5'] });
+    expect((await send('/priced/preview', { source: draft })).json.data).toMatchObject({
+      from: { version: '1.0.0' },
+      to: { version: '3.0.0' },
+      models: { added: ['p-5'], removed: ['p-1', 'p-2'] },
+    });
+    expect((await send('/priced/versions')).json.data).toHaveLength(2);
+    expect((await send('/other/preview', { source: draft })).json).toMatchObject({ code: 'PLUGIN_INVALID' });
+    for (const body of [{}, { version: '2.0.0', source: draft }])
+      expect((await send('/priced/preview', body)).json).toMatchObject({ code: 'VALIDATION_FAILED' });
 
     const diff = (await send('/priced/diff?from=1.0.0&to=2.0.0')).json.data;
     expect(diff).toMatchObject({ from: { version: '1.0.0' }, to: { version: '2.0.0' }, identical: false });

@@ -1,3 +1,4 @@
+import type { Billing } from '../../../billing/index.ts';
 import type {
   ActivationPreview,
   PluginDetail,
@@ -5,6 +6,7 @@ import type {
   PluginVersion,
   ProtocolClaim,
   RuntimeStatus,
+  Uploaded,
   VersionDiff,
 } from '../../../plugins/index.ts';
 
@@ -101,7 +103,40 @@ export const describeDiff = (diff: VersionDiff) => ({
 const describeClaim = ({ name, supports, models }: ProtocolClaim) => ({ name, modes: supports, models });
 
 /** Routes and usage fields have the form of the manifest. */
-export const describePreview = (preview: ActivationPreview) => ({
+/** What an activation would change, prices included. */
+export function describeReview(billing: Billing, pluginKey: string, preview: ActivationPreview) {
+  const { orphaned, undeclared, unpriced } = billing.prices.checkChange({ pluginKey, ...preview.priced });
+  return {
+    ...describePreview(preview),
+    prices: {
+      orphaned: orphaned.map((price) => ({ plugin_key: price.pluginKey, model: price.model })),
+      undeclared: undeclared.map(({ pluginKey: key, model, facts }) => ({ plugin_key: key, model, facts })),
+      unpriced,
+    },
+  };
+}
+
+/** What remains to be done after a version was stored, and why. */
+export const describeOutcome = (billing: Billing, { plugin, use, preview }: Uploaded) => ({
+  /** `waits_for_activation`: another version serves until an administrator activates this one. */
+  outcome: outcomeOf(plugin),
+  /** What needs the version that serves; null where nothing does. */
+  in_use: use && {
+    channels: use.channels,
+    prices: use.prices,
+    unfinished_tasks: use.unfinishedTasks,
+    recent_results: use.hasRecentResults,
+  },
+  /** What the activation would change, as POST /api/plugin/task/:key/preview says it. */
+  preview: preview && describeReview(billing, plugin?.key ?? '', preview),
+});
+
+const outcomeOf = (plugin: PluginDetail['plugin']): 'serving' | 'waits_for_activation' | 'disabled' => {
+  if (!plugin?.enabled) return 'disabled';
+  return plugin.active ? 'serving' : 'waits_for_activation';
+};
+
+const describePreview = (preview: ActivationPreview) => ({
   from: preview.from && {
     ...describeSource(preview.from),
     layer: preview.from.layer === 'database' ? ('override' as const) : preview.from.layer,

@@ -1,7 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import type { Billing } from '../../../billing/index.ts';
 import { type Json, userOwner } from '../../../kernel/index.ts';
-import type { Marketplace, MarketSource, OfferedSource, PluginDetail, SourceOffer } from '../../../plugins/index.ts';
+import type { Marketplace, MarketSource, OfferedSource, SourceOffer, Uploaded } from '../../../plugins/index.ts';
 import { parseMarketSources, type SettingsService, writeMarketSources } from '../../../settings/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { answersIcon } from '../../openapi/describe-answer.ts';
@@ -9,7 +10,7 @@ import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
-import { auditVersion } from './describe-plugin.ts';
+import { auditVersion, describeOutcome, describeReview } from './describe-plugin.ts';
 
 const SOURCES = 'task_plugin.marketplace_sources';
 
@@ -19,10 +20,16 @@ const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of
 const key = t.String({ minLength: 1, maxLength: 30 });
 const version = t.String({ minLength: 1, maxLength: 200 });
 
-type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: SettingsService; audit: RecordAudit };
+type MarketplaceRouteDeps = {
+  auth: Auth;
+  billing: Billing;
+  marketplace: Marketplace;
+  options: SettingsService;
+  audit: RecordAudit;
+};
 
 /** Plugins that others publish. The gateway fetches them; the browser contacts no other site. */
-export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit }: MarketplaceRouteDeps) {
+export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, options, audit }: MarketplaceRouteDeps) {
   async function readSources(): Promise<Json> {
     const view = (await options.list()).find((each) => each.key === SOURCES);
     return JSON.parse(view?.value ?? '[]') as Json;
@@ -89,6 +96,18 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
       detail: { summary: 'The logo of an offered plugin', ...answersIcon },
     })
     .post(
+      '/api/plugin/task/marketplace/preview',
+      async ({ body, panel }) => {
+        const preview = await marketplace.preview(body, userOwner(panel.user.id));
+        return ok(describeReview(billing, body.key, preview));
+      },
+      {
+        root: true,
+        body: strictObject({ source, key, version }),
+        detail: { summary: 'What an activation of an offered version would change, before it is installed' },
+      },
+    )
+    .post(
       '/api/plugin/task/marketplace/install',
       async ({ body, panel, origin }) => {
         const detail = await marketplace.install(body, userOwner(panel.user.id));
@@ -105,7 +124,7 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
             },
           },
         );
-        return ok(describeInstalled(detail));
+        return ok({ ...describeInstalled(detail), ...describeOutcome(billing, detail) });
       },
       {
         root: true,
@@ -123,7 +142,8 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
         }),
         detail: {
           summary: 'Install an offered version',
-          description: 'The first version of a plugin serves at once; a later one waits until it is activated.',
+          description:
+            'The first version of a plugin serves at once, unless one that ships with the gateway is in use under its key; a later one waits until it is activated. outcome says which, in_use why, and preview what the activation would change.',
         },
       },
     );
@@ -173,19 +193,12 @@ const describeSource = ({ sourceHash, current, ...offered }: OfferedSource) => (
   current: current && { version: current.version, source: current.source, source_hash: current.sourceHash },
 });
 
-const describeInstalled = ({ plugin, meta, sourceHash, hasIcon }: PluginDetail) => ({
+const describeInstalled = ({ plugin, meta, sourceHash, hasIcon }: Uploaded) => ({
   key: plugin?.key,
   version: plugin?.version,
   source_hash: sourceHash,
   has_icon: hasIcon,
   enabled: plugin?.enabled ?? false,
   active: plugin?.active ?? false,
-  /** What remains to be done, if anything. */
-  outcome: outcomeOf(plugin),
   meta,
 });
-
-const outcomeOf = (plugin: PluginDetail['plugin']): 'serving' | 'waits_for_activation' | 'disabled' => {
-  if (!plugin?.enabled) return 'disabled';
-  return plugin.active ? 'serving' : 'waits_for_activation';
-};

@@ -2,8 +2,9 @@ import { Elysia, t } from 'elysia';
 import type { Billing } from '../../../billing/index.ts';
 import { type Json, userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { describeDiff, describePreview } from './describe-plugin.ts';
+import { describeDiff, describeReview } from './describe-plugin.ts';
 
 const version = (description: string) => t.String({ minLength: 1, maxLength: 200, description });
 
@@ -32,20 +33,21 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
     .post(
       '/api/plugin/task/:key/preview',
       async ({ params: { key }, body, panel }) => {
-        const preview = await plugins.preview(key, body.version, userOwner(panel.user.id));
-        const { orphaned, undeclared, unpriced } = billing.prices.checkChange({ pluginKey: key, ...preview.priced });
-        return ok({
-          ...describePreview(preview),
-          prices: {
-            orphaned: orphaned.map(({ pluginKey, model }) => ({ plugin_key: pluginKey, model })),
-            undeclared: undeclared.map(({ pluginKey, model, facts }) => ({ plugin_key: pluginKey, model, facts })),
-            unpriced,
-          },
-        });
+        const { version: stored, source } = body;
+        if ((stored === undefined) === (source === undefined))
+          throw fieldError('version', 'wrong_value', 'Name a stored "version", or send a "source": one of them.');
+        const previewed = source === undefined ? { version: stored ?? '' } : { source };
+        return ok(describeReview(billing, key, await plugins.preview(key, previewed, userOwner(panel.user.id))));
       },
       {
         root: true,
-        body: strictObject({ version: version('A stored version, or factory: the one that ships with the gateway.') }),
+        bodyLimit: 'source',
+        body: strictObject({
+          version: t.Optional(version('A stored version, or factory: the one that ships with the gateway.')),
+          source: t.Optional(
+            t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'A module that is not stored.' }),
+          ),
+        }),
         detail: {
           summary: 'What an activation would change',
           description:

@@ -1,12 +1,20 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
+import type { Billing } from '../../../billing/index.ts';
 import { userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
 import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { auditVersion, describeDetail, describeRuntime, describeSummary, describeVersion } from './describe-plugin.ts';
+import {
+  auditVersion,
+  describeDetail,
+  describeOutcome,
+  describeRuntime,
+  describeSummary,
+  describeVersion,
+} from './describe-plugin.ts';
 
 const flag = (description: string) => t.Optional(t.Union([t.Literal('true'), t.Literal('false')], { description }));
 const versionQuery = t.Optional(
@@ -42,12 +50,14 @@ const uploadOptions = {
   detail: {
     summary: 'Upload a plugin version',
     description:
-      'The first version of a key serves at once, later ones wait for activation. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
+      'The first version of a key serves at once, unless a plugin that ships with the gateway is in use under it: by channels, prices, unfinished tasks or results of the last 30 days. Later ones wait for activation. outcome says which, in_use why, and preview what the activation would change. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
   },
 } as const;
 
+type PluginRouteDeps = { plugins: PluginService; billing: Billing; audit: RecordAudit };
+
 /** Task plugins: list, upload, activate, enable, narrow, delete. */
-export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginService; audit: RecordAudit }) {
+export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteDeps) {
   type Upload = {
     body: typeof uploadOptions.body.static;
     panel: PanelPrincipal;
@@ -69,7 +79,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
         },
       },
     );
-    return ok(describeDetail(detail));
+    return ok({ ...describeDetail(detail), ...describeOutcome(billing, detail) });
   }
 
   return new Elysia({ normalize: false, tags: ['Plugins'] })

@@ -27,6 +27,7 @@ import { pluginHosts } from '../plugins/plugin-hosts.ts';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState } from './market-state.tsx';
+import { OfferPreview } from './offer-preview.tsx';
 
 type Install = { version: string; sha256: string; force: boolean };
 
@@ -160,6 +161,9 @@ function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: st
           </dd>
         </dl>
       </Section>
+      {plugin.installed !== undefined && offered?.stored === 'no' && text.data?.errors.length === 0 && (
+        <OfferPreview source={source} pluginKey={plugin.key} version={version} />
+      )}
       <Section
         heading={t('plugins.tab.source')}
         intro={t('market.readFirst')}

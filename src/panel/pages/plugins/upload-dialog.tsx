@@ -2,8 +2,8 @@ import { FileInput, Stack, Switch, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import type { PluginDetail } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import type { StoredPlugin } from '../../api/types.ts';
+import { useApiMutation, withQuery } from '../../api/use-api.ts';
 import { UserError } from '../../api/user-error.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
@@ -33,12 +33,17 @@ function UploadForm({ onClose }: { onClose(): void }) {
   const navigate = useScopedNavigate();
   const [isReading, setReading] = useState(false);
   const [isUnreadable, setUnreadable] = useState(false);
-  const change = useApiMutation<Upload, PluginDetail>({
+  const change = useApiMutation<Upload, StoredPlugin>({
     request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, timeoutMs: 60_000 }),
     invalidates: pluginDependentPaths,
-    onSuccess: ({ plugin }) => {
+    onSuccess: ({ plugin, outcome }) => {
       onClose();
-      if (plugin !== null) navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);
+      if (plugin === null) return;
+      const page = `/plugins/${encodeURIComponent(plugin.key)}`;
+      const { version } = plugin;
+      navigate(
+        outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version }) : `${page}?tab=versions`,
+      );
     },
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
