@@ -276,6 +276,7 @@ describe('the preview of an activation', () => {
         before: { status: 'SUCCESS', progress: null, reason: 'was acme-1' },
         after: { status: 'SUCCESS', progress: null, reason: '' },
         changed: false,
+        lostArtifacts: [],
       },
       {
         taskId: fails,
@@ -283,6 +284,7 @@ describe('the preview of an activation', () => {
         before: { status: 'UNKNOWN', progress: null, reason: 'was acme-1' },
         after: { error: expect.stringContaining('missing') },
         changed: true,
+        lostArtifacts: [],
       },
       {
         taskId: changed,
@@ -290,6 +292,7 @@ describe('the preview of an activation', () => {
         before: { status: 'SUCCESS', progress: '40%', reason: 'was acme-1' },
         after: { status: 'FAILURE', progress: null, reason: 'x' },
         changed: true,
+        lostArtifacts: [],
       },
     ]);
     expect(replay.filter((task) => task.changed)).toHaveLength(2);
@@ -301,6 +304,25 @@ describe('the preview of an activation', () => {
       { before: null, changed: false },
       { before: null, changed: true },
       { before: null, changed: true },
+    ]);
+  });
+
+  test('names the artifacts of finished tasks that the new version no longer lists', async () => {
+    const listing = (artifacts: string) =>
+      `export const listArtifacts = (ctx) => ${artifacts};\nexport const buildContentRequest = (ctx) => ({ url: ctx.baseUrl + '/c' });`;
+    const video = "{ key: 'video', type: 'video' }";
+    const key = await uploadAll(
+      version('1.0.0', {}, listing(`[${video}, { key: 'cover', type: 'image' }]`)),
+      version('2.0.0', {}, listing(`ctx.data.link ? [${video}] : missing()`)),
+    );
+    const old = await insertEndedTask(store, key, { data: { status: 'SUCCESS' } });
+    const current = await insertEndedTask(store, key, { data: { status: 'SUCCESS', link: 'x' } });
+    const failed = await insertEndedTask(store, key, { data: {}, change: { status: 'FAILURE' } });
+    const { replay } = await service.preview(key, { version: '2.0.0' });
+    expect(replay.map(({ taskId, lostArtifacts }) => [taskId, lostArtifacts])).toEqual([
+      [failed, []],
+      [current, ['cover']],
+      [old, ['video', 'cover']],
     ]);
   });
 

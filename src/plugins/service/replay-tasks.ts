@@ -3,6 +3,7 @@ import type { ChannelRecord, TaskRecord, TaskStatus } from '../../store/ports/in
 import { describeHookFailure } from '../hooks/call-hook.ts';
 import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
 import type { ParsedTask } from '../hooks/read-task-result.ts';
+import { listArtifacts } from '../hooks/serve-artifacts.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 
 /** The result of parsing a stored answer. */
@@ -21,6 +22,8 @@ export type ReplayedTask = {
    * serves.
    */
   changed: boolean;
+  /** Keys of a finished task's artifacts that only the serving version lists. */
+  lostArtifacts: string[];
 };
 
 /**
@@ -30,12 +33,16 @@ export type ReplayedTask = {
 const ADMISSION_MS = 5000;
 const RESPONSE = { status: 200, headers: {} };
 
-type Reader = (task: TaskRecord) => Promise<ReplayVerdict>;
+type Reader = {
+  parse(task: TaskRecord): Promise<ReplayVerdict>;
+  /** The keys of a finished task's artifacts; none where the plugin fails. */
+  listKeys(task: TaskRecord): Promise<string[]>;
+};
 
 /**
- * Parses the vendor's last answers for stored tasks with two versions, and compares the results.
- * Sends no request and writes nothing. Calls are made one at a time. After a call that had to be
- * killed, that version parses no further task.
+ * Parses the vendor's last answers for stored tasks with two versions, lists the artifacts of the
+ * finished ones, and compares the results. Sends no request and writes nothing. Calls are made one
+ * at a time. After a call that had to be killed, that version is called for no further task.
  */
 export async function replayTasks(
   tasks: readonly TaskRecord[],
@@ -43,15 +50,18 @@ export async function replayTasks(
   { serving, candidate, owner }: { serving: LoadedPlugin | undefined; candidate: LoadedPlugin; owner: string },
 ): Promise<ReplayedTask[]> {
   const baseUrls = new Map(channels.map(({ id, baseUrl }) => [id, baseUrl]));
-  const readBefore = serving && createReader(serving, baseUrls, owner);
-  const readAfter = createReader(candidate, baseUrls, owner);
+  const former = serving && createReader(serving, baseUrls, owner);
+  const latter = createReader(candidate, baseUrls, owner);
   const replayed: ReplayedTask[] = [];
   for (const task of tasks) {
-    const before = readBefore ? await readBefore(task) : null;
-    const after = await readAfter(task);
+    const before = former ? await former.parse(task) : null;
+    const after = await latter.parse(task);
     const statusBefore = before ? statusOf(before) : task.status;
     const changed = statusBefore !== statusOf(after);
-    replayed.push({ taskId: task.taskId, storedStatus: task.status, before, after, changed });
+    const listed = former && task.status === 'SUCCESS' ? await former.listKeys(task) : [];
+    const kept = listed.length > 0 ? await latter.listKeys(task) : [];
+    const lostArtifacts = listed.filter((key) => !kept.includes(key));
+    replayed.push({ taskId: task.taskId, storedStatus: task.status, before, after, changed, lostArtifacts });
   }
   return replayed;
 }
@@ -60,15 +70,28 @@ const statusOf = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : 
 
 function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>, owner: string): Reader {
   let stopped = false;
-  return async (task) => {
-    if (stopped) return { error: 'not parsed: an earlier call had to be killed' };
-    const parsed = await parseStored(plugin, task, { baseUrl: baseUrls.get(task.channelId) ?? '', owner });
-    if (parsed.ok) {
-      const { status, progress, reason } = parsed.value;
-      return { status, progress: progress ?? null, reason };
-    }
-    stopped = parsed.error.kind === 'timeout' || parsed.error.kind === 'killed';
-    return { error: describeFailure(parsed.error) };
+  const stopAfter = ({ kind }: Pick<Failure, 'kind'>): void => {
+    stopped = kind === 'timeout' || kind === 'killed';
+  };
+  return {
+    async parse(task) {
+      if (stopped) return { error: 'not parsed: an earlier call had to be killed' };
+      const parsed = await parseStored(plugin, task, { baseUrl: baseUrls.get(task.channelId) ?? '', owner });
+      if (parsed.ok) {
+        const { status, progress, reason } = parsed.value;
+        return { status, progress: progress ?? null, reason };
+      }
+      stopAfter(parsed.error);
+      return { error: describeFailure(parsed.error) };
+    },
+    async listKeys({ taskId, status, action, data, state, execution }) {
+      if (stopped || !plugin.manifest.hasArtifacts) return [];
+      const context = { taskId, status, action, data, state, producerVersion: execution.pluginVersion };
+      const listed = await listArtifacts(plugin, context, { owner, admissionTimeoutMs: ADMISSION_MS });
+      if (listed.ok) return listed.value.map(({ key }) => key);
+      stopAfter(listed.error);
+      return [];
+    },
   };
 }
 

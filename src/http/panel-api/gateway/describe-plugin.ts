@@ -155,11 +155,12 @@ const describePreview = (preview: ActivationPreview) => ({
   usage_schema: preview.usageSchema,
   channels: preview.channels,
   conflict: preview.conflict,
-  replay: preview.replay.map(({ taskId, storedStatus, before, after, changed }) => ({
+  replay: preview.replay.map(({ taskId, storedStatus, before, after, changed, lostArtifacts }) => ({
     task_id: taskId,
     stored_status: storedStatus,
     before,
     after,
     changed,
+    lost_artifacts: lostArtifacts,
   })),
 });

@@ -11,7 +11,7 @@ type Replayed = PluginPreview['replay'][number];
 /** The vendor's last answers parsed by both versions: shows which would be read differently. */
 export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview }) {
   const { t } = useTranslation();
-  const differing = replay.filter(({ changed }) => changed);
+  const differing = replay.filter(({ changed, lost_artifacts: lost }) => changed || lost.length > 0);
   const columns: readonly Column<Replayed>[] = [
     {
       key: 'task',
@@ -24,7 +24,20 @@ export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview 
       render: ({ stored_status: status }) => <TaskStatus status={status} />,
     },
     { key: 'before', heading: t('plugins.replay.before'), render: ({ before }) => <ReplayResult result={before} /> },
-    { key: 'after', heading: t('plugins.replay.after'), render: ({ after }) => <ReplayResult result={after} /> },
+    {
+      key: 'after',
+      heading: t('plugins.replay.after'),
+      render: ({ after, lost_artifacts: lost }) => (
+        <>
+          <ReplayResult result={after} />
+          {lost.length > 0 && (
+            <Text size="sm" c="var(--mantine-color-error)">
+              {t('plugins.replay.lost', { files: lost.join(', ') })}
+            </Text>
+          )}
+        </>
+      ),
+    },
   ];
   return (
     <Section
