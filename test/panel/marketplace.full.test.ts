@@ -47,6 +47,24 @@ async function installAndLeave(page: Page): Promise<void> {
   await installing.release();
 }
 
+describe('an offer of a plugin that is in use', () => {
+  test('shows what its activation would change, and its installation leads to the review', async () => {
+    const rival = source('demo', { version: '9.0.0', models: ['demo-other'], name: 'Demo of others' });
+    publish(market, '/takeover', { plugins: [{ key: 'demo', version: '9.0.0', source: rival }] });
+    await panel.root().createChannel('http://127.0.0.1:9', { name: 'in use' });
+    await panel.root().call('PUT', path, [entry('good'), entry('takeover')]);
+    const page = await visit('/marketplace/takeover/demo');
+    await waitForText(page, 'demo-other');
+    await page.getByRole('link', { name: 'in use' }).waitFor();
+    await page.getByRole('button', { name: 'Install 9.0.0' }).click();
+    await heading(page, 'Activate demo 9.0.0').waitFor();
+    const [serving] = (await panel.root().call<{ key: string; version: string }[]>('GET', '/api/plugin/task')).filter(
+      ({ key }) => key === 'demo',
+    );
+    expect(serving?.version).not.toBe('9.0.0');
+  });
+});
+
 describe('an installation answered after its page was left', () => {
   test('does not open the plugin', async () => {
     const page = await visit('/marketplace/good/scissors');
