@@ -64,6 +64,11 @@ describe('the API reference', () => {
     await read.locator('summary').click();
     await read.getByLabel('task_id').fill(id);
     expect(await read.locator('pre.example').textContent()).toContain(`/v1/videos/${id}`);
+    // What a reader enters stays one argument of the command that they copy.
+    await page.locator('#language').selectOption('curl');
+    await read.getByLabel('Prefer').fill("wait=1'; echo");
+    expect(await read.locator('pre.example').textContent()).toContain("-H 'Prefer: wait=1'\\''; echo'");
+    await read.getByLabel('Prefer').fill('');
     await read.getByRole('button', { name: 'Send' }).click();
     await read.getByText('"prompt": "a gull"').waitFor();
   });

@@ -125,7 +125,8 @@ function renderData({ method, path, operation }: Described): string {
 function renderExample({ method, path, operation }: Described): string {
   const secret = secretOf(operation);
   const lines = [`curl "$TASKGATE${path}"`, ...(secret ? [`-H "Authorization: Bearer ${secret}"`] : [])];
-  if (method !== 'get' && method !== 'post') lines[0] = `curl -X ${method.toUpperCase()} "$TASKGATE${path}"`;
+  if (method === 'head') lines[0] = `curl -I "$TASKGATE${path}"`;
+  else if (method !== 'get' && method !== 'post') lines[0] = `curl -X ${method.toUpperCase()} "$TASKGATE${path}"`;
   const [body] = contentOf(operation.requestBody);
   if (body?.type === 'application/json') lines.push(`--json '${JSON.stringify(exampleOf(body.schema))}'`);
   else if (body)

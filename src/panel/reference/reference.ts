@@ -26,24 +26,36 @@ const language = find<HTMLSelectElement>('#language');
 const search = find<HTMLInputElement>('#search');
 const operations = [...document.querySelectorAll<HTMLDetailsElement>('details[data-method]')];
 
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** Downloads are bytes; all other answers are read as JSON. */
+const isFile = ({ url }: Call): boolean => /\/(?:content|speech)(?:\?|$)/.test(url);
+const CURL: Record<string, string> = { GET: 'curl', HEAD: 'curl -I' };
+
 const WRITERS: Record<string, (call: Call) => string> = {
-  curl({ method, url, headers, body }) {
-    const lines = [method === 'GET' || (method === 'POST' && body) ? `curl '${url}'` : `curl -X ${method} '${url}'`];
+  curl(call) {
+    const { method, url, headers, body } = call;
+    const program = CURL[method] ?? (method === 'POST' && body ? 'curl' : `curl -X ${method}`);
+    const lines = [`${program} ${quote(url)}`];
     for (const [name, value] of Object.entries(headers))
-      if (!body || name !== 'Content-Type') lines.push(`-H '${name}: ${value}'`);
-    if (body) lines.push(`--json '${body.replaceAll("'", `'\\''`)}'`);
+      if (!body || name !== 'Content-Type') lines.push(`-H ${quote(`${name}: ${value}`)}`);
+    if (body) lines.push(`--json ${quote(body)}`);
+    if (isFile(call) && method !== 'HEAD') lines.push('-o content');
     return lines.join(' \\\n  ');
   },
-  python({ method, url, headers, body }) {
+  python(call) {
+    const { method, url, headers, body } = call;
     const { 'Content-Type': _, ...others } = headers;
-    const lines = [`    "${url}",`, `    headers=${JSON.stringify(others)},`];
+    const lines = [`    ${JSON.stringify(url)},`, `    headers=${JSON.stringify(others)},`];
     if (body) lines.push(`    json=${toPython(JSON.parse(body))},`);
-    return `import requests\n\nanswer = requests.${method.toLowerCase()}(\n${lines.join('\n')}\n)\nprint(answer.json())`;
+    const shown = method === 'HEAD' ? 'answer.headers' : isFile(call) ? 'len(answer.content)' : 'answer.json()';
+    return `import requests\n\nanswer = requests.${method.toLowerCase()}(\n${lines.join('\n')}\n)\nprint(${shown})`;
   },
-  javascript({ method, url, headers, body }) {
+  javascript(call) {
+    const { method, url, headers, body } = call;
     const lines = [`  method: '${method}',`, `  headers: ${JSON.stringify(headers)},`];
     if (body) lines.push(`  body: JSON.stringify(${body}),`);
-    return `const answer = await fetch('${url}', {\n${lines.join('\n')}\n});\nconsole.log(await answer.json());`;
+    const shown = method === 'HEAD' ? 'answer.headers' : `await answer.${isFile(call) ? 'blob' : 'json'}()`;
+    return `const answer = await fetch(${JSON.stringify(url)}, {\n${lines.join('\n')}\n});\nconsole.log(${shown});`;
   },
 };
 
