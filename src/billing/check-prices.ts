@@ -51,7 +51,8 @@ export function findProblem(
 }
 
 /**
- * Models of plugins without a price, by plugin: free or refused, depending on `billing.unpriced`.
+ * Models without a price, by plugin (`*`: relayed ones): free or refused, depending on
+ * `billing.unpriced`.
  */
 export function findUnpriced(
   prices: PriceBook,
@@ -59,10 +60,11 @@ export function findUnpriced(
 ): { pluginKey: string; models: { model: string; offered: boolean }[] }[] {
   const byPlugin = new Map<string, Map<string, boolean>>();
   for (const offer of models) {
-    if (offer.pluginKey === null || priceOf(prices, offer)) continue;
-    const own = byPlugin.get(offer.pluginKey) ?? new Map<string, boolean>();
+    if (priceOf(prices, offer)) continue;
+    const pluginKey = offer.pluginKey ?? '*';
+    const own = byPlugin.get(pluginKey) ?? new Map<string, boolean>();
     own.set(offer.model, offer.offered || (own.get(offer.model) ?? false));
-    byPlugin.set(offer.pluginKey, own);
+    byPlugin.set(pluginKey, own);
   }
   return [...byPlugin]
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -11,7 +11,7 @@ export {
   type Quote,
   type QuoteRequest,
 } from './billing.ts';
-export { findProblem, findUnpriced, type OfferedModel } from './check-prices.ts';
+export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
 export { type BillExplanation, explainBill } from './explain-bill.ts';
 export type { DeclaredFact } from './price-book.ts';

@@ -59,6 +59,7 @@ export {
 export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
+export { findDriver } from './registry/find-driver.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService, type Uploaded } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';

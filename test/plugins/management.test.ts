@@ -231,7 +231,6 @@ describe('management of plugins', () => {
       expect(layer()).toBe('factory');
       await service.deleteVersion('demo', '8.0.0');
       expect(layer()).toBe('factory');
-      expect((await refusal(service.narrow('demo', null))).message).toContain('activate a version first');
       await service.setEnabled('demo', false);
       expect(layer()).toBeUndefined();
       await service.activate('demo', 'factory');
@@ -407,7 +406,7 @@ describe('management of plugins', () => {
       expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('acme');
     });
 
-    test('names the models that a version does not have, and needs a stored one', async () => {
+    test('names the models that a version does not have', async () => {
       await service.upload(at('1.0.0'));
       const refused = await refusal(service.narrow('acme', ['acme-1', 'nothing', 'ACME-2']));
       expect([refused.code, refused.details]).toMatchObject([
@@ -419,8 +418,42 @@ describe('management of plugins', () => {
           ],
         },
       ]);
-      expect((await refusal(service.narrow('demo', ['demo-video']))).message).toContain('ships with the gateway');
+      expect((await refusal(service.narrow('demo', ['demo-music']))).code).toBe('plugins.invalid');
       expect((await refusal(service.narrow('nobody', null))).code).toBe('plugins.not_found');
+    });
+
+    test('of a factory plugin is resolved for others, inherited, and kept through a rebuild elsewhere', async () => {
+      const rival = at(
+        '1.0.0',
+        { key: 'rival', models: ['demo-video-pro'], protocols: [{ name: 'proto_video' }] },
+        VIDEO_HOOKS,
+      );
+      expect((await refusal(service.upload(rival))).details).toMatchObject({ with: 'demo' });
+      const { before, after } = await service.narrow('demo', ['demo-video']);
+      expect([before.narrowedModels, after.narrowedModels]).toEqual([null, ['demo-video']]);
+      await service.upload(rival);
+      expect(service.current().protocolOwner('proto_video', 'demo-video-pro')?.plugin.key).toBe('rival');
+      expect((await refusal(service.narrow('demo', null))).details).toMatchObject({ with: 'rival' });
+      await withOtherNode(async (other) => {
+        expect(other.current().plugins.get('demo')?.manifest.models).toEqual(['demo-video']);
+        expect((await other.list()).find(({ key }) => key === 'demo')?.narrowedModels).toEqual(['demo-video']);
+      });
+      await service.setEnabled('demo', false);
+      await service.setEnabled('demo', true);
+      // What is uploaded over it takes nothing back from others.
+      const own = { source: demoSource.replace("version: '1.0.0'", "version: '7.0.0'") };
+      expect(await service.preview('demo', own)).toMatchObject({
+        conflict: null,
+        narrowedModels: { before: ['demo-video'], after: ['demo-video'] },
+      });
+      expect((await service.upload(own)).plugin).toMatchObject({ narrowedModels: ['demo-video'] });
+      await service.activate('demo', '7.0.0');
+      await service.narrow('demo', ['demo-video']);
+      await service.deleteVersion('demo', '7.0.0');
+      expect(service.current().plugins.get('demo')?.manifest.models).toEqual(['demo-video']);
+      await service.setEnabled('rival', false);
+      await service.narrow('demo', null);
+      expect(service.current().protocolOwner('proto_video', 'demo-video-pro')?.plugin.key).toBe('demo');
     });
 
     test('of a disabled plugin is checked when it is enabled', async () => {

@@ -1,4 +1,4 @@
-import { type Billing, findUnpriced, type OfferedModel } from '../../billing/index.ts';
+import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
@@ -7,6 +7,7 @@ import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
+import { listModelAttention } from './list-model-attention.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
 /** If a poll is this late, no node polls, or they cannot keep up. */
@@ -45,7 +46,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     pluginItems(deps),
     channelItems(deps),
     taskItems(deps),
-    priceItems(deps),
+    listModelAttention(deps),
     addressItems(deps),
     settingItems(deps),
     proxyItems(deps),
@@ -126,20 +127,6 @@ async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionD
     items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message });
   }
   return items;
-}
-
-function priceItems({ billing, offeredModels }: AttentionDeps): AttentionItem[] {
-  return findUnpriced(billing.prices, offeredModels()).flatMap(({ pluginKey, models }) => {
-    const offered = models.filter((model) => model.offered).map(({ model }) => model);
-    if (offered.length === 0) return [];
-    const refused = billing.takesUnpriced(false) ? 'are free for everybody' : 'are refused to users';
-    return {
-      code: 'model_unpriced' as const,
-      severity: 'warning' as const,
-      target: { kind: 'price' as const, id: pluginKey },
-      message: `Models of "${pluginKey}" that channels offer have no price and ${refused}: ${offered.slice(0, 10).join(', ')}${offered.length > 10 ? ', …' : ''}`,
-    };
-  });
 }
 
 function addressItems({ missingAddress }: AttentionDeps): AttentionItem[] {

@@ -1,6 +1,6 @@
 import type { OfferedModel } from '../../billing/index.ts';
 import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
-import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 
 /** Every model of a plugin or a channel, with the plugin that serves it; prices refer to these. */
@@ -11,9 +11,7 @@ export function listOfferedModels(
   const generation = plugins.current();
   const known = channels.known().map((channel) => ({
     channel,
-    plugin: channel.taskPluginKey
-      ? generation.plugins.get(channel.taskPluginKey)
-      : generation.byChannelType(channel.type),
+    plugin: findDriver(generation, channel),
   }));
   const own = [...generation.plugins.values()].flatMap(({ key, manifest }) =>
     manifest.models.map((model) => ({

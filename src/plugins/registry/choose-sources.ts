@@ -1,13 +1,20 @@
-import { type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
+import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer } from '../types.ts';
 
 /** The option with the factory plugins that are switched off: a JSON array of keys. */
 const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
+/** The option with the models that factory plugins are narrowed to: a JSON object by key. */
+const FACTORY_MODELS_OPTION = 'TaskPluginFactoryModels';
 
 /** What the database has about plugins at one moment. */
-export type DatabaseSnapshot = { rows: PluginRecord[]; disabledFactoryKeys: ReadonlySet<string> };
+export type DatabaseSnapshot = {
+  rows: PluginRecord[];
+  disabledFactoryKeys: ReadonlySet<string>;
+  /** By key: the models that a factory plugin is narrowed to. */
+  factoryModels: ReadonlyMap<string, string[]>;
+};
 
 /** What may serve a key: a compiled plugin, or the source of a version that is compiled later. */
 export type Candidate = {
@@ -20,12 +27,24 @@ export type Candidate = {
 
 const keysOf = (value: string | undefined): Set<string> => {
   const parsed: Json | undefined = value === undefined ? [] : parseJson(value);
-  return new Set(Array.isArray(parsed) ? parsed.filter((key): key is string => typeof key === 'string') : []);
+  return new Set(textsOf(parsed));
+};
+
+const textsOf = (value: Json | undefined): string[] =>
+  Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
+
+const modelsByKey = (value: string | undefined): Map<string, string[]> => {
+  const parsed: Json | undefined = value === undefined ? {} : parseJson(value);
+  return new Map(isObject(parsed) ? Object.entries(parsed).map(([key, models]) => [key, textsOf(models)]) : []);
 };
 
 export async function readSnapshot(store: Pick<Repositories, 'plugins' | 'options'>): Promise<DatabaseSnapshot> {
-  const [rows, disabled] = await Promise.all([store.plugins.active(), store.options.get(DISABLED_FACTORY_OPTION)]);
-  return { rows, disabledFactoryKeys: keysOf(disabled) };
+  const [rows, disabled, narrowed] = await Promise.all([
+    store.plugins.active(),
+    store.options.get(DISABLED_FACTORY_OPTION),
+    store.options.get(FACTORY_MODELS_OPTION),
+  ]);
+  return { rows, disabledFactoryKeys: keysOf(disabled), factoryModels: modelsByKey(narrowed) };
 }
 
 /** Switches a factory plugin on or off, inside the caller's transaction. */
@@ -41,29 +60,54 @@ export async function setFactoryEnabled(
 }
 
 /**
+ * Narrows a factory plugin to `models`, or gives it all of them back (`null`), inside the caller's
+ * transaction.
+ */
+export async function setFactoryModels(
+  tx: Pick<Repositories, 'options'>,
+  key: string,
+  models: string[] | null,
+): Promise<void> {
+  const byKey = modelsByKey(await tx.options.get(FACTORY_MODELS_OPTION));
+  if (models) byKey.set(key, models);
+  else byKey.delete(key);
+  await tx.options.put(FACTORY_MODELS_OPTION, JSON.stringify(Object.fromEntries([...byKey].sort())));
+}
+
+/** The models that a factory plugin is narrowed to, of those that it still has; `null`: all. */
+export function narrowFactory(
+  { factoryModels }: Pick<DatabaseSnapshot, 'factoryModels'>,
+  { manifest }: CompiledPlugin,
+): string[] | null {
+  const narrowed = factoryModels.get(manifest.key);
+  return narrowed ? manifest.models.filter((model) => narrowed.includes(model)) : null;
+}
+
+/**
  * The candidates of every key, the highest layer first: the plugin under development, the active
  * database version if it is enabled, the factory plugin unless it is switched off. Keys are in
  * alphabetical order.
  */
 export function chooseCandidates(
   factory: ReadonlyMap<string, CompiledPlugin>,
-  { rows, disabledFactoryKeys }: DatabaseSnapshot,
+  snapshot: DatabaseSnapshot,
   development: CompiledPlugin | undefined,
 ): [key: string, candidates: Candidate[]][] {
+  const { rows, disabledFactoryKeys } = snapshot;
   const chosen = new Map<string, Candidate[]>();
   const add = (candidate: Candidate): void => {
     chosen.set(candidate.key, [...(chosen.get(candidate.key) ?? []), candidate]);
   };
-  const compiledCandidate = (layer: Layer, compiled: CompiledPlugin): Candidate => {
+  const addCompiled = (layer: Layer, compiled: CompiledPlugin, narrowedModels: string[] | null): void => {
     const { key, version } = compiled.manifest;
-    return { key, version, sourceHash: compiled.sourceHash, layer, narrowedModels: null, compiled };
+    add({ key, version, sourceHash: compiled.sourceHash, layer, narrowedModels, compiled });
   };
-  if (development) add(compiledCandidate('development', development));
+  if (development) addCompiled('development', development, null);
   for (const { key, version, source, sourceHash, narrowedModels, enabled } of rows) {
     if (enabled) add({ key, version, source, sourceHash, layer: 'database', narrowedModels });
   }
   for (const [key, compiled] of factory) {
-    if (!disabledFactoryKeys.has(key)) add(compiledCandidate('factory', compiled));
+    if (!disabledFactoryKeys.has(key)) addCompiled('factory', compiled, narrowFactory(snapshot, compiled));
   }
   return [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
 }
@@ -72,7 +116,7 @@ export function chooseCandidates(
  * SHA-256 over the sorted identities of the active versions. Nodes that see the same versions have
  * the same revision.
  */
-export function databaseRevision({ rows, disabledFactoryKeys }: DatabaseSnapshot): string {
+export function databaseRevision({ rows, disabledFactoryKeys, factoryModels }: DatabaseSnapshot): string {
   const versions = rows
     .map(({ key, apiVersion, version, sourceHash, enabled, narrowedModels }) => ({
       key,
@@ -83,5 +127,6 @@ export function databaseRevision({ rows, disabledFactoryKeys }: DatabaseSnapshot
       narrowed_models: narrowedModels && [...narrowedModels].sort(),
     }))
     .sort((a, b) => (a.key < b.key || (a.key === b.key && a.version < b.version) ? -1 : 1));
-  return sha256Hex(JSON.stringify([versions, [...disabledFactoryKeys].sort()]));
+  const factory = [...factoryModels].map(([key, models]) => [key, [...models].sort()] as const);
+  return sha256Hex(JSON.stringify([versions, [...disabledFactoryKeys].sort(), factory.sort()]));
 }

@@ -1,6 +1,5 @@
-import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { setFactoryEnabled } from '../registry/choose-sources.ts';
+import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import {
   activeRow,
@@ -19,15 +18,15 @@ export type Activation = { before: PluginVersion | null; after: PluginVersion | 
 
 /**
  * Activates a stored version, newer or older. `factory` deactivates all stored versions, so that
- * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of the
- * version that it replaces. If the version is broken or in conflict, throws before anything
+ * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of what
+ * it replaces. If the version is broken or in conflict, throws before anything
  * changes.
  */
 export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
   const before = await activeRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
-  const narrowedModels = found.row ? narrowingOf(found.row.narrowedModels, before, compiled) : null;
+  const narrowedModels = await narrowingOf(ctx, found, compiled);
   refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
   const after = await ctx.store.transaction(async (tx) => {
     const { row } = found;
@@ -58,15 +57,26 @@ export async function findActivatable(ctx: ServiceContext, key: string, version:
 }
 
 /**
- * The models that a version is narrowed to once it is active; `null`: all of them. Its `own`
- * narrowing counts, or else that of the active version. Models that the version does not have are
- * dropped.
+ * The models that a version is narrowed to once it is active; `null`: all of them. Its own
+ * narrowing counts, or else that of the active version, or of the factory plugin where none is
+ * active. Models that the version does not have are dropped. The factory plugin inherits nothing.
  */
-export function narrowingOf(
-  own: readonly string[] | null,
-  active: PluginRecord | undefined,
+export async function narrowingOf(
+  ctx: Pick<ServiceContext, 'store'>,
+  { factory, narrowedModels }: Pick<FoundSource, 'factory' | 'narrowedModels'>,
   { manifest }: CompiledPlugin,
-): string[] | null {
-  const narrowed = own ?? active?.narrowedModels;
+): Promise<string[] | null> {
+  if (factory) return narrowedModels;
+  const narrowed = narrowedModels ?? (await currentNarrowing(ctx, manifest.key));
   return narrowed ? manifest.models.filter((model) => narrowed.includes(model)) : null;
+}
+
+/** The narrowing of a key's active version, or of its factory plugin where none is active. */
+export async function currentNarrowing(
+  { store }: Pick<ServiceContext, 'store'>,
+  key: string,
+): Promise<string[] | null> {
+  const { rows, factoryModels } = await readSnapshot(store);
+  const active = rows.find((row) => row.key === key);
+  return (active ? active.narrowedModels : factoryModels.get(key)) ?? null;
 }

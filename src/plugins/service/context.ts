@@ -3,6 +3,7 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { preflight } from '../registry/build-index.ts';
+import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
@@ -118,8 +119,13 @@ export const activeRow = async (store: PluginRows, key: string): Promise<PluginR
 /** The version name of a factory plugin in comparisons, dry runs and activations. */
 export const FACTORY = 'factory';
 
-/** A stored version, or a factory plugin. */
-export type FoundSource = { row: PluginRecord; factory?: undefined } | { row?: undefined; factory: CompiledPlugin };
+/** A stored version, or a factory plugin; and the models that it is narrowed to, `null`: all. */
+export type FoundSource = (
+  | { row: PluginRecord; factory?: undefined }
+  | { row?: undefined; factory: CompiledPlugin }
+) & {
+  narrowedModels: string[] | null;
+};
 
 /**
  * Finds a stored version, or the factory plugin by `factory` or by its version. Without `version`:
@@ -135,10 +141,10 @@ export async function findSource(ctx: ServiceContext, key: string, version?: str
       : version === FACTORY
         ? undefined
         : await plugins.byVersion(key, version);
-  if (row) return { row };
+  if (row) return { row, narrowedModels: row.narrowedModels };
   const factory = ctx.registry.factory().get(key);
   if (factory && (version === undefined || version === FACTORY || version === factory.manifest.version))
-    return { factory };
+    return { factory, narrowedModels: narrowFactory(await readSnapshot(ctx.store), factory) };
   const what = version === undefined ? `plugin ${key}` : `version ${version} of plugin ${key}`;
   throw pluginErrors.not_found({ message: `There is no ${what}.` });
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { readSnapshot } from '../registry/choose-sources.ts';
+import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import { applyChange, compileFound, type FoundSource, refuseConflict, rowOf, type ServiceContext } from './context.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
 import { refuseUse } from './switch-plugin.ts';
@@ -35,10 +35,10 @@ export async function deleteVersion(
 async function successorOf(ctx: ServiceContext, row: PluginRecord): Promise<FoundSource | undefined> {
   const others = (await ctx.store.plugins.versions(row.key)).filter(({ id }) => id !== row.id);
   const next = row.active ? others[0] : others.find(({ active }) => active);
-  if (next) return { row: next };
-  const { disabledFactoryKeys } = await readSnapshot(ctx.store);
-  const factory = disabledFactoryKeys.has(row.key) ? undefined : ctx.registry.factory().get(row.key);
-  return factory && { factory };
+  if (next) return { row: next, narrowedModels: next.narrowedModels };
+  const snapshot = await readSnapshot(ctx.store);
+  const factory = snapshot.disabledFactoryKeys.has(row.key) ? undefined : ctx.registry.factory().get(row.key);
+  return factory && { factory, narrowedModels: narrowFactory(snapshot, factory) };
 }
 
 const nameOf = ({ row }: FoundSource): string => row?.version ?? 'factory';
@@ -47,7 +47,7 @@ async function requireServable(ctx: ServiceContext, found: FoundSource): Promise
   try {
     const layer = found.row ? 'database' : 'factory';
     const compiled = await compileFound(ctx, found);
-    refuseConflict(ctx, { compiled, layer, narrowedModels: found.row?.narrowedModels ?? null });
+    refuseConflict(ctx, { compiled, layer, narrowedModels: found.narrowedModels });
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
     const message = `Version ${nameOf(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;

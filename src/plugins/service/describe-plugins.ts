@@ -3,6 +3,7 @@ import { isObject } from '../../kernel/index.ts';
 import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
+import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest, PluginFault } from '../types.ts';
 import type { IconImage } from './check-icon.ts';
@@ -42,6 +43,15 @@ export type PluginSummary = {
   channelCount: number;
   inFlightCount: number;
 };
+
+/** A factory plugin in the form of a stored version; its id and time are 0. */
+export const toFactoryVersion = (
+  { manifest: { key, version, apiVersion }, sourceHash }: CompiledPlugin,
+  narrowedModels: string[] | null,
+): PluginVersion => ({
+  ...{ id: 0, key, version, apiVersion, sourceHash, narrowedModels },
+  ...{ enabled: true, active: true, remark: '', hasIcon: false, createdAt: 0 },
+});
 
 export const toVersion = ({ source: _, icon, ...row }: PluginRecord): PluginVersion => ({
   ...row,
@@ -109,11 +119,9 @@ export async function findIcon(ctx: ServiceContext, key: string, version?: strin
 
 /** All plugins, by descending priority, then by key. */
 export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]> {
-  const [rows, channels, factory] = await Promise.all([
-    ctx.store.plugins.active(),
-    ctx.store.channels.all(),
-    ctx.registry.factory(),
-  ]);
+  const [snapshot, channels] = await Promise.all([readSnapshot(ctx.store), ctx.store.channels.all()]);
+  const { rows } = snapshot;
+  const factory = ctx.registry.factory();
   const { pluginErrors: errors } = ctx.registry.status();
   const live = ctx.registry.current().plugins;
   const count = async (key: string, manifest: Manifest | undefined) => ({
@@ -151,7 +159,8 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
 
   const overridden = new Set(rows.map(({ key }) => key));
   const built = [...factory].filter(([key]) => !overridden.has(key));
-  const shipped = built.map(async ([key, { manifest, sourceHash }]): Promise<PluginSummary> => {
+  const shipped = built.map(async ([key, compiled]): Promise<PluginSummary> => {
+    const { manifest, sourceHash } = compiled;
     const registered = live.get(key)?.sourceHash === sourceHash;
     const runtimeError = errors[key];
     const enabled = registered || runtimeError !== undefined;
@@ -165,7 +174,7 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
       sourceHash,
       hasIcon: false,
       remark: '',
-      narrowedModels: null,
+      narrowedModels: narrowFactory(snapshot, compiled),
       runtimeStatus: registered ? 'registered' : enabled ? 'not_registered' : 'disabled',
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(await count(key, manifest)),

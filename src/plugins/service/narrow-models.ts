@@ -1,49 +1,63 @@
 import { pluginErrors } from '../errors.ts';
+import { setFactoryModels } from '../registry/choose-sources.ts';
 import type { PluginFault } from '../types.ts';
 import {
   activeRow,
   applyChange,
-  compileOrThrow,
+  compileFound,
+  FACTORY,
+  type FoundSource,
+  findSource,
   invalidPlugin,
   refuseConflict,
   type ServiceContext,
 } from './context.ts';
-import { type PluginVersion, toVersion } from './describe-plugins.ts';
+import { type PluginVersion, toFactoryVersion, toVersion } from './describe-plugins.ts';
 
-/** The active version before and after. */
+/** The version before and after. */
 export type Narrowing = { before: PluginVersion; after: PluginVersion };
 
 /**
- * Narrows the active version of a key to some of its models; `null`: all of them again. Later
- * uploads of the key, and versions that are activated later, inherit the narrowing.
+ * Narrows the version that serves a key to some of its models; `null`: all of them again. Later
+ * uploads of the key, and versions that are activated later, inherit the narrowing. A factory
+ * plugin keeps its own, through upgrades of the gateway too.
  *
  * @throws `plugins.invalid` for models that the version does not have, `plugins.conflict` if
- * another
- *   plugin claims the same
+ *   another plugin claims the same
  */
 export async function narrowModels(
   ctx: ServiceContext,
   key: string,
   models: readonly string[] | null,
 ): Promise<Narrowing> {
-  const row = await activeRow(ctx.store, key);
-  if (!row) {
-    const message = ctx.registry.factory().has(key)
-      ? `Plugin ${key} has no active stored version to narrow: the one that ships with the gateway serves. Upload its source or activate a version first.`
-      : `There is no plugin ${key}.`;
-    throw pluginErrors.not_found({ message });
-  }
-  const compiled = await compileOrThrow(ctx, row.source, row);
-  const known = compiled.manifest.models;
+  const found = await findNarrowable(ctx, key);
+  const compiled = await compileFound(ctx, found);
+  const { models: known, version } = compiled.manifest;
   const faults = (models ?? []).flatMap((model, index): PluginFault[] => {
     if (known.includes(model)) return [];
-    const message = `${JSON.stringify(model)} is not a model of ${key}@${row.version}`;
+    const message = `${JSON.stringify(model)} is not a model of ${key}@${version}`;
     return [{ path: `/models/${index}`, rule: 'models.unknown', message, hint: `Its models: ${known.join(', ')}.` }];
   });
   if (faults.length > 0) throw invalidPlugin(faults);
   const narrowedModels = models && known.filter((model) => models.includes(model));
-  if (row.enabled) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
-  await ctx.store.plugins.update(row.id, { narrowedModels });
+  const { row } = found;
+  if (!row) {
+    refuseConflict(ctx, { compiled, layer: 'factory', narrowedModels });
+    await ctx.store.transaction((tx) => setFactoryModels(tx, key, narrowedModels));
+  } else {
+    if (row.enabled) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
+    await ctx.store.plugins.update(row.id, { narrowedModels });
+  }
   await applyChange(ctx);
-  return { before: toVersion(row), after: toVersion({ ...row, narrowedModels }) };
+  const describe = (narrowed: string[] | null): PluginVersion =>
+    row ? toVersion({ ...row, narrowedModels: narrowed }) : toFactoryVersion(compiled, narrowed);
+  return { before: describe(found.narrowedModels), after: describe(narrowedModels) };
+}
+
+/** The active version, or the factory plugin where there is none or a disabled one. */
+async function findNarrowable(ctx: ServiceContext, key: string): Promise<FoundSource> {
+  const row = await activeRow(ctx.store, key);
+  if (row && (row.enabled || !ctx.registry.factory().has(key))) return { row, narrowedModels: row.narrowedModels };
+  if (ctx.registry.factory().has(key)) return findSource(ctx, key, FACTORY);
+  throw pluginErrors.not_found({ message: `There is no plugin ${key}.` });
 }

@@ -3,9 +3,9 @@ import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest } from '../types.ts';
-import { findActivatable, narrowingOf } from './activate-version.ts';
+import { currentNarrowing, findActivatable, narrowingOf } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { activeRow, compileFound, compileOrThrow, invalidPlugin, type ServiceContext } from './context.ts';
+import { compileFound, compileOrThrow, type FoundSource, invalidPlugin, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
@@ -23,7 +23,7 @@ export type ActivationPreview = ManifestChanges & {
   from: { version: string; sourceHash: string; layer: Layer } | null;
   to: { version: string; sourceHash: string };
   /**
-   * The models that the active version is narrowed to, and that the new one would be narrowed to.
+   * The models that the serving version is narrowed to, and that the new one would be narrowed to.
    * `null`: all of them.
    */
   narrowedModels: { before: string[] | null; after: string[] | null };
@@ -50,9 +50,9 @@ export async function previewActivation(
   key: string,
   previewed: PreviewedVersion,
 ): Promise<ActivationPreview> {
-  const active = await activeRow(ctx.store, key);
-  const { compiled, isFactory, own } = await findPreviewed(ctx, key, previewed);
-  const narrowedModels = isFactory ? null : narrowingOf(own, active, compiled);
+  const { compiled, found } = await findPreviewed(ctx, key, previewed);
+  const isFactory = found.factory !== undefined;
+  const narrowedModels = await narrowingOf(ctx, found, compiled);
   const layer = isFactory ? 'factory' : 'database';
   const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
   const { plugins } = ctx.registry.current();
@@ -67,7 +67,7 @@ export async function previewActivation(
     from: serving ? { version: serving.version, sourceHash: serving.sourceHash, layer: serving.layer } : null,
     to: { version: candidate.version, sourceHash: candidate.sourceHash },
     ...changes,
-    narrowedModels: { before: active?.narrowedModels ?? null, after: narrowedModels },
+    narrowedModels: { before: await currentNarrowing(ctx, key), after: narrowedModels },
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
@@ -79,24 +79,23 @@ export async function previewActivation(
   };
 }
 
-/** `own`: the models that the version itself is narrowed to. */
+/** `found.narrowedModels`: those of the version itself. */
 async function findPreviewed(
   ctx: ServiceContext,
   key: string,
   { version, source }: PreviewedVersion,
-): Promise<{ compiled: CompiledPlugin; isFactory: boolean; own: string[] | null }> {
+): Promise<{ compiled: CompiledPlugin; found: Pick<FoundSource, 'factory' | 'narrowedModels'> }> {
   if (source === undefined) {
     const found = await findActivatable(ctx, key, version);
-    const own = found.row?.narrowedModels ?? null;
-    return { compiled: await compileFound(ctx, found), isFactory: found.row === undefined, own };
+    return { compiled: await compileFound(ctx, found), found };
   }
   const compiled = await compileOrThrow(ctx, source);
-  const found = compiled.manifest.key;
-  if (found !== key) {
+  const declared = compiled.manifest.key;
+  if (declared !== key) {
     const hint = 'Preview it under its own key.';
-    throw invalidPlugin([{ path: 'key', rule: 'preview.key', message: `is ${found}, and not ${key}`, hint }]);
+    throw invalidPlugin([{ path: 'key', rule: 'preview.key', message: `is ${declared}, and not ${key}`, hint }]);
   }
-  return { compiled, isFactory: false, own: null };
+  return { compiled, found: { narrowedModels: null } };
 }
 
 const pricedPart = ({ models, usageSchema }: Manifest): PricedPart => ({ models, facts: Object.keys(usageSchema) });

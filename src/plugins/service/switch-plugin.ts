@@ -54,7 +54,7 @@ export async function setPluginEnabled(
   if (enabled) {
     const compiled = await compileFound(ctx, found);
     const layer = found.row ? 'database' : 'factory';
-    refuseConflict(ctx, { compiled, layer, narrowedModels: found.row?.narrowedModels ?? null });
+    refuseConflict(ctx, { compiled, layer, narrowedModels: found.narrowedModels });
   }
   const { disabledFactoryKeys } = await readSnapshot(ctx.store);
   const hasFactory = ctx.registry.factory().has(key);

@@ -4,7 +4,6 @@ import { pluginErrors } from '../errors.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import { narrowingOf } from './activate-version.ts';
 import {
-  activeRow,
   applyChange,
   compileOrThrow,
   hashOf,
@@ -75,7 +74,7 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
   const narrowedModels = existing
     ? existing.narrowedModels
-    : narrowingOf(null, await activeRow(ctx.store, key), compiled);
+    : await narrowingOf(ctx, { narrowedModels: null }, compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
   if (enabled && !force) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 

@@ -1,5 +1,5 @@
 import { mapModel } from '../../channels/index.ts';
-import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
@@ -13,9 +13,7 @@ export function findImagePlugin(
 ): LoadedPlugin | undefined {
   for (const channel of channels.known()) {
     if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
-    const plugin = channel.taskPluginKey
-      ? generation.plugins.get(channel.taskPluginKey)
-      : generation.byChannelType(channel.type);
+    const plugin = findDriver(generation, channel);
     if (!plugin?.manifest.hasArtifacts) continue;
     const upstreamModel = mapModel(channel.modelMapping, model);
     const makesVideos = plugin.manifest.protocols.some(

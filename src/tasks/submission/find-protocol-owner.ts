@@ -1,5 +1,11 @@
 import { mapModel } from '../../channels/index.ts';
-import type { Generation, LoadedPlugin, ProtocolClaim, ProtocolName } from '../../plugins/index.ts';
+import {
+  findDriver,
+  type Generation,
+  type LoadedPlugin,
+  type ProtocolClaim,
+  type ProtocolName,
+} from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
@@ -23,9 +29,7 @@ export function findProtocolOwner(
   if (claimed) return claimed;
   for (const channel of channels.known()) {
     if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
-    const plugin = channel.taskPluginKey
-      ? generation.plugins.get(channel.taskPluginKey)
-      : generation.byChannelType(channel.type);
+    const plugin = findDriver(generation, channel);
     const claim = plugin?.manifest.protocols.find(({ name }) => name === protocol);
     const upstreamModel = mapModel(channel.modelMapping, model);
     if (plugin && claim?.models.includes(upstreamModel)) return { plugin, claim, upstreamModel };

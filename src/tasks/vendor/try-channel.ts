@@ -3,6 +3,7 @@ import { err, isObject, type Json, ok, type Result, userOwner } from '../../kern
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
+  findDriver,
   type LoadedPlugin,
   type TaskQueryContext,
 } from '../../plugins/index.ts';
@@ -61,9 +62,7 @@ export async function tryChannel(
 
   const pin = deps.pin();
   try {
-    const plugin = channel.taskPluginKey
-      ? pin.generation.plugins.get(channel.taskPluginKey)
-      : pin.generation.byChannelType(channel.type);
+    const plugin = findDriver(pin.generation, channel);
     if (!plugin && channel.type !== RELAY_TYPE) {
       step('plugin', false, 'No plugin serves this channel: install or enable the one that it is bound to.');
       return done();

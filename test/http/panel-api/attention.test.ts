@@ -116,6 +116,37 @@ describe('what needs attention', () => {
   });
 });
 
+test('prices that refuse or apply to nothing, channels nobody serves, models without a price', async () => {
+  const send = (path: string, body: object, method = 'POST') => must(path, { method, token: tokens.root, body });
+  const items = async (code: string) =>
+    (await attention())
+      .filter((item) => item.code === code)
+      .map(({ severity, target, message }) => [severity, target.id, message]);
+  await send('/api/price', { model: 'nobody-has-it', expression: '1' }, 'PUT');
+  await send('/api/price', { plugin_key: 'demo', model: 'demo-video', expression: '0.1 * u("seconds")' }, 'PUT');
+  const channel = { type: 61, task_plugin_key: 'demo', base_url: vendor.url, key: VENDOR_KEY };
+  const made = await send('/api/channel', { ...channel, name: 'lost', models: ['demo-video', 'demo-old', 'mine'] });
+  expect(made.unpriced_models).toEqual(['demo-old', 'mine']);
+  const relay = { type: 1, name: 'relay', key: VENDOR_KEY, base_url: vendor.url, models: ['relayed-x'] };
+  expect((await send('/api/channel', relay)).unpriced_models).toEqual(['relayed-x']);
+
+  expect(await items('price_unused')).toEqual([['warning', null, 'Prices apply to no model: */nobody-has-it.']]);
+  expect(await items('channel_unserved')).toEqual([
+    ['warning', made.id, expect.stringContaining('does not serve: demo-old, mine.')],
+  ]);
+  expect(await items('model_unpriced')).toContainEqual(['warning', '*', expect.stringContaining('relayed-x')]);
+  expect(await items('price_refuses')).toEqual([]);
+
+  panel.run(`update prices set expression = '0.1 * u("minutes")' where model = 'demo-video'`);
+  await send('/api/price', { model: 'nobody-has-it', expression: '2' }, 'PUT');
+  await until('the change of the price was read', async () => (await items('price_refuses')).length > 0);
+  expect(await items('price_refuses')).toEqual([
+    ['error', null, expect.stringMatching(/^The price demo\/demo-video refuses submissions\. .*minutes/)],
+  ]);
+  expect(await send(`/api/channel/${made.id}`, { status: 2 }, 'PUT')).toMatchObject({ status: 2 });
+  expect(await items('channel_unserved')).toEqual([]);
+});
+
 describe('channels', () => {
   test('show their health, and whether their key can be decrypted', async () => {
     const list = (await must('/api/channel', { token: tokens.admin })).items as Record<string, unknown>[];

@@ -1,8 +1,15 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
-import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../../channels/index.ts';
+import type { Billing } from '../../../billing/index.ts';
+import {
+  type ChannelChange,
+  type ChannelInput,
+  type Channels,
+  mapModel,
+  type SavedChannel,
+} from '../../../channels/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import type { PluginService } from '../../../plugins/index.ts';
+import { findDriver, type PluginService } from '../../../plugins/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 import type { ChannelHealth, Tasks } from '../../../tasks/index.ts';
 import { panelCode } from '../../errors.ts';
@@ -52,6 +59,7 @@ export function channelRoutes(
   kit: Kit,
   deps: {
     auth: Auth;
+    billing: Billing;
     channels: Channels;
     plugins: PluginService;
     options: SettingsService;
@@ -61,8 +69,15 @@ export function channelRoutes(
 ) {
   const { auth, channels, tasks, audit } = deps;
 
+  const describeWithPrices = (channel: Channel) => {
+    const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
+    const isPriced = (model: string): boolean =>
+      deps.billing.prices.find(pluginKey, model, mapModel(channel.modelMapping, model)) !== undefined;
+    return { ...describeChannel(channel), unpriced_models: channel.models.filter((model) => !isPriced(model)) };
+  };
+
   const show = (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
-    ...describeChannel(channel),
+    ...describeWithPrices(channel),
     key_readable: channels.isReadable(channel),
     health: describeHealth(health.get(channel.id)),
   });
@@ -96,7 +111,7 @@ export function channelRoutes(
         detail: {
           summary: 'Channels',
           description:
-            'health counts the tasks that ended within a day; its state is idle, good or failing. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
+            'unpriced_models have no price yet. health counts the tasks that ended within a day; its state is idle, good or failing. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
         },
       },
     )
@@ -130,9 +145,18 @@ export function channelRoutes(
             detail: { after, base_url_source: saved.baseUrlSource },
           },
         );
-        return ok(after);
+        return ok(describeWithPrices(saved.channel));
       },
-      { admin: true, bodyLimit: 'configuration', body: createBody, detail: { summary: 'Create a channel' } },
+      {
+        admin: true,
+        bodyLimit: 'configuration',
+        body: createBody,
+        detail: {
+          summary: 'Create a channel',
+          description:
+            'unpriced_models: those that have no price yet. The option billing.unpriced decides who may use them.',
+        },
+      },
     )
     .put(
       '/api/channel/:id',
@@ -156,7 +180,7 @@ export function channelRoutes(
             },
           },
         );
-        return ok(after);
+        return ok(describeWithPrices(saved.channel));
       },
       {
         admin: true,

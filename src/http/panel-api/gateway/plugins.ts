@@ -222,9 +222,9 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
           ),
         }),
         detail: {
-          summary: 'Narrow the models of the active version',
+          summary: 'Narrow the models of the serving version',
           description:
-            'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
+            'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. A plugin that ships with the gateway is narrowed too, through upgrades; its id and created_at are 0. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
         },
       },
     )

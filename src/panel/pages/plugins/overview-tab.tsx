@@ -121,7 +121,7 @@ export function Codes({ values }: { values: readonly string[] }) {
   );
 }
 
-/** Restricts the models that the plugin serves. A factory plugin serves all of its models. */
+/** Restricts the models that the plugin serves. */
 function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: readonly string[] }) {
   const { t } = useTranslation();
   const change = useApiMutation<string[] | null, PluginVersion>({
@@ -138,13 +138,6 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
     validate: (values) => ({ models: values.models.length === 0 ? t('plugins.narrow.none') : null }),
     change,
   });
-  if (plugin.source === 'factory') {
-    return (
-      <Section heading={t('plugins.models')} intro={t('plugins.narrow.factory')}>
-        <Codes values={models} />
-      </Section>
-    );
-  }
   return (
     <Section heading={t('plugins.models')} intro={t('plugins.narrow.intro')}>
       <form onSubmit={form.submit} noValidate>
