@@ -1,6 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { type CleanUpStep, createFairLimiter, holdSlotUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
-import { describeHookFailure, renderVideo } from '../plugins/index.ts';
+import { type CleanUpStep, createFairLimiter, holdSlotUntilSent, type JsonObject } from '../kernel/index.ts';
 import type {
   ChannelRecord,
   LedgerEntryRecord,
@@ -37,16 +36,16 @@ import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
-import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
 import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
 import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
+import { readVideo, renderVideo, type VideoRequest } from './state/read-video.ts';
+import { createRenderedVideos } from './state/rendered-videos.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
 import { retryTask } from './submission/retry-task.ts';
 import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
-import { protocolContext } from './vendor/build-contexts.ts';
 import { createKeySecrets } from './vendor/key-secrets.ts';
 import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
@@ -145,7 +144,12 @@ export type Tasks = {
   page(userId: number, request: TaskPageRequest): Promise<TaskPage>;
   /** Ends all waiting clients, now and from now on: the gateway is stopping. */
   endObservations(): void;
-  /** `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object. */
+  /**
+   * `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object, as JSON.
+   * @throws tasks.task_not_found
+   */
+  readVideo(userId: number, request: VideoRequest): Promise<string>;
+  /** The same for a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
   /** Whether a plugin serves the model on `POST /v1/images/generations`. */
   makesImages(model: string): boolean;
@@ -220,6 +224,8 @@ export function createTasks(services: TaskServices): Tasks {
   const relay = createRelay(deps);
   const links = createLinkLimit(services, limits.links);
   const webhooks = createWebhooks(deps);
+  const rendered = createRenderedVideos();
+  services.watchCache?.('rendered_videos', rendered.size);
 
   return {
     webhooks,
@@ -293,27 +299,8 @@ export function createTasks(services: TaskServices): Tasks {
     page: (userId, request) => pageTasks(deps, userId, request),
     endObservations: () => watchers.close(),
 
-    async renderVideo(task, request) {
-      const pin = deps.pin();
-      try {
-        const plugin = pin.generation.plugins.get(task.platform);
-        if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
-        const model = task.properties.originModelName;
-        const { manifest } = plugin;
-        const ctx = protocolContext(request, { manifest, protocol: 'proto_video', operation: 'retrieve', model });
-        const options = { owner: userOwner(task.userId), reuse: true };
-        const rendered = await renderVideo(plugin, { ctx, task: taskView(task) }, options);
-        if (rendered.ok) return renderedVideo(task, rendered.value);
-        // Retrieval always works: without a rendering, only the plugin's additions are missing.
-        deps.logger.warn(
-          { task_id: task.taskId, reason: describeHookFailure(rendered.error) },
-          'plugin could not render a video',
-        );
-        return videoObject(task);
-      } finally {
-        pin.release();
-      }
-    },
+    readVideo: (userId, request) => readVideo({ ...deps, rendered }, userId, request),
+    renderVideo: (task, request) => renderVideo(deps, task, request),
 
     makesImages(model) {
       const pin = deps.pin();

@@ -35,6 +35,9 @@ function suite(opened: () => OpenedStore): void {
     expect(row).toMatchObject({ ...summary });
     expect(Object.keys(summary ?? {})).toEqual(expect.not.arrayContaining(['data', 'state', 'execution', 'billing']));
     expect(await tasks.summaryByUser(8, task.taskId)).toBeUndefined();
+    const { propertiesJson = '', dataJson, ...shown } = (await tasks.shownByUser(7, task.taskId)) ?? {};
+    expect(row).toMatchObject({ ...shown, properties: JSON.parse(propertiesJson), data: dataJson });
+    expect(await tasks.shownByUser(8, task.taskId)).toBeUndefined();
     expect(await tasks.byTaskId('task_unknown')).toBeUndefined();
     await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
   });
@@ -71,6 +74,7 @@ function suite(opened: () => OpenedStore): void {
     expect([row.properties.input, row.hiddenAt > 0]).toEqual(['', true]);
     expect(await tasks.byUser(user.id, task.taskId)).toBeUndefined();
     expect(await tasks.summaryByUser(user.id, task.taskId)).toBeUndefined();
+    expect(await tasks.shownByUser(user.id, task.taskId)).toBeUndefined();
     expect(await page({ order: 'asc' })).toEqual(ids.slice(1));
     expect(await page({ order: 'asc', after: task.taskId })).toBeUndefined();
     const listed = async (hidden?: boolean) =>
@@ -93,6 +97,8 @@ function suite(opened: () => OpenedStore): void {
     expect(await tasks.advance(leaseOf(claimed), { data: value, state: value }, 60_000)).toBe(true);
     const row = await reload(task);
     expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
+    const shown = await tasks.shownByUser(task.userId, task.taskId);
+    expect(JSON.parse(shown?.dataJson ?? 'null')).toEqual(row.data);
   });
 
   test('of many tasks only those are read that changed since they were seen', async () => {

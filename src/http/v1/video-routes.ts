@@ -156,9 +156,14 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         const seconds = readWait(request);
         return findOrRelay(
           async () => {
+            const read = () => readClientRequest(request, params, fileStorage(deps, api));
+            if (seconds === 0) {
+              const { url } = request;
+              return jsonResponse(await asVideo(tasks.readVideo(api.user.id, { taskId: id, url, read })));
+            }
             const found = await ownVideo(tasks, api, id);
             const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
-            return tasks.renderVideo(task, await readClientRequest(request, params, fileStorage(deps, api)));
+            return tasks.renderVideo(task, await read());
           },
           () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );
@@ -193,10 +198,16 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     });
 }
 
+const jsonResponse = (json: string): Response =>
+  new Response(json, { headers: { 'content-type': 'application/json;charset=utf-8' } });
+
 /** The caller's own task. A missing one is `not_found`, as OpenAI's API calls it. */
-async function ownVideo(tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> {
+const ownVideo = (tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> =>
+  asVideo(tasks.own(api.user.id, id));
+
+async function asVideo<T>(reading: Promise<T>): Promise<T> {
   try {
-    return await tasks.own(api.user.id, id);
+    return await reading;
   } catch (error) {
     if (error instanceof AppError && error.code === 'tasks.task_not_found') {
       throw httpErrors.not_found({ message: 'There is no such video.' });

@@ -188,6 +188,26 @@ export type TaskSummary = Pick<
   | 'hiddenAt'
 >;
 
+/**
+ * What a task shows to its user. `properties` and `data` are the JSON as it is stored, so that two
+ * readings can be compared without parsing it.
+ */
+export type TaskShown = Pick<
+  TaskRecord,
+  | 'taskId'
+  | 'platform'
+  | 'userId'
+  | 'status'
+  | 'progress'
+  | 'failReason'
+  | 'submitTime'
+  | 'finishTime'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'upstreamTaskId'
+  | 'hiddenAt'
+> & { propertiesJson: string; dataJson: string | null };
+
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
 export type TaskEventRecord = {
   id: number;

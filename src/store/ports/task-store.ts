@@ -1,4 +1,13 @@
-import type { Page, Paged, TaskEventKind, TaskEventRecord, TaskRecord, TaskStatus, TaskSummary } from './records.ts';
+import type {
+  Page,
+  Paged,
+  TaskEventKind,
+  TaskEventRecord,
+  TaskRecord,
+  TaskShown,
+  TaskStatus,
+  TaskSummary,
+} from './records.ts';
 
 /** `platforms`: only tasks of these plugins. */
 export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };
@@ -85,6 +94,8 @@ export interface TaskStore {
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
   /** The same without what may be large. */
   summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;
+  /** The same with all that a rendering of the task depends on. */
+  shownByUser(userId: number, taskId: string): Promise<TaskShown | undefined>;
   /**
    * The subset of these tasks that changed since the caller saw them: they have another status, or
    * were polled again (`polls`). An empty `status` means a task not seen yet. One statement for any

@@ -85,6 +85,29 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
+  const shown = lazy(() =>
+    db
+      .select({
+        taskId: tasks.taskId,
+        platform: tasks.platform,
+        userId: tasks.userId,
+        status: tasks.status,
+        progress: tasks.progress,
+        failReason: tasks.failReason,
+        submitTime: tasks.submitTime,
+        finishTime: tasks.finishTime,
+        createdAt: tasks.createdAt,
+        updatedAt: tasks.updatedAt,
+        upstreamTaskId: tasks.upstreamTaskId,
+        hiddenAt: tasks.hiddenAt,
+        propertiesJson: sql<string>`${tasks.properties}`,
+        dataJson: sql<string | null>`${tasks.data}`,
+      })
+      .from(tasks)
+      .where(eq(tasks.taskId, at('taskId')))
+      .prepare(),
+  );
+
   const changed = lazy(() =>
     db
       .select(getTableColumns(tasks))
@@ -166,6 +189,11 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
 
     async summaryByUser(userId, taskId) {
       const [row] = await summary().execute({ taskId });
+      return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
+    },
+
+    async shownByUser(userId, taskId) {
+      const [row] = await shown().execute({ taskId });
       return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 

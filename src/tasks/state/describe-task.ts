@@ -1,6 +1,9 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { TaskView } from '../../plugins/index.ts';
-import type { TaskRecord, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
+import type { TaskRecord, TaskShown, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
+
+/** What plugins and clients see of a task. */
+export type ShownTask = Omit<TaskShown, 'propertiesJson' | 'dataJson'> & Pick<TaskRecord, 'properties' | 'data'>;
 
 /** Clients see NOT_START as QUEUED. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
@@ -34,7 +37,7 @@ export const submittedObject = (task: TaskRecord): JsonObject => ({
 });
 
 /** The task as presenters and renderers see it: the public task id replaces the vendor's. */
-export function taskView(task: TaskRecord): TaskView {
+export function taskView(task: ShownTask): TaskView {
   const { originModelName, upstreamModelName, input } = task.properties;
   return {
     task_id: task.taskId,
@@ -89,7 +92,7 @@ const percent = (progress: string): number => {
 };
 
 /** The gateway's own video object: identity, status and times. */
-export function videoObject(task: TaskSummary): JsonObject {
+export function videoObject(task: Omit<TaskSummary, 'action'>): JsonObject {
   return {
     id: task.taskId,
     object: 'video',
@@ -113,7 +116,7 @@ const isText = (value: Json | undefined): value is string => typeof value === 's
  * From the renderer come the standard's other members, each only in the type that clients expect;
  * all else is left out.
  */
-export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
+export function renderedVideo(task: ShownTask, rendered: JsonObject): JsonObject {
   const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
   const own = videoObject(task);
   const out: JsonObject = { ...own };

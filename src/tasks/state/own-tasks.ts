@@ -1,4 +1,4 @@
-import type { TaskRecord, TaskSummary } from '../../store/ports/index.ts';
+import type { TaskRecord, TaskShown, TaskSummary } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** Valid task ids. PostgreSQL accepts no NUL, and other texts need no query. */
@@ -20,6 +20,13 @@ export const ownTaskSummary = async (
   userId: number,
   id: string,
 ): Promise<TaskSummary | undefined> => (TASK_ID.test(id) ? store.tasks.summaryByUser(userId, id) : undefined);
+
+/** The same with all that a rendering depends on. */
+export const ownTaskShown = async (
+  { store }: Pick<TaskDeps, 'store'>,
+  userId: number,
+  id: string,
+): Promise<TaskShown | undefined> => (TASK_ID.test(id) ? store.tasks.shownByUser(userId, id) : undefined);
 
 /**
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one

@@ -1,5 +1,6 @@
 /** OpenAI's video API served by a plugin: creation, retrieval and content. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Backdoor, openBackdoor } from '../../support/backdoor.ts';
 import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
@@ -127,6 +128,79 @@ describe('retrieval', () => {
   test.each(['', '/content'])('of an unknown id%s is 404 not_found', async (path) => {
     const answer = await retrieve(`task_unknown${path}`);
     expect([answer.status, answer.code]).toEqual([404, 'not_found']);
+  });
+});
+
+describe('retrieval again', () => {
+  let database: Backdoor;
+  beforeAll(() => {
+    database = openBackdoor(world.gateway);
+  });
+  afterAll(() => database.close());
+  const change = (id: unknown, set: string) => database.run(`update tasks set ${set} where task_id = '${id}'`);
+  const read = async (id: unknown) => (await retrieve(id)).json;
+  const shows = (metadata: object) => (source: string) =>
+    source.replace('return task.data.rendered ?? {};', `return { metadata: ${JSON.stringify(metadata)} };`);
+
+  test.each<[string, string, object]>([
+    ['status', "status = 'IN_PROGRESS', finish_time = 0", { status: 'in_progress' }],
+    ['progress', "progress = '7%'", { progress: 7 }],
+    ['answer of the vendor', `data = '{"rendered":{"seconds":9}}'`, { seconds: '9' }],
+    ['end', 'finish_time = 1900000000', { completed_at: 1_900_000_000 }],
+    ['start', 'created_at = 1700000000', { created_at: 1_700_000_000 }],
+    ['words about its failure', "status = 'FAILURE', fail_reason = 'no'", { error: { message: 'no' } }],
+    ['prompt', `properties = json_set(properties, '$.input', 'a ship')`, { prompt: 'a ship' }],
+    ['model', `properties = json_set(properties, '$.originModelName', 'other')`, { model: 'other' }],
+  ])('shows another %s at once', async (_what, set, shown) => {
+    const { json } = await create({ prompt: 'a boat' });
+    const first = await read(json.id);
+    expect(await read(json.id)).toEqual(first);
+    await change(json.id, set);
+    expect(await read(json.id)).toMatchObject(shown);
+  });
+
+  test('of a deleted video, or with the key of another user, is 404', async () => {
+    const { json } = await create({});
+    await read(json.id);
+    await change(json.id, 'user_id = user_id + 1');
+    expect((await retrieve(json.id)).status).toBe(404);
+    await change(json.id, 'user_id = user_id - 1');
+    expect((await retrieve(json.id)).status).toBe(200);
+    await world.get(`/v1/videos/${json.id}`, { token: world.key, method: 'DELETE' });
+    expect((await retrieve(json.id)).status).toBe(404);
+  });
+
+  test('shows what a new version of the plugin renders', async () => {
+    await world.addPlugin('newer', {}, shows({ version: 1 }));
+    const { json } = await create({ model: 'newer-1' });
+    for (let i = 0; i < 2; i++) expect((await read(json.id)).metadata).toEqual({ version: 1 });
+    await world.serve('newer', '2.0.0', shows({ version: 2 }));
+    expect((await read(json.id)).metadata).toEqual({ version: 2 });
+  });
+
+  test('asks a plugin again that looks at the query, the clock or random numbers', async () => {
+    const edit = (source: string) =>
+      source.replace(
+        'return task.data.rendered ?? {};',
+        'return { metadata: { seen: ctx.query, luck: Math.random() } };',
+      );
+    await world.addPlugin('lucky', {}, edit);
+    const { json } = await create({ model: 'lucky-1' });
+    const [first, second] = [await read(json.id), await read(json.id)];
+    expect(first.metadata).not.toEqual(second.metadata);
+    const asked = await world.get(`/v1/videos/${json.id}?part=2`, { token: world.key });
+    expect(asked.json.metadata).toMatchObject({ seen: { part: ['2'] } });
+  });
+
+  test('tells two addresses apart', async () => {
+    const edit = (source: string) =>
+      source.replace('return task.data.rendered ?? {};', 'return { metadata: { seen: ctx.query } };');
+    await world.addPlugin('asked', {}, edit);
+    const { json } = await create({ model: 'asked-1' });
+    for (const part of ['1', '2', '1']) {
+      const { json: video } = await world.get(`/v1/videos/${json.id}?part=${part}`, { token: world.key });
+      expect(video.metadata).toEqual({ seen: { part: [part] } });
+    }
   });
 });
 

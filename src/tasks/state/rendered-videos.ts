@@ -1,0 +1,83 @@
+import type { TaskShown } from '../../store/ports/index.ts';
+
+/** Memory of all renderings together: of some ten thousand videos. */
+const MAX_BYTES = 16 * 1024 * 1024;
+/** A longer one would evict many. */
+const MAX_ENTRY_BYTES = 64 * 1024;
+/** Memory of an entry without its texts (measured). */
+const ENTRY_BYTES = 450;
+
+/** What a rendering was made of beside its task: the serving plugins, and the address. */
+type Origin = { generation: number; url: string };
+type Entry = { task: TaskShown; url: string; json: string; bytes: number };
+
+/**
+ * Renderings of videos that depend on task and address alone. The task is read for each request: a
+ * rendering is used again only while all that it was made of is the same.
+ */
+export interface RenderedVideos {
+  /** The rendering as JSON; `undefined` where there is none of exactly this. */
+  find(task: TaskShown, origin: Origin): string | undefined;
+  keep(task: TaskShown, origin: Origin, json: string): void;
+  size(): number;
+  heldBytes(): number;
+}
+
+/** The longest unused is dropped first. */
+export function createRenderedVideos(maxBytes: number = MAX_BYTES): RenderedVideos {
+  // By the task's id, least recently used first.
+  const entries = new Map<string, Entry>();
+  let generation = 0;
+  let held = 0;
+
+  const drop = (id: string): void => {
+    held -= entries.get(id)?.bytes ?? 0;
+    entries.delete(id);
+  };
+  /** No plugin of an earlier generation is needed any more. */
+  const enter = (current: number): void => {
+    if (current === generation) return;
+    generation = current;
+    entries.clear();
+    held = 0;
+  };
+
+  return {
+    find(task, origin) {
+      enter(origin.generation);
+      const entry = entries.get(task.taskId);
+      if (!entry || entry.url !== origin.url || !isSame(entry.task, task)) return undefined;
+      entries.delete(task.taskId);
+      entries.set(task.taskId, entry);
+      return entry.json;
+    },
+    keep(task, origin, json) {
+      // The plugins may have changed while this was rendered.
+      if (origin.generation !== generation) return;
+      drop(task.taskId);
+      const bytes = ENTRY_BYTES + 2 * (json.length + origin.url.length + charsOf(task));
+      if (bytes > MAX_ENTRY_BYTES) return;
+      entries.set(task.taskId, { task, url: origin.url, json, bytes });
+      held += bytes;
+      for (const id of entries.keys()) {
+        if (held <= maxBytes) return;
+        drop(id);
+      }
+    },
+    size: () => entries.size,
+    heldBytes: () => held,
+  };
+}
+
+function isSame(one: TaskShown, other: TaskShown): boolean {
+  for (const name in one) {
+    if (one[name as keyof TaskShown] !== other[name as keyof TaskShown]) return false;
+  }
+  return true;
+}
+
+function charsOf(task: TaskShown): number {
+  let chars = 0;
+  for (const value of Object.values(task)) if (typeof value === 'string') chars += value.length;
+  return chars;
+}
