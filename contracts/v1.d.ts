@@ -4,7 +4,8 @@
  * A plugin is one synchronous ECMAScript module. It exports `meta` and the hooks below; the host
  * makes the HTTP calls, keeps the task, polls, bills and serves the results. There is no fetch,
  * timer, file, import or promise in a plugin: it turns JSON into JSON. There are two globals:
- * `utils` (see {@link Utils}) and `console.log`, which writes to the gateway's debug log.
+ * `utils` (see {@link Utils} and {@link UtilsExtensions}) and `console.log`, which writes to the
+ * gateway's debug log.
  *
  * Every call starts from a fresh copy of the module: a variable that one call sets is not set in
  * the next. A hook has 5 seconds. To refuse a request, throw an `Error` with a sentence that users
@@ -633,4 +634,128 @@ export interface Utils {
     /** Unix seconds; now by default. */
     timestamp?: number;
   }): { Authorization: string; 'X-Date': string; 'X-Content-Sha256': string };
+}
+
+// -------------------------------------------------------------------------------------------------
+// Extensions
+
+/**
+ * Bytes, for functions of `utils`: at most 1 MiB, and numbers from 0 to 255. Results that are bytes
+ * are a `Uint8Array`. Nothing else takes bytes: what a hook returns is JSON.
+ */
+export type Bytes = Uint8Array | readonly number[];
+export type DigestEncoding = 'hex' | 'base64' | 'base64url';
+export type HmacAlgorithm = 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512';
+
+/** An HMAC's algorithm and the encoding of its result. */
+export type HmacForm<E> = { algorithm: HmacAlgorithm; encoding: E };
+
+/**
+ * Members of `utils` that other hosts of this contract do not have. A plugin that must run there
+ * too tests for them: `typeof utils.sha256 === 'function'`. Texts are encoded as UTF-8; `encoding`
+ * is `hex` if it is left out. All throw on bad input. A result varies from call to call only where
+ * a signature's time or nonce is left to the host.
+ */
+export interface UtilsExtensions {
+  sha256(data: string | Bytes, encoding?: DigestEncoding): string;
+  sha256(data: string | Bytes, encoding: 'bytes'): Uint8Array;
+  sha1(data: string | Bytes, encoding?: DigestEncoding): string;
+  sha1(data: string | Bytes, encoding: 'bytes'): Uint8Array;
+  md5(data: string | Bytes, encoding?: DigestEncoding): string;
+  md5(data: string | Bytes, encoding: 'bytes'): Uint8Array;
+  /** The key comes before the message. `bytes` gives what can be the key of the next HMAC. */
+  hmac(how: HmacAlgorithm | HmacForm<DigestEncoding>, key: string | Bytes, message: string | Bytes): string;
+  hmac(how: HmacForm<'bytes'>, key: string | Bytes, message: string | Bytes): Uint8Array;
+  /** The bytes of a text in this encoding. */
+  bytes(text: string, encoding?: 'utf8' | DigestEncoding): Uint8Array;
+  /** With padding. */
+  base64(bytes: Uint8Array): string;
+  /** URL-safe, without padding. */
+  base64URL(bytes: Uint8Array): string;
+  /** Escapes every byte but letters, digits and `-._~`. At most 1,048,576 characters. */
+  urlEncodeRFC3986(text: string): string;
+  /**
+   * Signs a request with AWS Signature Version 4. Gives the headers to add to `headers`; for `s3`
+   * `X-Amz-Content-Sha256` is one of them.
+   */
+  awsSignV4(request: {
+    /** `GET` by default. */
+    method?: string;
+    url: string;
+    /**
+     * Signed as well. `x-amz-content-sha256` replaces the digest of `body`: `UNSIGNED-PAYLOAD`.
+     */
+    headers?: Record<string, string>;
+    body?: string;
+    accessKeyId: string;
+    secretAccessKey: string;
+    sessionToken?: string;
+    /** `us-east-1` by default. */
+    region?: string;
+    service: string;
+    /** How the path is encoded to be signed: `once` for `s3`, `twice` otherwise. */
+    pathEncoding?: 'once' | 'twice';
+    /** Unix seconds; now by default. */
+    timestamp?: number;
+  }): Record<'Authorization' | 'X-Amz-Date', string> & Record<string, string>;
+  /**
+   * Signs a request with Tencent Cloud's signature method v3. Gives its headers, `Content-Type`
+   * and `X-TC-…` included.
+   */
+  tencentSignTC3(request: {
+    /** `POST` by default. */
+    method?: string;
+    url: string;
+    body?: string;
+    secretId: string;
+    secretKey: string;
+    token?: string;
+    /** The first label of the host by default. */
+    service?: string;
+    action: string;
+    version: string;
+    region?: string;
+    /** `application/json; charset=utf-8` by default. */
+    contentType?: string;
+    /** Unix seconds; now by default. */
+    timestamp?: number;
+  }): Record<'Authorization' | 'Content-Type' | 'X-TC-Timestamp', string> & Record<string, string>;
+  /** Signs a request with Aliyun's signature V3. Gives the headers to add to `headers`. */
+  aliyunSignV3(request: {
+    /** `POST` by default. */
+    method?: string;
+    url: string;
+    /** `Content-Type` and `x-acs-…` are signed. */
+    headers?: Record<string, string>;
+    body?: string;
+    accessKeyId: string;
+    accessKeySecret: string;
+    securityToken?: string;
+    action: string;
+    version: string;
+    /** A new one by default. */
+    nonce?: string;
+    /** Unix seconds; now by default. */
+    timestamp?: number;
+  }): Record<'Authorization' | 'x-acs-date' | 'x-acs-signature-nonce', string> & Record<string, string>;
+  /**
+   * Signs the parameters of an Aliyun request in RPC style (`SignatureVersion` 1.0). Gives all
+   * parameters, for the query or a form.
+   */
+  aliyunSignRPC(request: {
+    /** `POST` by default. */
+    method?: string;
+    params?: Record<string, string | number | boolean>;
+    accessKeyId: string;
+    accessKeySecret: string;
+    securityToken?: string;
+    action: string;
+    version: string;
+    /** `JSON` by default. */
+    format?: string;
+    /** A new one by default. */
+    nonce?: string;
+    /** Unix seconds; now by default. */
+    timestamp?: number;
+  }): Record<'Signature', string> & Record<string, string>;
 }

@@ -49,6 +49,9 @@ const attacks: Record<string, string> = {
   'console of a huge object': "console.log({ a: 'x'.repeat(3e7) }, 'x'.repeat(3e7)); return 1",
   'host functions without end': "for (;;) utils.base64('x'.repeat(1e6))",
   'host function with 60 MB': "return utils.base64('x'.repeat(6e7)).length",
+  'digests of bytes without end': 'for (;;) utils.sha256(new Uint8Array(1e6))',
+  'bytes of a list that lies':
+    "return utils.md5(new Proxy([], { get: (_, k) => (k === 'length' ? { valueOf: () => 5e5 } : 7) }))",
   'host function with escapes': "return utils.base64('\\u0000'.repeat(2e6)).length",
   'memory exhausted, then the host asked': `const all = [];
     try { for (;;) all.push('x'.repeat(1 << 16) + all.length) } catch {}

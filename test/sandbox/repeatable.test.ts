@@ -54,6 +54,14 @@ describe('a call that reads what may differ next time is not repeatable', () => 
       'volcSignV4 with a timestamp of 0',
       "export function run() { return utils.volcSignV4({ url: 'https://a.b/', timestamp: 0 }) }",
     ],
+    ...['awsSignV4', 'tencentSignTC3', 'aliyunSignV3', 'aliyunSignRPC'].map((name): [string, string] => [
+      `${name} without a timestamp`,
+      `export function run() { return utils.${name}({ url: 'https://a.b/', service: 's3', nonce: 'n' }) }`,
+    ]),
+    ...['aliyunSignV3', 'aliyunSignRPC'].map((name): [string, string] => [
+      `${name} without a nonce`,
+      `export function run() { return utils.${name}({ url: 'https://a.b/', timestamp: 5 }) }`,
+    ]),
     ['the time zone', 'export function run() { return new Date(0).getTimezoneOffset() }'],
     ['local time', 'export function run() { return new Date(0).getHours() }'],
     [
@@ -119,6 +127,11 @@ describe('a call whose result depends on its arguments is repeatable', () => {
       'a signature at a given time',
       "export function run() { return utils.volcSignV4({ url: 'https://a.b/', timestamp: 5 }) }",
     ],
+    ...['awsSignV4', 'tencentSignTC3', 'aliyunSignV3', 'aliyunSignRPC'].map((name): [string, string] => [
+      `${name} at a given time, with a given nonce`,
+      `export function run() { return utils.${name}({ url: 'https://a.b/', service: 's3', nonce: 'n', timestamp: 5 }) }`,
+    ]),
+    ['a digest of bytes', "export function run() { return utils.hmac('md5', [1], utils.bytes('aGk', 'base64')) }"],
     [
       'digests and encodings',
       "export function run() { return [utils.hmacSHA256('a', 'b'), utils.base64('a'), utils.jwtSignHS256({ a: 1 }, 'b')] }",

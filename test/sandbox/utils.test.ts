@@ -27,7 +27,11 @@ const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, hook
 describe('utils give known answers', () => {
   test('there are no other utils', async () => {
     expect(await resultOf(sandbox, runner, hook('names'))).toEqual([
-      ['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
+      [
+        ...['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
+        ...['sha256', 'sha1', 'md5', 'hmac', 'bytes', 'urlEncodeRFC3986'],
+        ...['awsSignV4', 'tencentSignTC3', 'aliyunSignV3', 'aliyunSignRPC'],
+      ],
       ['log'],
     ]);
   });

@@ -9,7 +9,7 @@ const CONTRACT = embedText('../../../contracts/v1.d.ts');
 /** Declares the two globals of plugins to editors, which a module alone cannot do. */
 const GLOBALS = `
 declare global {
-  const utils: Utils;
+  const utils: Utils & UtilsExtensions;
   /** Writes to the gateway's debug log, and to the terminal of \`taskgate plugin dev\`. */
   const console: { log(...values: unknown[]): void };
 }

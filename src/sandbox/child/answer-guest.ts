@@ -1,6 +1,11 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import type { Seed } from './create-seeds.ts';
-import { signVolcV4 } from './sign-volc.ts';
+import { bytesOf, dataOf, digestData, hmacData, limitText } from './digest-data.ts';
+import { encodeRfc3986 } from './signatures/read-signing-input.ts';
+import { signAliyunRpc, signAliyunV3 } from './signatures/sign-aliyun.ts';
+import { signAwsV4 } from './signatures/sign-aws.ts';
+import { signTencentTc3 } from './signatures/sign-tencent.ts';
+import { signVolcV4 } from './signatures/sign-volc.ts';
 
 /** The running call, as far as the host function needs it. `consoleLeft` is -1 once cut. */
 export type GuestCall = {
@@ -90,13 +95,34 @@ function answerCall(call: GuestCall, name: string, args: readonly unknown[]): un
     case 'clock':
       return [readClock(call), call.unixNow !== undefined];
     case 'uuid':
-      call.varies = true;
-      return createUuid(call);
+      return freshUuid(call);
     case 'volcSignV4':
-      return signVolcV4(args[0], () => Math.floor(readClock(call) / 1000));
+    case 'awsSignV4':
+    case 'tencentSignTC3':
+    case 'aliyunSignV3':
+    case 'aliyunSignRPC':
+      return SIGNERS[name](args[0], {
+        unixNow: () => Math.floor(readClock(call) / 1000),
+        nonce: () => freshUuid(call).replaceAll('-', ''),
+      });
     default:
       return computeValue(name, args);
   }
+}
+
+/** A signature varies only where the plugin leaves its time or nonce to the host. */
+const SIGNERS = {
+  volcSignV4: (input: unknown, { unixNow }: Fresh) => signVolcV4(input, unixNow),
+  awsSignV4: (input: unknown, { unixNow }: Fresh) => signAwsV4(input, unixNow),
+  tencentSignTC3: (input: unknown, { unixNow }: Fresh) => signTencentTc3(input, unixNow),
+  aliyunSignV3: signAliyunV3,
+  aliyunSignRPC: signAliyunRpc,
+} as const;
+type Fresh = { unixNow(): number; nonce(): string };
+
+function freshUuid(call: GuestCall): string {
+  call.varies = true;
+  return createUuid(call);
 }
 
 function readClock(call: GuestCall): number {
@@ -105,16 +131,26 @@ function readClock(call: GuestCall): number {
 }
 
 /** The functions of the guest's `utils` whose result depends on their arguments alone. */
-function computeValue(name: string, [first, second]: readonly unknown[]): unknown {
+function computeValue(name: string, [first, second, third, fourth]: readonly unknown[]): unknown {
   switch (name) {
+    case 'sha256':
+    case 'sha1':
+    case 'md5':
+      return digestData(name, first, second);
+    case 'hmac':
+      return hmacData({ algorithm: first, encoding: second, key: third, message: fourth });
+    case 'bytes':
+      return bytesOf(first, second);
+    case 'urlEncodeRFC3986':
+      return encodeRfc3986(limitText(name, first));
     case 'hmacSHA256':
       return hmacHex(String(first), String(second));
     case 'jwtSignHS256':
       return signJwt(first, String(second));
     case 'base64':
-      return Buffer.from(String(first), 'utf8').toString('base64');
+      return dataOf(first).toString('base64');
     case 'base64URL':
-      return base64Url(String(first));
+      return dataOf(first).toString('base64url');
     case 'base64URLDecode':
       return decodeBase64Url(String(first));
     default:

@@ -81,15 +81,64 @@ DateOf.prototype.constructor = HostDate;
 globalThis.Date = HostDate;
 
 const text = (value) => stringify(StringOf(value));
+// Bytes go to the host as {"hex": …} and come back as a list of numbers. Their length is known
+// before they are read.
+const digits = '0123456789abcdef';
+const hexOf = [];
+for (let i = 0; i < 256; i++) hexOf[i] = digits[i >> 4] + digits[i & 15];
+const BytesOf = Uint8Array;
+const typedArray = getPrototypeOf(BytesOf.prototype);
+const tagOf = getOwnPropertyDescriptor(typedArray, Symbol.toStringTag).get;
+const lengthOf = getOwnPropertyDescriptor(typedArray, 'length').get;
+const maxBytes = 1048576;
+const isBytes = (value) => apply(tagOf, value, []) === 'Uint8Array';
+const hexText = (name, value, length) => {
+  if (length > maxBytes) throw new ErrorOf(name + ': the bytes are over the limit of ' + maxBytes);
+  let hex = '';
+  for (let i = 0; i < length; i++) {
+    const byte = value[i];
+    if (typeof byte !== 'number' || byte < 0 || byte > 255 || byte !== floor(byte)) throw new ErrorOf(name + ': bytes are whole numbers from 0 to 255');
+    hex += hexOf[byte];
+  }
+  return '{"hex":"' + hex + '"}';
+};
+const data = (name, value) => {
+  if (typeof value === 'string') return stringify(value);
+  if (isBytes(value)) return hexText(name, value, apply(lengthOf, value, []));
+  if (isArray(value)) return hexText(name, value, value.length);
+  throw new ErrorOf(name + ': give a text or bytes');
+};
+const textOrBytes = (name, value) => (isBytes(value) ? data(name, value) : text(value));
+const answered = (value) => {
+  if (!isArray(value)) return value;
+  const bytes = construct(BytesOf, [value.length]);
+  for (let i = 0; i < value.length; i++) bytes[i] = value[i];
+  return bytes;
+};
+const signer = (name) => ({ [name]: (request) => ask(name, '[' + (stringify(request) ?? 'null') + ']') })[name];
+const digest = (name) => ({ [name]: (value, encoding = 'hex') => answered(ask(name, '[' + data(name, value) + ',' + text(encoding) + ']')) })[name];
 globalThis.utils = {
   unixNow: () => floor(clock() / 1000),
   uuid: () => ask('uuid', '[]'),
   hmacSHA256: (message, secret) => ask('hmacSHA256', '[' + text(message) + ',' + text(secret) + ']'),
   jwtSignHS256: (claims, secret) => ask('jwtSignHS256', '[' + (stringify(claims) ?? 'null') + ',' + text(secret) + ']'),
-  base64: (value) => ask('base64', '[' + text(value) + ']'),
-  base64URL: (value) => ask('base64URL', '[' + text(value) + ']'),
+  base64: (value) => ask('base64', '[' + textOrBytes('base64', value) + ']'),
+  base64URL: (value) => ask('base64URL', '[' + textOrBytes('base64URL', value) + ']'),
   base64URLDecode: (value) => ask('base64URLDecode', '[' + text(value) + ']'),
-  volcSignV4: (request) => ask('volcSignV4', '[' + (stringify(request) ?? 'null') + ']'),
+  volcSignV4: signer('volcSignV4'),
+  sha256: digest('sha256'),
+  sha1: digest('sha1'),
+  md5: digest('md5'),
+  hmac: (how, key, message) => {
+    const { algorithm = how, encoding = 'hex' } = typeof how === 'object' && how !== null ? how : {};
+    return answered(ask('hmac', '[' + text(algorithm) + ',' + text(encoding) + ',' + data('hmac', key) + ',' + data('hmac', message) + ']'));
+  },
+  bytes: (value, encoding = 'utf8') => answered(ask('bytes', '[' + text(value) + ',' + text(encoding) + ']')),
+  urlEncodeRFC3986: (value) => ask('urlEncodeRFC3986', '[' + text(value) + ']'),
+  awsSignV4: signer('awsSignV4'),
+  tencentSignTC3: signer('tencentSignTC3'),
+  aliyunSignV3: signer('aliyunSignV3'),
+  aliyunSignRPC: signer('aliyunSignRPC'),
 };
 
 let consoleLeft = 0;
