@@ -1,52 +1,33 @@
 import type { Node } from 'acorn';
 import { hasHiddenCharacters } from '../../kernel/index.ts';
-import { MAX_FAULTS } from '../manifest/faults.ts';
-import { childNodes } from '../source/check-source.ts';
-import type { Manifest, PluginFault } from '../types.ts';
+import { MAX_FAULTS, pointer } from '../manifest/faults.ts';
+import type { LocalizedText, Manifest, PluginFault } from '../types.ts';
+import { findClientRoutes } from './lint/find-client-routes.ts';
+import { findExposedCredentials } from './lint/find-exposed-credentials.ts';
+import { findStatusFallbacks } from './lint/find-status-fallbacks.ts';
+import { findUnusedFields } from './lint/find-unused-fields.ts';
+import { readPluginSyntax } from './lint/plugin-syntax.ts';
+import { makeWarning, type WarningId } from './lint/warning-rules.ts';
 
 /** new-api refuses more than this; here it is only a warning. */
 const MAX_EXAMPLES = 16;
 const MAX_LABEL_LENGTH = 48;
 
-/** An amount with a currency sign or code on either side. */
-const PRICE = /[$€£¥₹]\s?\d|\d\s?(?:[$€£¥₹]|USD\b|EUR\b|CNY\b|RMB\b|JPY\b)|\b(?:USD|EUR|CNY|RMB|JPY)\s?\d/i;
-
-type Named = Node & {
-  name?: string;
-  value?: unknown;
-  key?: Named;
-  id?: Named;
-  operator?: string;
-  right?: Named;
-  init?: Named;
-};
-
-/**
- * Whether `parseTaskResult` treats every unknown status as a running task. Such tasks never fail.
- */
-function treatsUnknownStatusAsRunning(program: Node): boolean {
-  const pending: Named[] = [program];
-  let inside: Named[] = [];
-  for (let node = pending.pop(); node; node = pending.pop()) {
-    const isHook = node.type === 'FunctionDeclaration' || node.type === 'VariableDeclarator';
-    if (isHook && node.id?.name === 'parseTaskResult') inside.push(node);
-    pending.push(...childNodes(node));
-  }
-  for (; inside.length > 0; inside = inside.flatMap(childNodes)) {
-    const found = inside.some(
-      ({ type, operator, right }) =>
-        type === 'LogicalExpression' && (operator === '||' || operator === '??') && right?.value === 'IN_PROGRESS',
-    );
-    if (found) return true;
-  }
-  return false;
-}
+/** An amount with a currency sign, code or name on either side. */
+const PRICE =
+  /[$€£¥￥₹]\s?\d|\d\s?(?:[$€£¥￥₹¢元]|美元|(?:USD|EUR|CNY|RMB|JPY|dollars?|cents?|euros?|yuan)\b)|\b(?:USD|EUR|CNY|RMB|JPY)\s?\d/i;
+const SAYS_PRICE = 'seems to name a price; the operator of the gateway sets prices';
 
 /** Finds what a plugin may do, but should not. */
 export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   const warnings: PluginFault[] = [];
-  const warn = (path: string, rule: string, message: string): void => {
-    warnings.push({ path, rule, message });
+  const warn = (path: string, rule: WarningId, message: string): void => {
+    warnings.push(makeWarning(rule, { path, message }));
+  };
+  const checkPrices = (path: string, text: LocalizedText | undefined): void => {
+    for (const [locale, words] of Object.entries(text ?? {})) {
+      if (PRICE.test(words)) warn(`${path}${pointer(locale)}`, 'text.price', SAYS_PRICE);
+    }
   };
   if (manifest.protocols.some(({ name }) => name === 'proto_video') && !manifest.hasArtifacts) {
     warn(
@@ -62,12 +43,14 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
     const path = `/usageExamples/${index}/label`;
     if ([...label].length > MAX_LABEL_LENGTH)
       warn(path, 'usageExample.label.length', `has more than ${MAX_LABEL_LENGTH} characters`);
-    if (PRICE.test(label))
-      warn(path, 'usageExample.label.price', 'seems to name a price; the operator of the gateway sets prices');
+    if (PRICE.test(label)) warn(path, 'usageExample.label.price', SAYS_PRICE);
   }
-  for (const [locale, text] of Object.entries(manifest.description ?? {})) {
-    if (PRICE.test(text))
-      warn(`/description/${locale}`, 'text.price', 'seems to name a price; the operator of the gateway sets prices');
+  checkPrices('/description', manifest.description);
+  for (const [name, field] of Object.entries(manifest.usageSchema)) {
+    checkPrices(pointer('usageSchema', name, 'description'), field.description);
+    for (const [value, label] of Object.entries(field.kind === 'enum' ? field.enumLabels : {})) {
+      checkPrices(pointer('usageSchema', name, 'enumLabels', value), label);
+    }
   }
   const seen = new Map<string, string>();
   for (const [index, model] of manifest.models.entries()) {
@@ -81,13 +64,14 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
       warn(`/routes/${index}/action`, 'route.action', 'a query route submits nothing; its action is not used');
     }
   }
-  if (treatsUnknownStatusAsRunning(program)) {
-    warn(
-      'exports/parseTaskResult',
-      'status.fallback',
-      'treats an unknown status as IN_PROGRESS; return UNKNOWN, so that a lost task ends',
-    );
-  }
+  const syntax = readPluginSyntax(program);
+  const byPosition = [
+    ...findStatusFallbacks(syntax),
+    ...findUnusedFields(manifest, syntax),
+    ...findClientRoutes(syntax),
+    ...findExposedCredentials(syntax),
+  ].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  warnings.push(...byPosition.slice(0, MAX_FAULTS));
   return warnings;
 }
 

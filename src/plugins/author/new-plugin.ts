@@ -1,10 +1,10 @@
 import { err, hasHiddenCharacters, ok, type Result, trimTrailing } from '../../kernel/index.ts';
+import { CONTRACT } from './contract-text.ts';
 import { embedText } from './embed-text.ts' with { type: 'macro' };
 
 const PLUGIN = embedText('template/plugin.js');
 const FIXTURE = embedText('template/fixture.json');
 const JSCONFIG = embedText('template/jsconfig.json');
-const CONTRACT = embedText('../../../contracts/v1.d.ts');
 
 /** Declares the two globals of plugins to editors, which a module alone cannot do. */
 const GLOBALS = `

@@ -1,0 +1,177 @@
+import { collectNodes, isFunction, keyOf, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
+
+/**
+ * What a value gives away. `context`: the whole context, with the credential in it. `parts`: a key
+ * that was split, of which the first part is a name and no secret.
+ */
+export type Exposure = 'none' | 'context' | 'parts' | 'secret';
+
+/** A function, and what its parameters give away. */
+export type Scope = { fn: Syntax; params: readonly Exposure[] };
+
+const MAX_DEPTH = 12;
+const CREDENTIALS: ReadonlySet<string | undefined> = new Set(['apiKey', 'authHeader', 'auth']);
+/** What a text tells of itself, without being given away. */
+const HARMLESS: ReadonlySet<string | undefined> = new Set([
+  ...['length', 'startsWith', 'endsWith', 'includes', 'indexOf', 'search', 'test', 'some', 'every'],
+]);
+/** Calls that return what they are given in another form. The rest of `utils` signs. */
+const PASSING: ReadonlySet<string | undefined> = new Set([
+  ...['String', 'encodeURIComponent', 'encodeURI', 'decodeURIComponent'],
+  ...['JSON.stringify', 'Object.assign', 'Object.values', 'Object.entries', 'Object.fromEntries'],
+  ...['utils.base64', 'utils.base64URL', 'structuredClone'],
+]);
+
+const strongest = (all: readonly Exposure[]): Exposure =>
+  (['secret', 'context', 'parts'] as const).find((one) => all.includes(one)) ?? 'none';
+
+/** Says what expressions of a module give away of the channel's credential. */
+export function createTracer({ functions, values }: PluginSyntax) {
+  const inside = new Set<Syntax>();
+  const nodesOf = new Map<Syntax, Syntax[]>();
+  const nodesIn = (fn: Syntax): Syntax[] => {
+    const nodes = nodesOf.get(fn) ?? collectNodes(fn);
+    nodesOf.set(fn, nodes);
+    return nodes;
+  };
+
+  function expose(node: Syntax | null | undefined, scope: Scope): Exposure {
+    // A name that is defined by itself, or a very long chain, gives nothing away.
+    if (!node || inside.has(node) || inside.size > MAX_DEPTH * 16) return 'none';
+    inside.add(node);
+    try {
+      return exposeNode(node, scope);
+    } finally {
+      inside.delete(node);
+    }
+  }
+
+  const all = (nodes: readonly (Syntax | null | undefined)[], scope: Scope): Exposure =>
+    strongest(nodes.map((one) => expose(one, scope)));
+
+  function exposeNode(node: Syntax, scope: Scope): Exposure {
+    switch (node.type) {
+      case 'Identifier':
+        return exposeName(node.name ?? '', scope);
+      case 'MemberExpression':
+        return exposeMember(node, scope);
+      case 'TemplateLiteral':
+        return all(node.expressions ?? [], scope);
+      case 'BinaryExpression':
+        return node.operator === '+' ? all([node.left, node.right], scope) : 'none';
+      case 'LogicalExpression':
+        return all([node.left, node.right], scope);
+      case 'ConditionalExpression':
+        return all([node.consequent as Syntax, node.alternate], scope);
+      case 'AssignmentExpression':
+        return expose(node.right, scope);
+      case 'ChainExpression':
+        return expose(node.expression as Syntax, scope);
+      case 'SpreadElement':
+        return expose(node.argument, scope);
+      case 'ArrayExpression':
+        return all(node.elements ?? [], scope);
+      case 'ObjectExpression':
+        return all(
+          (node.properties ?? []).map((one) => (one.type === 'SpreadElement' ? one : (one.value as Syntax))),
+          scope,
+        );
+      case 'CallExpression':
+        return exposeCall(node, scope);
+      default:
+        return 'none';
+    }
+  }
+
+  function exposeName(name: string, scope: Scope): Exposure {
+    const { fn, params } = scope;
+    for (const [index, given] of (fn.params ?? []).entries()) {
+      const param = given.type === 'AssignmentPattern' ? given.left : given;
+      if (param && nameOf(param) === name) return params[index] ?? 'none';
+      const field = fieldIn(param, name);
+      if (field !== undefined) return exposeField(params[index] ?? 'none', field);
+    }
+    const own: Exposure[] = [];
+    for (const { type, id, init, left, right } of nodesIn(fn)) {
+      if (type === 'VariableDeclarator' && nameOf(id) === name) own.push(expose(init, scope));
+      else if (type === 'VariableDeclarator' && id) {
+        const field = fieldIn(id, name);
+        if (field !== undefined) own.push(memberOf(init, field, scope));
+      } else if (type === 'AssignmentExpression' && left) {
+        const target = left.type === 'MemberExpression' ? left.object : left;
+        if (nameOf(target) === name) own.push(expose(right, scope));
+      }
+    }
+    return own.length > 0 ? strongest(own) : expose(values.get(name), scope);
+  }
+
+  function exposeMember(node: Syntax, scope: Scope): Exposure {
+    const { property, object } = node;
+    const field = node.computed && property?.type === 'Literal' ? String(property.value) : keyOf(node);
+    return memberOf(object, field ?? '', scope);
+  }
+
+  /** What `node.field` gives away. Of an object that is written out, only that member counts. */
+  function memberOf(node: Syntax | null | undefined, field: string, scope: Scope): Exposure {
+    for (const { object, scope: inner } of literalsOf(node, scope)) {
+      const member = (object.properties ?? []).find((one) => keyOf(one) === field);
+      if (member) return expose(member.value as Syntax, inner);
+    }
+    return exposeField(expose(node, scope), field);
+  }
+
+  /** The object literals that an expression stands for, also by a name or a function's result. */
+  function literalsOf(node: Syntax | null | undefined, scope: Scope): { object: Syntax; scope: Scope }[] {
+    if (node?.type === 'ObjectExpression') return [{ object: node, scope }];
+    if (node?.type === 'Identifier') {
+      const found = nodesIn(scope.fn).find(({ type, id }) => type === 'VariableDeclarator' && nameOf(id) === node.name);
+      return found?.init && found.init.type !== 'Identifier' ? literalsOf(found.init, scope) : [];
+    }
+    const called = node?.type === 'CallExpression' ? functions.get(nameOf(node.callee) ?? '') : undefined;
+    if (!node || !called || called === scope.fn) return [];
+    const inner = { fn: called, params: (node.arguments ?? []).map((one) => expose(one, scope)) };
+    return returnsOf(called).flatMap((object) =>
+      object.type === 'ObjectExpression' ? [{ object, scope: inner }] : [],
+    );
+  }
+
+  function exposeCall({ callee, arguments: args = [] }: Syntax, scope: Scope): Exposure {
+    if (!callee) return 'none';
+    const own = callee.type === 'Identifier' ? functions.get(callee.name ?? '') : undefined;
+    if (own) {
+      const params = args.map((one) => expose(one, scope));
+      return params.every((one) => one === 'none') ? 'none' : all(returnsOf(own), { fn: own, params });
+    }
+    const object = callee.type === 'MemberExpression' ? callee.object : undefined;
+    const method = callee.type === 'MemberExpression' ? keyOf(callee) : nameOf(callee);
+    const name = object?.type === 'Identifier' ? `${object.name}.${method}` : method;
+    if (PASSING.has(name)) return all(args, scope);
+    if (!object || nameOf(object) === 'utils' || HARMLESS.has(method)) return 'none';
+    const exposure = expose(object, scope);
+    if (method === 'split' && exposure === 'secret') return 'parts';
+    const [item] = args;
+    if ((method === 'map' || method === 'flatMap') && isFunction(item) && exposure !== 'parts') {
+      return all(returnsOf(item), { fn: item, params: [exposure] });
+    }
+    return strongest([exposure, method === 'concat' ? all(args, scope) : 'none']);
+  }
+
+  return { expose, nodesIn };
+}
+
+/** The field of an object or a list that a pattern binds to a name. */
+function fieldIn(pattern: Syntax | null | undefined, name: string): string | undefined {
+  for (const [index, one] of (pattern?.elements ?? []).entries()) if (nameOf(one) === name) return String(index);
+  for (const one of pattern?.properties ?? []) {
+    const value = one.value as Syntax | undefined;
+    const bound = value?.type === 'AssignmentPattern' ? value.left : value;
+    if (nameOf(bound) === name) return keyOf(one);
+  }
+  return undefined;
+}
+
+function exposeField(of: Exposure, field: string): Exposure {
+  if (of === 'context') return CREDENTIALS.has(field) ? 'secret' : field === 'tasks' ? 'context' : 'none';
+  if (of === 'parts') return field === '0' || HARMLESS.has(field) ? 'none' : 'secret';
+  return of === 'secret' && HARMLESS.has(field) ? 'none' : of;
+}
