@@ -61,6 +61,8 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
   ];
 }
 
+const PLACES = { query: 'the address', body: 'the body', log: 'the log' } as const;
+
 function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
   const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
   const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
@@ -76,6 +78,12 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
       message: `The plugin "${key}" cannot serve the installed version: ${message}`,
+    })),
+    ...plugins.exposedCredentials().map(({ key, version, places }) => ({
+      code: 'credential_exposed' as const,
+      severity: 'warning' as const,
+      target: { kind: 'plugin' as const, id: key },
+      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${calls} ${calls === 1 ? 'call' : 'calls'})`).join(', ')}, not only into headers.`,
     })),
   ];
 }

@@ -14,6 +14,7 @@ import {
 } from './choose-sources.ts';
 import { loadPlugin } from './load-plugin.ts';
 import { createGenerations } from './publish-generations.ts';
+import { createCredentialWatch, type ExposedCredential } from './watch-credentials.ts';
 
 /**
  * What a node serves, and how its last rebuild went. Generation numbers are local to the node;
@@ -53,6 +54,8 @@ export interface Registry {
    */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
+  /** Serving versions that put their channels' keys where they do not belong. */
+  exposedCredentials(): ExposedCredential[];
   /** Resolves when no rebuild is running or queued. */
   idle(): Promise<void>;
 }
@@ -75,6 +78,7 @@ export function createRegistry(deps: Deps): Registry {
   let serving: ReadonlyMap<string, Serving> = new Map();
   let neededSources: ReadonlySet<string> = new Set();
   let development: CompiledPlugin | undefined;
+  const credentials = createCredentialWatch();
   const status: RuntimeStatus = {
     currentGeneration: 0,
     generationPublishedAt: 0,
@@ -103,7 +107,7 @@ export function createRegistry(deps: Deps): Registry {
     const compiled = await compile(candidate);
     if (!compiled.ok) return compiled;
     const { layer, narrowedModels } = candidate;
-    return ok(loadPlugin({ ...deps, compiled: compiled.value, layer, narrowedModels }));
+    return ok(loadPlugin({ ...deps, credentials, compiled: compiled.value, layer, narrowedModels }));
   }
 
   async function rebuildOnce(): Promise<void> {
@@ -190,6 +194,10 @@ export function createRegistry(deps: Deps): Registry {
     },
     rebuild,
     status: () => structuredClone(status),
+    exposedCredentials() {
+      const hashes = new Set([...generations.current().plugins.values()].map(({ sourceHash }) => sourceHash));
+      return structuredClone(credentials.list().filter(({ sourceHash }) => hashes.has(sourceHash)));
+    },
     idle: () => queued ?? running,
   };
 }

@@ -22,6 +22,7 @@ import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
+import type { CredentialWatch } from './watch-credentials.ts';
 
 /** Limit for arguments of hooks that carry bodies; for arguments and results of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
@@ -95,10 +96,11 @@ export function loadPlugin(deps: {
   clock: Clock;
   logger: Logger;
   onHookCall?: (call: HookCall) => void;
+  credentials?: CredentialWatch;
   /** The name under which the sandbox counts its kills, instead of the plugin's key. */
   countedAs?: string;
 }): LoadedPlugin {
-  const { onHookCall, ...unobserved } = deps;
+  const { onHookCall, credentials, ...unobserved } = deps;
   const { compiled, sandbox, clock } = deps;
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
@@ -147,6 +149,15 @@ export function loadPlugin(deps: {
         ...listSecrets(options.secrets ?? []),
         ...(outcome.ok && REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value.value) : []),
       ];
+      credentials?.look(
+        { key, version, sourceHash: compiled.sourceHash },
+        {
+          hook,
+          args,
+          console: (outcome.ok ? outcome.value : outcome.error).console,
+          request: outcome.ok && REQUEST_HOOKS.has(hook) ? outcome.value.value : undefined,
+        },
+      );
       const clean = createRedactor(findSecrets);
       const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
       logConsole(hook, console);

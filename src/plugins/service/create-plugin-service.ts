@@ -3,6 +3,7 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
+import type { ExposedCredential } from '../registry/watch-credentials.ts';
 import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
@@ -60,6 +61,8 @@ export interface PluginService extends Development {
   preview(key: string, previewed: PreviewedVersion, owner?: string): Promise<ActivationPreview>;
   dryRun(key: string, run: DryRun, owner?: string): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
+  /** Serving versions that put their channels' keys outside headers, as this node has seen. */
+  exposedCredentials(): ExposedCredential[];
 }
 
 /** `preview`: null if the version serves or is disabled, or if no plugin code can run now. */
@@ -132,6 +135,7 @@ export function createPluginService(deps: Deps): PluginService {
     preview: (key, previewed, owner) => previewActivation(onBehalfOf(owner), key, previewed),
     dryRun: (key, run, owner) => dryRunHook(onBehalfOf(owner), key, run),
     runtimeStatus: registry.status,
+    exposedCredentials: registry.exposedCredentials,
   };
 }
 

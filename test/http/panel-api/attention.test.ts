@@ -3,6 +3,7 @@
  * page.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
 import { until } from '../../support/until.ts';
@@ -257,4 +258,30 @@ test('the system page: nodes, queue, sandbox, database, ledger, limits', async (
   });
   expect(system.database.bytes).toBeGreaterThan(100_000);
   expect((await panel.send('/api/node', { token: tokens.admin })).status).toBe(403);
+});
+
+// Last, because it leaves a plugin, a channel and a task.
+test('a plugin that sends the whole context, its key included, to the vendor', async () => {
+  const source = readFileSync(new URL('../../../src/plugins/factory/demo.js', import.meta.url), 'utf8')
+    .replaceAll("'/demo/", "'/chatty/")
+    .replaceAll('demo-video', 'chatty-video')
+    .replace("key: 'demo'", "key: 'chatty'")
+    .replace(
+      'export function buildQueryRequest(ctx) {',
+      "$&\n  return { url: `${ctx.baseUrl}/v1/jobs`, method: 'POST', body: { ctx } };",
+    );
+  await must('/api/plugin/task', { token: tokens.root, body: { source } });
+  const chatty = { name: 'chatty', type: 61, task_plugin_key: 'chatty', base_url: vendor.url };
+  const body = { ...chatty, key: VENDOR_KEY, models: ['chatty-video'] };
+  await must('/api/channel', { token: tokens.root, body });
+  const task = { plugin_key: 'chatty', body: { model: 'chatty-video', prompt: 'x' } };
+  expect((await panel.send('/api/task', { token: tokens.root, body: task })).status).toBe(200);
+  const item = await until('the poll is noticed', async () =>
+    (await attention()).find(({ code }) => code === 'credential_exposed'),
+  );
+  expect(item).toMatchObject({ severity: 'warning', target: { kind: 'plugin', id: 'chatty' } });
+  expect(item.message).toMatch(
+    /^The plugin "chatty" [\d.]+ puts its channel's key into the body \(buildQueryRequest, /,
+  );
+  expect(item.message).not.toContain(VENDOR_KEY);
 });

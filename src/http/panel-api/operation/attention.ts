@@ -7,6 +7,7 @@ export type AttentionItem = {
   code:
     | 'plugin_suspended'
     | 'plugin_failed'
+    | 'credential_exposed'
     | 'channel_failing'
     | 'channel_key_unreadable'
     | 'polls_late'

@@ -13,6 +13,10 @@ import classes from './attention-list.module.css';
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
   plugin_failed: { title: 'home.attention.plugin_failed', remedy: 'home.attention.plugin_failed.remedy' },
+  credential_exposed: {
+    title: 'home.attention.credential_exposed',
+    remedy: 'home.attention.credential_exposed.remedy',
+  },
   channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
   channel_key_unreadable: {
     title: 'home.attention.channel_key_unreadable',
