@@ -15,6 +15,7 @@ import { submitOnce } from '../idempotency/submit-once.ts';
 import { submittedObject, taskView } from '../state/describe-task.ts';
 import { ownTasks } from '../state/own-tasks.ts';
 import { traceEvent } from '../state/trace-event.ts';
+import { findServedModel } from '../submission/find-served-model.ts';
 import { hookCause, hookError } from '../submission/prepare-submission.ts';
 import { resolveOriginTasks } from '../submission/resolve-origin-tasks.ts';
 import { submitTask } from '../submission/submit-task.ts';
@@ -63,7 +64,7 @@ export async function answerNativeRequest(
     const [task] = await lookUp(deps, { plugin, call, ids });
     return { body: task ? await present(matched, call, taskView(task)) : null, replayed: false };
   }
-  if (route.models) checkRouteModel(route.models, request.body);
+  if (route.models) checkRouteModel(deps, matched, call);
   const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, optionsOf(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
@@ -80,7 +81,8 @@ async function submit(
   const { plugin, route, generation } = matched;
   const { caller, requestId, request } = call;
   const { model, action = '', requestBody } = decoded;
-  const unserved = findUnservedModel(plugin.manifest, route, model);
+  const served = findServedModel(deps, { plugin, caller, model });
+  const unserved = findUnservedModel(plugin.manifest, route, served);
   if (unserved !== undefined) throw taskErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
   const { replayed, ...task } = await submitOnce(deps, { caller, request }, async (idempotency) =>
@@ -136,11 +138,11 @@ function presenterError(failure: HookFailure, view: View) {
   return taskErrors.plugin_presenter_failed({ cause });
 }
 
-/** Runs before any plugin code: the body's `model` must be one of the route's. */
-function checkRouteModel(models: readonly string[], body: ClientRequest['body']): void {
-  const model = bodyModel(body);
+/** Runs before any plugin code: the body's `model` must be one of the route's, or mapped to one. */
+function checkRouteModel(deps: TaskDeps, { plugin, route }: MatchedRoute, { caller, request }: NativeCall): void {
+  const model = bodyModel(request.body);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
-  if (models.includes(model)) return;
+  if (route.models?.includes(findServedModel(deps, { plugin, caller, model }))) return;
   throw taskErrors.model_not_served({
     message: `The model ${JSON.stringify(model.slice(0, 120))} is not served on this route.`,
     param: 'model',

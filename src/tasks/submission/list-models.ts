@@ -10,6 +10,7 @@ import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import { RELAY_PLUGIN_KEY } from '../relay/relay-billing.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { findProtocolOwner } from './find-protocol-owner.ts';
+import { findServedModel } from './find-served-model.ts';
 
 /** One field of a request in JSON Schema; members that begin with `x-` are our extensions. */
 export type SchemaField = {
@@ -112,7 +113,7 @@ function modelsOf(deps: TaskDeps, listing: PluginListing): CallableModel[] {
 function describeModel(
   deps: TaskDeps,
   {
-    caller: { user },
+    caller,
     generation,
     plugin,
     model,
@@ -120,14 +121,16 @@ function describeModel(
   }: PluginListing & { model: string; channels: readonly ChannelRecord[] },
 ): CallableModel {
   const { manifest } = plugin;
+  const { user } = caller;
   const claim = (protocol: 'proto_video' | 'proto_responses') => {
     // Checked first: finding the owner of an unclaimed name searches all channels.
     if (!manifest.protocols.some(({ name }) => name === protocol)) return undefined;
     const owner = findProtocolOwner(deps, { generation, protocol, model });
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
   };
+  const served = findServedModel(deps, { plugin, caller, model });
   const routes = manifest.routes.filter(
-    ({ type, models }) => type !== 'query' && manifest.models.includes(model) && models?.includes(model) !== false,
+    ({ type, models }) => type !== 'query' && manifest.models.includes(served) && models?.includes(served) !== false,
   );
   // Any channel will do here. Where channels map the name to models with different prices, the
   // quote shows the right one.

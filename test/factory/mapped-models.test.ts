@@ -1,0 +1,90 @@
+/**
+ * A channel's own name for a model, on every surface of every vendor. The channels have the type
+ * numbers of new-api, and so show as well that these pick the plugin.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { answerFrom, type Call, clients } from './native-clients.ts';
+
+setDefaultTimeout(120_000);
+
+type Mapped = {
+  plugin: string;
+  /** The type of its channels in new-api. */
+  type: number;
+  model: string;
+  vendor: Record<string, unknown>;
+  submit?: Call;
+  /** The protocols that it does not have. */
+  lacks?: 'videos' | 'native';
+};
+
+const TYPES: Record<string, number> = { kling: 50, vidu: 52, ali: 17, hailuo: 35, jimeng: 51, doubao: 45, sunoapi: 36 };
+const VEO = 'veo-2.0-generate-001';
+const table: Mapped[] = [
+  ...clients.map((client) => ({
+    ...client,
+    type: TYPES[client.plugin] ?? 0,
+    // Its path says what is made, so no name can be given.
+    ...(client.plugin === 'sunoapi' ? { lacks: 'videos' as const, submit: undefined } : {}),
+  })),
+  {
+    plugin: 'gemini',
+    type: 24,
+    model: VEO,
+    vendor: { [`POST /v1beta/models/${VEO}:predictLongRunning`]: { name: `models/${VEO}/operations/1` } },
+  },
+  { plugin: 'sora', type: 55, model: 'sora-2', vendor: { 'POST /v1/videos': { id: 'video_1', status: 'queued' } } },
+];
+
+let gateway: Gateway;
+let admin: Administrator;
+let key: string;
+const vendors = new Map<string, ReturnType<typeof answerFrom>>();
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    env: {
+      TASK_POLL_INTERVAL_SECONDS: '600',
+      TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '100',
+      TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '100',
+    },
+  });
+  admin = await setUp(gateway);
+  await admin.call('PUT', '/api/option', { key: 'billing.unpriced', value: 'everyone' });
+  key = await admin.createKey();
+}, 120_000);
+afterAll(async () => {
+  await gateway?.stop();
+  await Promise.all([...vendors.values()].map((vendor) => vendor.stop(true)));
+});
+
+test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
+  '%s: a mapped name reaches the vendor as its own, from every surface',
+  async (plugin, { type, model, vendor, submit, lacks }) => {
+    const server = answerFrom(vendor);
+    vendors.set(plugin, server);
+    const mine = `my-${plugin}`;
+    const channel = await admin.call<{ type: number }>('POST', '/api/channel', {
+      ...{ name: mine, type, base_url: server.url.origin, key: 'access|secret' },
+      ...{ models: [mine], model_mapping: { [mine]: model } },
+    });
+    expect(channel.type).toBe(type);
+    const body = { model: mine, prompt: 'a cat', gpt_description_prompt: 'a cat' };
+    const surfaces: [string, Record<string, unknown>][] = [
+      ...(lacks === 'videos' ? [] : [['/v1/videos', body] as [string, Record<string, unknown>]]),
+      ['/v1/responses', { model: mine, input: 'a cat', background: true }],
+      [`/v1/tasks/${plugin}`, body],
+      ...(submit ? [[submit.path, JSON.parse(JSON.stringify(submit.body).replaceAll(model, mine))] as never] : []),
+    ];
+    for (const [path, json] of surfaces) {
+      const before = server.received.length;
+      const { status, body: answer } = await ask(`${gateway.url}${path}`, { token: key, body: json });
+      expect([path, status, status === 200 ? '' : answer]).toEqual([path, 200, '']);
+      const [sent = ''] = server.received.slice(before).filter((request) => request.startsWith('POST '));
+      expect([path, sent]).toEqual([path, expect.not.stringContaining(mine)]);
+      if (plugin !== 'sunoapi') expect([path, sent]).toEqual([path, expect.stringContaining(model)]);
+    }
+  },
+  60_000,
+);
