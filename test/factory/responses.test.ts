@@ -11,7 +11,7 @@ import { type RunningVendor, startVendor, type Vendor } from './vendor.ts';
 
 setDefaultTimeout(120_000);
 
-const KEYS = ['gemini', 'kling', 'sora', 'sunoapi', 'vidu'];
+const KEYS = ['ali', 'doubao', 'gemini', 'hailuo', 'jimeng', 'kling', 'sora', 'sunoapi', 'vidu'];
 const vendors: Vendor[] = [];
 for (const key of KEYS) vendors.push(((await import(`./${key}.ts`)) as { vendor: Vendor }).vendor);
 

@@ -81,15 +81,20 @@ describe('refused', () => {
   });
 });
 
-test('files over 400 lines are named, generated ones are not', () => {
+test('files over 400 lines and plugins over 550 are named, generated ones are not', () => {
   const lines = (count: number): string => 'x;\n'.repeat(count);
   const base = temporaryTree({
     'src/auth/long.ts': lines(401),
     'src/auth/full.ts': lines(400),
     'src/http/long.gen.ts': lines(900),
+    'src/plugins/factory/full.js': lines(550),
+    'src/plugins/factory/long.js': lines(551),
     'test/auth/long.test.ts': lines(900),
   });
-  expect(checkSizes(base)).toEqual(['src/auth/long.ts: 401 lines, 400 is the ceiling']);
+  expect(checkSizes(base)).toEqual([
+    'src/auth/long.ts: 401 lines, 400 is the ceiling',
+    'src/plugins/factory/long.js: 551 lines, 550 is the ceiling',
+  ]);
 });
 
 test.each([

@@ -9,6 +9,8 @@ const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
  * fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
  */
 const MODELS = {
+  'wan2.7-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
+  'wan2.7-i2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.6-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.6-i2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.6-i2v-flash': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'choice' },
@@ -40,26 +42,20 @@ export const meta = {
   website: 'https://help.aliyun.com/zh/model-studio/text-to-video-api-reference',
   baseUrl: 'https://dashscope.aliyuncs.com',
   fetchMode: 'per_task',
+  channelTypes: [17],
   models: Object.keys(MODELS),
-  protocols: ['proto_video'],
-  // A DashScope client reaches them with `<gateway>/dashscope/api/v1` as its base address.
-  routes: [
-    {
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  // A DashScope client reaches them with `<gateway>/dashscope/api/v1`, or with `/ali/api/v1` as in new-api, as its base address.
+  routes: ['/dashscope/api/v1', '/ali/api/v1'].flatMap((base) => [
+    ...['video-generation', 'image2video'].map((service) => ({
       method: 'POST',
-      path: '/dashscope/api/v1/services/aigc/video-generation/video-synthesis',
+      path: `${base}/services/aigc/${service}/video-synthesis`,
       type: 'submit',
       decode: 'decodeSubmit',
       render: 'presentTask',
-    },
-    {
-      method: 'POST',
-      path: '/dashscope/api/v1/services/aigc/image2video/video-synthesis',
-      type: 'submit',
-      decode: 'decodeSubmit',
-      render: 'presentTask',
-    },
-    { method: 'GET', path: '/dashscope/api/v1/tasks/:task_id', type: 'query', render: 'presentTask' },
-  ],
+    })),
+    { method: 'GET', path: `${base}/tasks/:task_id`, type: 'query', render: 'presentTask' },
+  ]),
   usageSchema: {
     seconds: {
       type: 'number',
@@ -78,6 +74,18 @@ export const meta = {
     { label: '5 s at 480P without sound', facts: { seconds: 5, resolution: '480P', audio: false } },
   ],
 };
+
+/** What a list of the 2.7 models may hold: frames, a clip to go on with, a voice or music to follow. */
+const MEDIA = ['first_frame', 'last_frame', 'first_clip', 'driving_audio'];
+/** What this plugin reads. Any other member of `metadata`, or of its `input` and `parameters`, goes to the vendor as it is. */
+const READ = new Set(
+  `prompt negative_prompt image img_url first_frame_url first_frame input_reference last_image last_frame_url
+  last_frame audio_url template media size resolution ratio aspect_ratio duration seconds seed prompt_extend
+  watermark audio shot_type input parameters metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 /** A model that a channel maps to and that is newer than this table: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
@@ -153,11 +161,40 @@ function readSize(fields) {
   return { size: text.toLowerCase().replace('x', '*') };
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!isGiven(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The members that this plugin does not read, without those that no client chooses. */
+const unread = (members) =>
+  Object.fromEntries(
+    Object.entries(members).filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value)),
+  );
+
+/** `input.media` of the 2.7 models. */
+const readMedia = (fields) =>
+  readField(fields, 'media', `a list of {type, url}, each type once of ${MEDIA.join(', ')}`, (list) => {
+    if (!Array.isArray(list) || list.length === 0 || list.length > MEDIA.length) return undefined;
+    const items = list.map((item) => ({ type: textAt(item, 'type'), url: textAt(item, 'url') }));
+    const sound = items.every(({ type, url }) => MEDIA.includes(type) && /^(https?|oss|data):/i.test(url.slice(0, 8)));
+    return sound && new Set(items.map(({ type }) => type)).size === items.length ? items : undefined;
+  });
+
 /**
  * Any incoming request as one flat intent, whatever the model: OpenAI's fields, the vendor's `input` and `parameters`, or this intent again.
  */
-function normalize(given) {
-  const fields = { ...given, ...objectAt(given, 'input'), ...objectAt(given, 'parameters') };
+function normalize({ metadata, extra, ...given }) {
+  const named = membersOf(metadata, 'metadata');
+  const former = membersOf(extra, 'extra');
+  const input = { ...objectAt(former, 'input'), ...objectAt(named, 'input'), ...objectAt(given, 'input') };
+  const parameters = { ...objectAt(named, 'parameters'), ...objectAt(given, 'parameters') };
+  const fields = { ...named, ...given, ...input, ...parameters };
   const duration = isGiven(fields.duration) ? 'duration' : 'seconds';
   const intent = {
     prompt: readText(fields, 'prompt'),
@@ -174,7 +211,14 @@ function normalize(given) {
     watermark: readFlag(fields, 'watermark'),
     audio: readFlag(fields, 'audio'),
     shot_type: readText(fields, 'shot_type'),
+    media: readMedia(fields),
   };
+  const more = {
+    input: unread(input),
+    parameters: unread({ ...objectAt(former, 'parameters'), ...named, ...parameters }),
+  };
+  for (const name of Object.keys(more))
+    if (Object.keys(more[name]).length > 0) intent.extra = { ...intent.extra, [name]: more[name] };
   const resolution = readText(fields, 'resolution');
   if (resolution !== undefined) intent.resolution = resolution.toUpperCase();
   for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
@@ -216,17 +260,30 @@ function chooseAudio(model, { audio: offered }, wanted) {
   return offered === 'always';
 }
 
+/** These take a list of media, and a ratio in place of a size. */
+const isOf27 = (model) => model.startsWith('wan2.7-');
+const beginsWithMedia = (model, { media = [] }) =>
+  isOf27(model) && media.some(({ type }) => type === 'first_frame' || type === 'first_clip');
+
+/** The ratio of a size that one may say as well. */
+function chooseRatio(tier, { ratio, size }) {
+  if (ratio !== undefined && !RATIOS.includes(ratio)) throw new Error(`The ratio is one of ${RATIOS.join(', ')}.`);
+  return ratio ?? (size === undefined ? RATIOS[0] : RATIOS[SIZES[tier].indexOf(chooseSize(tier, { size }))]);
+}
+
 /** What is ordered and, the same, what is billed: lengths and resolutions are never left to the vendor's defaults. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
-  const spec = MODELS[model] ?? UNLISTED;
+  const spec = MODELS[model.replace(/-\d{4}-\d\d-\d\d$/, '')] ?? UNLISTED;
   const kind = ['kf2v', 'i2v'].find((name) => model.includes(name)) ?? 't2v';
   if (kind === 't2v' && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
   if (kind === 't2v' && request.image !== undefined) {
     throw new Error(`The model ${model} makes videos from text alone; choose an i2v model for an image.`);
   }
-  if (kind !== 't2v' && request.image === undefined) throw new Error(`The model ${model} needs an image.`);
+  if (kind !== 't2v' && request.image === undefined && !beginsWithMedia(model, request)) {
+    throw new Error(`The model ${model} needs an image.`);
+  }
   if (kind === 'kf2v' && request.last_image === undefined) {
     throw new Error(`The model ${model} needs a last_image beside the image.`);
   }
@@ -239,30 +296,50 @@ function plan(ctx) {
     const offered = spec.seconds === UP_TO_15 ? 'from 2 to 15' : spec.seconds.join(' or ');
     throw new Error(`The length of a video of ${model} is ${offered} seconds.`);
   }
-  const size = kind === 't2v' ? chooseSize(tier, request) : undefined;
-  return { model, kind, spec, request, tier, seconds, size, audio: chooseAudio(model, spec, request.audio) };
+  const audio = chooseAudio(model, spec, request.audio);
+  const shape =
+    kind !== 't2v' ? {} : isOf27(model) ? { ratio: chooseRatio(tier, request) } : { size: chooseSize(tier, request) };
+  return { model, kind, spec, request, tier, seconds, audio, ...shape };
 }
 
 function decodeSubmit(ctx) {
   const fields = fieldsOf(ctx.body);
   if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
-  return { kind: 'submit', model: fields.model, requestBody: normalize(fields) };
+  return { kind: 'submit', model: fields.model, requestBody: normalize({ metadata: fields }) };
 }
 
 const imageOf = (image) =>
   isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
 
 const ACTIONS = { t2v: 'text_to_video', i2v: 'image_to_video', kf2v: 'first_tail_to_video' };
+function actionOf(kind, { media = [], last_image }) {
+  if (media.some(({ type }) => type === 'first_clip')) return 'reference_to_video';
+  const tail = last_image !== undefined || media.some(({ type }) => type === 'last_frame');
+  return kind === 'i2v' && tail ? 'first_tail_to_video' : ACTIONS[kind];
+}
+
+/** The list of the request, else its frames and its sound as one. */
+function mediaOf({ media, image, last_image, audio_url }) {
+  if (media !== undefined) return media;
+  const list = [{ type: 'first_frame', url: imageOf(image) }];
+  if (last_image !== undefined) list.push({ type: 'last_frame', url: imageOf(last_image) });
+  if (audio_url !== undefined) list.push({ type: 'driving_audio', url: audio_url });
+  return list;
+}
 
 export function buildSubmitRequest(ctx) {
-  const { model, kind, spec, request, tier, seconds, size } = plan(ctx);
+  const { model, kind, spec, request, tier, seconds, size, ratio } = plan(ctx);
   const { prompt, negative_prompt, audio_url, template, prompt_extend, watermark, seed, shot_type } = request;
-  const images = {
-    t2v: {},
-    i2v: { img_url: imageOf(request.image) },
-    kf2v: { first_frame_url: imageOf(request.image), last_frame_url: imageOf(request.last_image) },
-  };
-  const parameters = { prompt_extend, watermark, seed, shot_type };
+  const images = isOf27(model)
+    ? { [kind]: kind === 't2v' ? { audio_url } : { media: mediaOf(request) } }
+    : {
+        t2v: { audio_url },
+        i2v: { img_url: imageOf(request.image), audio_url },
+        kf2v: { first_frame_url: imageOf(request.image), last_frame_url: imageOf(request.last_image), audio_url },
+      };
+  const { extra = {} } = request;
+  const parameters = { ...extra.parameters, prompt_extend, watermark, seed, shot_type };
+  if (ratio !== undefined) parameters.ratio = ratio;
   if (size === undefined) parameters.resolution = tier;
   else parameters.size = size;
   if (spec.seconds.length !== 1) parameters.duration = seconds;
@@ -277,8 +354,8 @@ export function buildSubmitRequest(ctx) {
       'X-DashScope-Async': 'enable',
     },
     // Members that are undefined are not sent.
-    body: { model, input: { prompt, negative_prompt, ...images[kind], audio_url, template }, parameters },
-    action: ACTIONS[kind],
+    body: { model, input: { ...extra.input, prompt, negative_prompt, ...images[kind], template }, parameters },
+    action: actionOf(kind, request),
   };
 }
 
@@ -361,6 +438,28 @@ export function buildContentRequest(ctx) {
 /** The vendor's word for a status of the gateway. */
 const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
+/**
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ */
+function fieldsOfResponses(body) {
+  const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
+  const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
+  const parts = items.flatMap((item) =>
+    Array.isArray(item?.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isGiven(part.text)).map(({ text }) => text);
+  const images = parts.filter((part) => part?.type === 'input_image').map(({ image_url }) => image_url);
+  if (texts.length > 0) fields.prompt = texts.join('\n');
+  for (const [index, name] of ['image', 'last_frame'].entries())
+    if (isGiven(images[index])) fields[name] = images[index];
+  return fields;
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
@@ -375,6 +474,27 @@ export const protocols = {
       if (prompt !== '') video.prompt = prompt;
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
     },
   },
 };

@@ -1,7 +1,7 @@
 // Doubao Seedance through Volcengine Ark's content generation tasks: a POST makes a task, a GET tells how it goes and, at the end, how many
 // tokens it took. Written from https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
 
-const RESOLUTIONS = ['480p', '720p', '1080p'];
+const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 
 export const meta = {
   apiVersion: 1,
@@ -18,16 +18,21 @@ export const meta = {
   website: 'https://www.volcengine.com/docs/82379/1520757',
   baseUrl: 'https://ark.cn-beijing.volces.com',
   fetchMode: 'per_task',
+  channelTypes: [54, 45],
   models: [
+    'doubao-seedance-2-5-260628',
     'doubao-seedance-2-0-260128',
     'doubao-seedance-2-0-fast-260128',
+    'doubao-seedance-2-0-mini-260615',
     'doubao-seedance-1-5-pro-251215',
     'doubao-seedance-1-0-pro-250528',
     'doubao-seedance-1-0-pro-fast-251015',
     'doubao-seedance-1-0-lite-t2v-250428',
     'doubao-seedance-1-0-lite-i2v-250428',
+    'doubao-seedance-1-0-lite-t2v',
+    'doubao-seedance-1-0-lite-i2v',
   ],
-  protocols: ['proto_video'],
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   // An Ark client reaches them with `<gateway>/doubao/api/v3` as its base address.
   routes: [
     {
@@ -60,6 +65,10 @@ export const meta = {
       label: '10 s at 1080p without sound',
       facts: { tokens: 488_025, seconds: 10, resolution: '1080p', audio: false, video_input: false, offline: false },
     },
+    {
+      label: '5 s at 4k with a reference video',
+      facts: { tokens: 1_749_600, seconds: 5, resolution: '4k', audio: true, video_input: true, offline: false },
+    },
   ],
 };
 
@@ -72,16 +81,28 @@ const MODELS = [
   { name: 'doubao-seedance-1-0', least: 2, most: 12, resolution: '1080p', audio: false, auto: false },
   { name: 'doubao-seedance-1-5', least: 4, most: 12, resolution: '720p', audio: true, auto: true },
   { name: 'doubao-seedance-2-0', least: 4, most: 15, resolution: '720p', audio: true, auto: true },
+  { name: 'doubao-seedance-2-5', least: 4, most: 30, resolution: '720p', audio: true, auto: true },
   { name: '', least: 2, most: 30, resolution: '720p', audio: true, auto: true },
 ];
 
 /** Pixels of the largest frame of a resolution; ratios differ a little. */
-const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088 };
-/** Tokens are pixels × frames / 1024, at 24 frames a second and one more. Reference videos count too: REFERENCE_SECONDS at most. */
-const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (24 * seconds + 1)) / 1024);
+const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088, '4k': 3840 * 2176 };
+const FRAMES_PER_SECOND = 24;
+/** Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count too: REFERENCE_SECONDS at most. */
+const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (FRAMES_PER_SECOND * seconds + 1)) / 1024);
 const REFERENCE_SECONDS = 15;
 /** Without it an offline task may end after two days; the gateway gives a task up after one, and what then ends is billed to nobody. */
 const OFFLINE_SECONDS = 23 * 3600;
+
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `content prompt image first_frame input_reference last_frame last_image images resolution size ratio aspect_ratio
+  duration seconds frames seed camera_fixed watermark generate_audio audio return_last_frame service_tier draft
+  priority execution_expires_after metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
 
@@ -155,8 +176,13 @@ function readItem(item, index) {
     if (typeof item.text !== 'string') throw new Error(`${name}.text must be a text.`);
     return { type: 'text', text: item.text };
   }
+  if (isObject(item) && item.type === 'draft_task') {
+    const id = textAt(objectAt(item, 'draft_task'), 'id');
+    if (id === '') throw new Error(`${name}.draft_task.id must be the id of a task.`);
+    return { type: 'draft_task', draft_task: { id } };
+  }
   if (!isObject(item) || !MEDIA.includes(item.type)) {
-    throw new Error(`${name}.type must be one of text, ${MEDIA.join(', ')}.`);
+    throw new Error(`${name}.type must be one of text, ${MEDIA.join(', ')}, draft_task.`);
   }
   const source = readSource(`${name}.${item.type}.url`, objectAt(item, item.type).url);
   const role = readChoice(item, 'role', ROLES);
@@ -193,13 +219,32 @@ function readSize(fields) {
   };
   const fixed = RATIOS.filter((name) => name !== 'adaptive');
   return {
-    resolution: side <= 480 ? '480p' : side <= 720 ? '720p' : '1080p',
+    resolution: side <= 480 ? '480p' : side <= 720 ? '720p' : side <= 1440 ? '1080p' : '4k',
     ratio: fixed.reduce((best, name) => (distance(name) < distance(best) ? name : best)),
   };
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!isGiven(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const content = Array.isArray(fields.content) ? fields.content.map(readItem) : composeContent(fields);
   if (content.length === 0) throw new Error('Please give a prompt or an image.');
   const size = readSize(fields);
@@ -215,8 +260,13 @@ function normalize(fields) {
     watermark: readFlag(fields, 'watermark'),
     generate_audio: readFlag(fields, 'generate_audio') ?? readFlag(fields, 'audio'),
     return_last_frame: readFlag(fields, 'return_last_frame'),
-    service_tier: readChoice(fields, 'service_tier', ['default', 'flex']),
+    // OpenAI's clients send `auto` as well, which is what Ark does without the field.
+    service_tier: fields.service_tier === 'auto' ? undefined : readChoice(fields, 'service_tier', ['default', 'flex']),
+    frames: readWhole(fields, 'frames', 1, 1000),
+    draft: readFlag(fields, 'draft'),
+    priority: readWhole(fields, 'priority', 0, 100),
   };
+  if (Object.keys(fields.extra).length > 0) intent.extra = fields.extra;
   for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
   return intent;
 }
@@ -236,21 +286,38 @@ function fieldsOf(body) {
   return fields;
 }
 
+/** A draft that this request makes a full video of, as `{id}` of a task of the gateway. */
+const draftOf = ({ content }) => content.find(({ type }) => type === 'draft_task')?.draft_task;
+
+/** The intent of a decoder. A draft belongs to the account that made it, and goes to that one's channel. */
+function intentOf(model, fields) {
+  const requestBody = normalize(fields);
+  const draft = draftOf(requestBody);
+  return { kind: 'submit', model, requestBody, ...(draft ? { originTaskIds: [draft.id] } : {}) };
+}
+
+/** Seconds of a video by its frames, or as they are said, or as long as its draft. */
+function lengthOf({ frames, duration }, origin) {
+  if (frames !== undefined) return frames / FRAMES_PER_SECOND;
+  return duration ?? (Number(objectAt(origin, 'data').duration) || DEFAULT_SECONDS);
+}
+
 /** What is ordered and, the same, what is billed: length and resolution are never left to the vendor's defaults. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const spec = MODELS.find(({ name }) => model.startsWith(name));
-  const duration = request.duration ?? DEFAULT_SECONDS;
+  const duration = lengthOf(request, ctx.originTasks?.[0]);
   const chosen = duration === -1 && spec.auto;
-  if (!chosen && (duration < spec.least || duration > spec.most)) {
+  const least = request.frames === undefined ? spec.least : 1;
+  if (!chosen && (duration < least || duration > spec.most)) {
     const auto = spec.auto ? ', or -1 for a length that the model chooses' : '';
     throw new Error(`The length of a video of ${model} is from ${spec.least} to ${spec.most} seconds${auto}.`);
   }
   if (request.generate_audio === true && !spec.audio) {
     throw new Error(`The model ${model} makes no sound; leave generate_audio out.`);
   }
-  const resolution = request.resolution ?? spec.resolution;
+  const resolution = request.resolution ?? (request.draft ? '480p' : spec.resolution);
   const audio = spec.audio && request.generate_audio !== false;
   // What a model that is not known here does with the field is not known either.
   const speaks = spec.audio && (spec.name !== '' || request.generate_audio !== undefined);
@@ -260,7 +327,15 @@ function plan(ctx) {
 const placeholder = (source) =>
   isObject(source) ? { __fileRef: source.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : source;
 
+/** The vendor's id of a draft of the same user. */
+function draftAtVendor({ originTasks = [] }, id) {
+  const origin = originTasks.find(({ taskId }) => taskId === id);
+  if (!origin) throw new Error('The draft can be named on /v1/videos, /v1/responses and the paths under /doubao.');
+  return origin.upstreamTaskId;
+}
+
 function actionOf(content) {
+  if (draftOf({ content })) return 'remix';
   const roles = content.filter(({ type }) => type !== 'text').map(({ role }) => role);
   if (roles.length === 0) return 'text_to_video';
   if (roles.some((role) => role?.startsWith('reference_'))) return 'reference_to_video';
@@ -269,17 +344,23 @@ function actionOf(content) {
 
 export function buildSubmitRequest(ctx) {
   const { model, request, duration, resolution, audio, speaks } = plan(ctx);
-  const content = request.content.map((item) =>
-    item.type === 'text' ? item : { ...item, [item.type]: { url: placeholder(item[item.type].url) } },
-  );
+  const { extra, ...order } = request;
+  const content = request.content.map((item) => {
+    if (item.type === 'draft_task') return { ...item, draft_task: { id: draftAtVendor(ctx, item.draft_task.id) } };
+    return item.type === 'text' ? item : { ...item, [item.type]: { url: placeholder(item[item.type].url) } };
+  });
+  // The vendor takes these from the draft, and frames outrank the duration.
+  const inherits = draftOf(request) !== undefined;
+  const length = inherits || request.frames !== undefined ? {} : { duration };
+  const sound = speaks && !(inherits && request.generate_audio === undefined) ? audio : undefined;
   // Members that are undefined are not sent.
-  const more = { content, resolution, duration, generate_audio: speaks ? audio : undefined };
+  const more = { content, resolution, ...length, generate_audio: sound };
   if (request.service_tier === 'flex') more.execution_expires_after = OFFLINE_SECONDS;
   return {
     url: tasksUrl(ctx),
     method: 'POST',
     headers: { ...bearer(ctx), 'Content-Type': 'application/json' },
-    body: { model, ...request, ...more },
+    body: { ...extra, model, ...order, ...more },
     action: actionOf(content),
   };
 }
@@ -364,10 +445,32 @@ export function buildContentRequest(ctx) {
 /** The vendor's word for a status of the gateway. */
 const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'queued';
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
+/**
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ */
+function fieldsOfResponses(body) {
+  const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
+  const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
+  const parts = items.flatMap((item) =>
+    Array.isArray(item?.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isGiven(part.text)).map(({ text }) => text);
+  const images = parts.filter((part) => part?.type === 'input_image').map(({ image_url }) => image_url);
+  if (texts.length > 0) fields.prompt = texts.join('\n');
+  for (const [index, name] of ['image', 'last_frame'].entries())
+    if (isGiven(images[index])) fields[name] = images[index];
+  return fields;
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+      return intentOf(ctx.model, fieldsOf(ctx.body));
     },
     render(_ctx, task) {
       const { seconds, resolution } = usageOf(task.data);
@@ -378,13 +481,34 @@ export const protocols = {
       return video;
     },
   },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return intentOf(ctx.model, fieldsOfResponses(ctx.body));
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
 };
 
 export const native = {
   decodeSubmit(ctx) {
     const fields = fieldsOf(ctx.body);
     if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
-    return { kind: 'submit', model: fields.model, requestBody: normalize(fields) };
+    return intentOf(fields.model, { metadata: fields });
   },
   presentSubmitted: (_ctx, task) => ({ id: task.task_id }),
   /** The vendor's latest answer under the gateway's id and verdict. */

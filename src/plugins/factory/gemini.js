@@ -20,6 +20,7 @@ export const meta = {
     'veo-2.0-generate-001',
   ],
   fetchMode: 'per_task',
+  channelTypes: [24],
   sortPriority: 80,
   website: 'https://ai.google.dev/gemini-api/docs/video',
   baseUrl: 'https://generativelanguage.googleapis.com',
@@ -48,6 +49,21 @@ const MAX_REFERENCES = 3;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 /** Optional texts that go to the vendor as they are, by their names in `parameters`. */
 const PASSED = { negative_prompt: 'negativePrompt', person_generation: 'personGeneration' };
+/** The vendor's names of fields that have another one here. */
+const RENAMED = {
+  durationSeconds: 'seconds',
+  aspectRatio: 'aspect_ratio',
+  negativePrompt: 'negative_prompt',
+  personGeneration: 'person_generation',
+};
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed image
+  input_reference last_frame reference_images metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|storage_?uri|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === 'string' && value.trim() !== '';
@@ -91,8 +107,30 @@ function oneOf(value, known, name) {
   return value;
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!given(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = { ...membersOf(metadata, 'metadata') };
+  for (const [theirs, ours] of Object.entries(RENAMED)) {
+    if (given(named[theirs])) named[ours] = named[theirs];
+  }
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** The fields of any request in one form, checked. Applied twice it gives the same. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
   const shape = given(fields.size) ? shapeOf(String(fields.size)) : { resolution: '720p', ratio: '16:9' };
   const seconds = Number(firstGiven(fields.seconds, fields.duration, DEFAULT_SECONDS));
@@ -117,6 +155,7 @@ function normalize(fields) {
     if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
     if (list.length > 0) order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
   }
+  if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
 
@@ -163,7 +202,7 @@ export function buildSubmitRequest(ctx) {
   if (order.reference_images) {
     instance.referenceImages = order.reference_images.map((image) => ({ image: bytes(image), referenceType: 'asset' }));
   }
-  const parameters = { aspectRatio: order.aspect_ratio, durationSeconds: order.seconds };
+  const parameters = { ...order.extra, aspectRatio: order.aspect_ratio, durationSeconds: order.seconds };
   if (!isVeo2(model)) parameters.resolution = order.resolution;
   for (const [name, theirs] of Object.entries(PASSED)) if (order[name]) parameters[theirs] = order[name];
   if (order.seed !== undefined) parameters.seed = order.seed;
@@ -207,12 +246,12 @@ export function parseTaskResult(_ctx, body) {
   return readOperation(body);
 }
 
-/** Addresses of the finished videos. */
+/** The finished videos, each with its address as `uri`. */
 function videosOf(operation) {
   const answer =
     isObject(operation) && isObject(operation.response) ? operation.response.generateVideoResponse : undefined;
-  const samples = isObject(answer) && Array.isArray(answer.generatedSamples) ? answer.generatedSamples : [];
-  return samples.map((sample) => sample?.video?.uri).filter(isText);
+  const samples = isObject(answer) ? (answer.generatedSamples ?? answer.generatedVideos) : [];
+  return (Array.isArray(samples) ? samples : []).map((sample) => sample?.video).filter((video) => isText(video?.uri));
 }
 
 function readOperation(operation) {
@@ -236,16 +275,27 @@ export function extractUsage(ctx) {
   return { seconds, resolution };
 }
 
+/** What was made, where the vendor tells. */
+export function extractUsageOnComplete(_ctx, result, operation) {
+  const [video] = videosOf(operation);
+  if (result.status !== 'SUCCESS' || !video) return null;
+  const facts = {};
+  const seconds = Number.parseFloat(video.durationSeconds ?? video.duration);
+  if (seconds > 0) facts.seconds = seconds;
+  if (RESOLUTIONS.includes(video.resolution)) facts.resolution = video.resolution;
+  return facts;
+}
+
 const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS') return [];
-  return videosOf(task.data).map((_uri, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+  return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
 }
 
 /** A file of the API needs the key, and is fetched from the channel's own address; any other address gets no credential. */
 export function buildContentRequest(ctx) {
-  const uri = videosOf(ctx.data).find((_uri, index) => keyOf(index) === ctx.artifactKey);
+  const { uri } = videosOf(ctx.data).find((_video, index) => keyOf(index) === ctx.artifactKey) ?? {};
   if (!uri) throw new Error('artifact_not_found');
   const { method, headers } = ctx.clientRequest;
   const file = /\/v1beta\/files\/([\w-]+):download/.exec(uri);
@@ -256,9 +306,12 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
 /** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
 function fieldsOfResponses(body) {
-  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
     isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],

@@ -2,6 +2,7 @@
 // no network, so the round that sees the success keeps the file's id as state, and the next round asks for the file instead.
 // Written from https://platform.minimax.io/docs/api-reference/video-generation-intro.
 
+const RESOLUTIONS = ['512P', '720P', '768P', '1080P'];
 const SIX = [6];
 /**
  * What each model makes: lengths by resolution, the first resolution and the first length being the defaults. `first`: a first frame
@@ -34,8 +35,9 @@ export const meta = {
   website: 'https://platform.minimax.io/docs/api-reference/video-generation-intro',
   baseUrl: 'https://api.minimax.io',
   fetchMode: 'per_task',
+  channelTypes: [35],
   models: Object.keys(MODELS),
-  protocols: ['proto_video'],
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   // A MiniMax client reaches them with `<gateway>/minimax` as its base address. A finished task's file has the task's own id.
   routes: [
     {
@@ -67,7 +69,7 @@ export const meta = {
       description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
     },
     resolution: {
-      enum: ['512P', '720P', '768P', '1080P'],
+      enum: RESOLUTIONS,
       description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
     },
   },
@@ -84,6 +86,15 @@ const UNLISTED = {
   first: 'allowed',
   last: true,
 };
+
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt first_frame_image first_frame image input_reference last_frame_image last_frame subject subject_reference
+  duration seconds resolution size prompt_optimizer fast_pretreatment aigc_watermark metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const MAX_PROMPT = 2000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -153,8 +164,27 @@ function resolutionOfSize(size) {
   return side <= 512 ? '512P' : side <= 768 ? '768P' : '1080P';
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!isGiven(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const seconds = isGiven(fields.duration) ? fields.duration : fields.seconds;
   const duration = isGiven(seconds) ? Number(seconds) : undefined;
   if (duration !== undefined && !Number.isInteger(duration)) {
@@ -178,6 +208,7 @@ function normalize(fields) {
     fast_pretreatment: readFlag(fields, 'fast_pretreatment'),
     aigc_watermark: readFlag(fields, 'aigc_watermark'),
   };
+  if (Object.keys(fields.extra).length > 0) intent.extra = fields.extra;
   for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
   return intent;
 }
@@ -241,9 +272,10 @@ function actionOf({ first_frame_image, last_frame_image, subject }) {
 
 export function buildSubmitRequest(ctx) {
   const { model, request, resolution, seconds } = plan(ctx);
-  const { first_frame_image, last_frame_image, subject, size: _wish, ...rest } = request;
+  const { first_frame_image, last_frame_image, subject, size: _wish, extra, ...rest } = request;
   // Members that are undefined are not sent.
   const body = {
+    ...extra,
     model,
     ...rest,
     first_frame_image: imageOf(first_frame_image),
@@ -301,7 +333,16 @@ function readTask(body) {
   const file_id = textAt(body, 'file_id');
   if (file_id === '') return { status: 'UNKNOWN', reason: 'MiniMax names no file.' };
   // Not finished for the gateway until the file's address is known.
-  return { status: 'IN_PROGRESS', progress: '99%', state: { file_id } };
+  return { status: 'IN_PROGRESS', progress: '99%', state: { file_id, ...madeOf(body) } };
+}
+
+/** What the vendor tells of the finished video, as facts. Only this answer tells, not the one about the file. */
+function madeOf(body) {
+  const side = Math.min(Number(body.video_width), Number(body.video_height));
+  const facts = {};
+  if (Number(body.duration) > 0) facts.seconds = Number(body.duration);
+  if (RESOLUTIONS.includes(`${side}P`)) facts.resolution = `${side}P`;
+  return facts;
 }
 
 function readFile(body) {
@@ -313,6 +354,12 @@ function readFile(body) {
 export function extractUsage(ctx) {
   const { seconds, resolution } = plan(ctx);
   return { seconds, resolution };
+}
+
+export function extractUsageOnComplete(ctx, result) {
+  if (result.status !== 'SUCCESS' || !isObject(ctx.state)) return null;
+  const { seconds, resolution } = ctx.state;
+  return { ...(seconds ? { seconds } : {}), ...(resolution ? { resolution } : {}) };
 }
 
 export function listArtifacts(task) {
@@ -344,6 +391,28 @@ function decodeQuery(ctx, name) {
   return { kind: 'query', taskIds: [id] };
 }
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
+/**
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ */
+function fieldsOfResponses(body) {
+  const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
+  const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
+  const parts = items.flatMap((item) =>
+    Array.isArray(item?.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isGiven(part.text)).map(({ text }) => text);
+  const images = parts.filter((part) => part?.type === 'input_image').map(({ image_url }) => image_url);
+  if (texts.length > 0) fields.prompt = texts.join('\n');
+  for (const [index, name] of ['image', 'last_frame'].entries())
+    if (isGiven(images[index])) fields[name] = images[index];
+  return fields;
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
@@ -355,12 +424,33 @@ export const protocols = {
       return video;
     },
   },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
 };
 
 export const native = {
   decodeSubmit(ctx) {
     const fields = fieldsOf(ctx.body);
-    return { kind: 'submit', model: modelOf(fields), requestBody: normalize(fields) };
+    return { kind: 'submit', model: modelOf(fields), requestBody: normalize({ metadata: fields }) };
   },
   decodeTaskQuery: (ctx) => decodeQuery(ctx, 'task_id'),
   decodeFileQuery: (ctx) => decodeQuery(ctx, 'file_id'),

@@ -1,5 +1,5 @@
 // Jimeng video generation through Volcengine's visual API. Every request is a signed POST to one address, told apart by `Action`.
-// The channel's key is "ACCESS_KEY|SECRET_KEY". Written from https://www.volcengine.com/docs/85621/1544774 and its neighbours.
+// The channel's key is "ACCESS_KEY|SECRET_KEY", or `sk-…` of another gateway that has these paths. Written from https://www.volcengine.com/docs/85621/1544774 and its neighbours.
 
 export const meta = {
   apiVersion: 1,
@@ -16,6 +16,7 @@ export const meta = {
   website: 'https://www.volcengine.com/docs/85621/1544774',
   baseUrl: 'https://visual.volcengineapi.com',
   fetchMode: 'per_task',
+  channelTypes: [51],
   models: [
     'jimeng-video-3.0',
     'jimeng-video-3.0-1080p',
@@ -27,8 +28,9 @@ export const meta = {
     'jimeng_i2v_first_v30_1080',
     'jimeng_i2v_first_tail_v30_1080',
     'jimeng_ti2v_v30_pro',
+    'jimeng_vgfm_t2v_l20',
   ],
-  protocols: ['proto_video'],
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   // A Volcengine client reaches it with `<gateway>/jimeng/` as its host; `Action` says whether it submits or asks.
   routes: [{ method: 'POST', path: '/jimeng/', type: 'dynamic', decode: 'decodeAction', render: 'presentAction' }],
   usageSchema: {
@@ -54,6 +56,10 @@ const FAMILIES = {
   'jimeng-video-3.0-1080p': ['jimeng_t2v_v30_1080p', 'jimeng_i2v_first_v30_1080', 'jimeng_i2v_first_tail_v30_1080'],
   'jimeng-video-3.0-pro': ['jimeng_ti2v_v30_pro', 'jimeng_ti2v_v30_pro'],
 };
+/** Names that new-api's channels map to. */
+FAMILIES.jimeng_v30 = FAMILIES['jimeng-video-3.0'];
+FAMILIES.jimeng_v30_1080p = FAMILIES['jimeng-video-3.0-1080p'];
+FAMILIES.jimeng_v30_pro = FAMILIES['jimeng-video-3.0-pro'];
 /** How many images each name takes, and what it renders. A name that is not here, from a channel's mapping, is the vendor's to judge. */
 const REQ_KEYS = {
   jimeng_t2v_v30: { images: [0], resolution: '720P' },
@@ -63,12 +69,21 @@ const REQ_KEYS = {
   jimeng_i2v_first_v30_1080: { images: [1], resolution: '1080P' },
   jimeng_i2v_first_tail_v30_1080: { images: [2], resolution: '1080P' },
   jimeng_ti2v_v30_pro: { images: [0, 1], resolution: '1080P' },
+  jimeng_vgfm_t2v_l20: { images: [0], resolution: '720P' },
 };
 
 /** The vendor counts frames: 24 a second, and one more. */
 const FRAMES = { 5: 121, 10: 241 };
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const MAX_PROMPT = 800;
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt image input_reference first_frame last_image last_frame image_urls binary_data_base64 images frames
+  duration seconds aspect_ratio ratio size seed metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|req_key|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const STATUSES = {
   in_queue: 'QUEUED',
@@ -166,8 +181,27 @@ function readRatio(fields) {
   return RATIOS.reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!isGiven(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** Any incoming request as one intent: OpenAI's fields, the vendor's, or this intent again. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const prompt = readText(fields, 'prompt');
   if (prompt !== undefined && [...prompt].length > MAX_PROMPT) {
     throw new Error(`The prompt may have at most ${MAX_PROMPT} characters.`);
@@ -175,6 +209,7 @@ function normalize(fields) {
   const seed = isGiven(fields.seed) ? Number(fields.seed) : -1;
   if (!Number.isInteger(seed) || seed < -1) throw new Error('seed must be a whole number, or -1 for a random one.');
   const intent = { prompt, ...readImages(fields), seconds: readSeconds(fields), seed, aspect_ratio: readRatio(fields) };
+  if (Object.keys(fields.extra).length > 0) intent.extra = fields.extra;
   for (const name of Object.keys(intent)) {
     if (intent[name] === undefined || (Array.isArray(intent[name]) && intent[name].length === 0)) delete intent[name];
   }
@@ -212,9 +247,9 @@ const ACTIONS = ['text_to_video', 'image_to_video', 'first_tail_to_video'];
 
 /** A signed request. The body is a text, so that what is signed is what is sent. */
 function signed(ctx, action, order) {
-  const keys = String(ctx.apiKey ?? '')
-    .split('|')
-    .map((part) => part.trim());
+  const key = String(ctx.apiKey ?? '').trim();
+  const keys = key.split('|').map((part) => part.trim());
+  if (keys.length === 1 && key.startsWith('sk-')) return relayed(ctx, action, order);
   if (keys.length !== 2 || keys.includes('')) throw new Error('The key of the channel must be ACCESS_KEY|SECRET_KEY.');
   const url = `${ctx.baseUrl.replace(/\/+$/, '')}/?Action=${action}&Version=2022-08-31`;
   const headers = { 'Content-Type': 'application/json' };
@@ -224,11 +259,19 @@ function signed(ctx, action, order) {
   return { url, method: 'POST', headers: { ...headers, ...signature }, body };
 }
 
+/** To another gateway with the vendor's paths below `/jimeng/`: its own key, and no signature. */
+function relayed(ctx, action, order) {
+  const base = ctx.baseUrl.replace(/\/+$/, '').replace(/\/jimeng$/, '');
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${ctx.apiKey.trim()}` };
+  const url = `${base}/jimeng/?Action=${action}&Version=2022-08-31`;
+  return { url, method: 'POST', headers, body: JSON.stringify(order) };
+}
+
 export function buildSubmitRequest(ctx) {
   const { reqKey, count, request } = plan(ctx);
-  const { seconds, ...order } = request;
+  const { seconds, extra, ...order } = request;
   return {
-    ...signed(ctx, 'CVSync2AsyncSubmitTask', { req_key: reqKey, ...order, frames: FRAMES[seconds] }),
+    ...signed(ctx, 'CVSync2AsyncSubmitTask', { ...extra, req_key: reqKey, ...order, frames: FRAMES[seconds] }),
     action: ACTIONS[count],
     // A poll has to name it again, and finds it there.
     rewriteModel: reqKey,
@@ -296,6 +339,28 @@ const NAMES = {
   SUCCESS: 'done',
 };
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
+/**
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ */
+function fieldsOfResponses(body) {
+  const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
+  const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
+  const parts = items.flatMap((item) =>
+    Array.isArray(item?.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isGiven(part.text)).map(({ text }) => text);
+  const images = parts.filter((part) => part?.type === 'input_image').map(({ image_url }) => image_url);
+  if (texts.length > 0) fields.prompt = texts.join('\n');
+  for (const [index, name] of ['image', 'last_frame'].entries())
+    if (isGiven(images[index])) fields[name] = images[index];
+  return fields;
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
 export const protocols = {
   proto_video: {
     decodeRequest(ctx) {
@@ -305,6 +370,27 @@ export const protocols = {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
     },
   },
 };
@@ -322,7 +408,7 @@ export const native = {
       throw new Error('Action must be CVSync2AsyncSubmitTask or CVSync2AsyncGetResult.');
     }
     if (textAt(fields, 'req_key') === '') throw new Error('Please give a req_key.');
-    return { kind: 'submit', model: fields.req_key, requestBody: normalize(fields) };
+    return { kind: 'submit', model: fields.req_key, requestBody: normalize({ metadata: fields }) };
   },
   /** A query hands over a list, a submission the task. */
   presentAction(_ctx, given) {

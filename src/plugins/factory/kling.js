@@ -24,6 +24,7 @@ export const meta = {
     'kling-v1',
   ],
   fetchMode: 'per_task',
+  channelTypes: [50],
   sortPriority: 70,
   website: 'https://kling.ai/document-api',
   baseUrl: 'https://api-singapore.klingai.com',
@@ -63,10 +64,18 @@ export const meta = {
       description: { en: 'Quality of the generated video', zh: '生成视频的品质' },
     },
     sound: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
+    units: {
+      type: 'number',
+      unit: 'credit',
+      description: {
+        en: 'Units that Kling deducts: an estimate at the submission, its own figure at the end',
+        zh: '可灵扣减的资源点数：提交时为估算值，完成后为可灵给出的数值',
+      },
+    },
   },
   usageExamples: [
-    { label: '5 s, standard', facts: { seconds: 5, mode: 'std', sound: false } },
-    { label: '10 s, professional with sound', facts: { seconds: 10, mode: 'pro', sound: true } },
+    { label: '5 s, standard', facts: { seconds: 5, mode: 'std', sound: false, units: 2 } },
+    { label: '10 s, professional with sound', facts: { seconds: 10, mode: 'pro', sound: true, units: 14 } },
   ],
 };
 
@@ -77,6 +86,18 @@ const DEFAULT_SECONDS = 5;
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Fields of the vendor that go to it as they are. */
 const PASSED = ['negative_prompt', 'cfg_scale'];
+/** What else this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt image input_reference image_tail last_frame size duration seconds mode aspect_ratio sound camera_control
+  dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|model_name|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+/** Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its own figure. */
+const UNITS = { std: 2, pro: 3.5 };
+const UNITS_OF_V3 = { std: 3, pro: 4 };
+const UNITS_OF_MASTERS = { std: 10, pro: 10 };
 /** A token is made for each request; it only has to outlive that. */
 const TOKEN_SECONDS = 1800;
 const CLOCK_SKEW_SECONDS = 5;
@@ -102,7 +123,12 @@ function authorization(ctx) {
 }
 
 /** Where jobs of this kind are made and asked for. */
-const jobsUrl = (ctx, kind) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos/${kind}`;
+function jobsUrl(ctx, kind) {
+  const base = ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+  // A key of another gateway, which has the vendor's paths below `/kling`.
+  const prefix = String(ctx.apiKey).startsWith('sk-') && !base.endsWith('/kling') ? '/kling' : '';
+  return `${base}${prefix}/v1/videos/${kind}`;
+}
 
 /** An image as `{file}` (an upload of this request) or a text: an address, or Base64 without a prefix, as the API wants it. */
 function imageOf(value, name) {
@@ -138,8 +164,19 @@ function oneOf(value, known, name) {
   return value;
 }
 
+const membersOf = (value, name) => (given(value) ? jsonOf(value, name, isObject, 'a JSON object') : {});
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** The fields of any request as the API names them, checked. Applied twice it gives the same. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const image = firstGiven(fields.image, fields.input_reference);
   const tail = firstGiven(fields.image_tail, fields.last_frame);
   if (!isText(fields.prompt) && !given(image) && !given(tail)) throw new Error('Please give a prompt.');
@@ -166,6 +203,7 @@ function normalize(fields) {
   if (given(fields.static_mask)) order.static_mask = imageOf(fields.static_mask, 'static_mask');
   if (given(image)) order.image = imageOf(image, 'image');
   if (given(tail)) order.image_tail = imageOf(tail, 'image_tail');
+  if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
 
@@ -183,13 +221,13 @@ function fieldsOf(body) {
 
 export function buildSubmitRequest(ctx) {
   const model = ctx.upstreamModel || ctx.model;
-  const { aspect_ratio: ratio, sound, ...order } = orderOf(ctx);
+  const { aspect_ratio: ratio, sound, extra, ...order } = orderOf(ctx);
   if (/^kling-v[12]\b/.test(model) && order.duration !== '5' && order.duration !== '10') {
     throw new Error(`${model} makes videos of 5 or 10 seconds.`);
   }
   const fromImage = given(order.image) || given(order.image_tail);
   // Frames decide the ratio of a video that is made from them.
-  const body = { model_name: model, ...order, ...(fromImage ? {} : { aspect_ratio: ratio }) };
+  const body = { ...extra, model_name: model, ...order, ...(fromImage ? {} : { aspect_ratio: ratio }) };
   // Models without sound do not know the field.
   if (sound === 'on') body.sound = sound;
   for (const name of ['image', 'image_tail', 'static_mask']) {
@@ -261,7 +299,19 @@ function readJob(body) {
 
 export function extractUsage(ctx) {
   const { duration, mode, sound } = orderOf(ctx);
-  return { seconds: Number(duration), mode, sound: sound === 'on' };
+  return { seconds: Number(duration), mode, sound: sound === 'on', units: unitsOf(ctx, { duration, mode, sound }) };
+}
+
+function unitsOf({ model, upstreamModel }, { duration, mode, sound }) {
+  const name = upstreamModel || model;
+  const list = name.endsWith('-master') ? UNITS_OF_MASTERS : name.startsWith('kling-v3') ? UNITS_OF_V3 : UNITS;
+  return Math.ceil(Number(duration) / 5) * list[mode] * (sound === 'on' ? 2 : 1);
+}
+
+/** What the vendor has deducted. Older models do not tell. */
+export function extractUsageOnComplete(_ctx, result, body) {
+  const units = Number.parseFloat(jobOf(body)?.final_unit_deduction);
+  return result.status === 'SUCCESS' && units > 0 ? { units } : null;
 }
 
 const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
@@ -280,9 +330,12 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
 /** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
 function fieldsOfResponses(body) {
-  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
     isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
@@ -334,7 +387,7 @@ export const protocols = {
 
 const decode = (fields) => {
   const model = firstGiven(fields.model_name, fields.model, DEFAULT_MODEL);
-  return { kind: 'submit', model, requestBody: normalize(fields) };
+  return { kind: 'submit', model, requestBody: normalize({ metadata: fields }) };
 };
 
 /** Error codes of the vendor by HTTP status. */

@@ -14,6 +14,7 @@ export const meta = {
   icon: 'Sora.Color',
   models: ['sora-2', 'sora-2-pro'],
   fetchMode: 'per_task',
+  channelTypes: [55],
   sortPriority: 90,
   website: 'https://developers.openai.com/api/docs/guides/video-generation',
   baseUrl: 'https://api.openai.com',
@@ -33,10 +34,14 @@ export const meta = {
       },
       description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
     },
+    size: {
+      enum: ['720x1280', '1280x720', '1024x1792', '1792x1024', '1080x1920', '1920x1080'],
+      description: { en: 'Width and height of the generated video', zh: '生成视频的宽度与高度' },
+    },
   },
   usageExamples: [
-    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
-    { label: '12 s at 1080p', facts: { seconds: 12, resolution: '1080p' } },
+    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p', size: '1280x720' } },
+    { label: '12 s at 1080p', facts: { seconds: 12, resolution: '1080p', size: '1920x1080' } },
   ],
 };
 
@@ -52,8 +57,22 @@ const RESOLUTIONS = {
 };
 const DEFAULT_SIZE = '720x1280';
 const IMAGE_FIELD = 'input_reference';
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(`prompt seconds size input_reference image metadata extra`.split(/\s+/));
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
-const STATUSES = { queued: 'QUEUED', in_progress: 'IN_PROGRESS', completed: 'SUCCESS', failed: 'FAILURE' };
+/** The last three are those of other vendors with this API. */
+const STATUSES = {
+  queued: 'QUEUED',
+  in_progress: 'IN_PROGRESS',
+  completed: 'SUCCESS',
+  failed: 'FAILURE',
+  pending: 'QUEUED',
+  processing: 'IN_PROGRESS',
+  cancelled: 'FAILURE',
+};
 
 /** What can be downloaded of a finished video, by the names of the API's `variant`. */
 const VARIANTS = [
@@ -77,15 +96,35 @@ function imageOf(value) {
   throw new Error('input_reference is an image file, an address, or an object with image_url.');
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!given(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** The fields of any request as the API names them, checked. Applied twice it gives the same. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
   const seconds = String(given(fields.seconds) ? fields.seconds : DEFAULT_SECONDS);
   if (!SECONDS.includes(seconds)) throw new Error(`seconds is one of ${SECONDS.join(', ')}.`);
   const size = given(fields.size) ? fields.size : DEFAULT_SIZE;
   if (!Object.hasOwn(RESOLUTIONS, size)) throw new Error(`size is one of ${Object.keys(RESOLUTIONS).join(', ')}.`);
   const image = imageOf(fields[IMAGE_FIELD]);
-  return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}) };
+  const extra = Object.keys(fields.extra).length > 0 ? { extra: fields.extra } : {};
+  return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}), ...extra };
 }
 
 /** A remix has the length and size of its video. */
@@ -120,7 +159,8 @@ export function buildSubmitRequest(ctx) {
     };
   }
   const model = ctx.upstreamModel || ctx.model;
-  const order = { model, ...orderOf(ctx) };
+  const { extra, ...fields } = orderOf(ctx);
+  const order = { ...extra, model, ...fields };
   if (model === 'sora-2' && RESOLUTIONS[order.size] !== '720p') {
     throw new Error('sora-2 makes 720x1280 and 1280x720; take sora-2-pro for larger videos.');
   }
@@ -136,7 +176,10 @@ export function buildSubmitRequest(ctx) {
     return { ...request, body: order };
   }
   delete order[IMAGE_FIELD];
-  const parts = Object.entries(order).map(([name, value]) => ({ name, value }));
+  const parts = Object.entries(order).map(([name, value]) => ({
+    name,
+    value: typeof value === 'object' ? JSON.stringify(value) : value,
+  }));
   return { ...request, bodyType: 'multipart', parts: [...parts, { name: IMAGE_FIELD, fileRef: image.file }] };
 }
 
@@ -174,7 +217,7 @@ function readVideo(video) {
 
 export function extractUsage(ctx) {
   const { seconds, size } = orderOf(ctx);
-  return { seconds: Number(seconds), resolution: RESOLUTIONS[size] };
+  return { seconds: Number(seconds), resolution: RESOLUTIONS[size], size };
 }
 
 /** What was made may differ from what was asked for. */
@@ -183,7 +226,8 @@ export function extractUsageOnComplete(_ctx, result, video) {
   const seconds = Number(video.seconds);
   const usage = {};
   if (seconds > 0) usage.seconds = seconds;
-  if (Object.hasOwn(RESOLUTIONS, video.size)) usage.resolution = RESOLUTIONS[video.size];
+  if (Object.hasOwn(RESOLUTIONS, video.size))
+    Object.assign(usage, { resolution: RESOLUTIONS[video.size], size: video.size });
   return usage;
 }
 
@@ -202,9 +246,12 @@ export function buildContentRequest(ctx) {
   };
 }
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
 /** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
 function fieldsOfResponses(body) {
-  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
     isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],

@@ -15,6 +15,7 @@ export const meta = {
   sortPriority: 20,
   website: 'https://github.com/Suno-API/Suno-API',
   fetchMode: 'batch',
+  channelTypes: [36],
   models: ['suno_music', 'suno_lyrics'],
   protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   routes: [
@@ -73,6 +74,14 @@ const STATUSES = {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt gpt_description_prompt mv title tags negative_tags make_instrumental task_id continue_clip_id continue_at
+  model action metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 const textAt = (value, name) => {
   const found = isObject(value) ? value[name] : undefined;
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
@@ -98,8 +107,27 @@ const readFlag = (fields, name) =>
     [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
   );
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!isGiven(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** Any incoming request as one intent: the vendor's fields, or this intent again. Callback addresses are left out: the gateway polls. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const continueAt = isGiven(fields.continue_at) ? Number(fields.continue_at) : undefined;
   if (continueAt !== undefined && !(continueAt >= 0)) throw new Error('continue_at must be a number of seconds.');
   const intent = {
@@ -114,6 +142,7 @@ function normalize(fields) {
     continue_clip_id: readText(fields, 'continue_clip_id'),
     continue_at: continueAt,
   };
+  if (Object.keys(fields.extra).length > 0) intent.extra = fields.extra;
   for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
   return intent;
 }
@@ -132,7 +161,7 @@ const kindOf = (ctx) => KINDS[ctx.upstreamModel] ?? KINDS[ctx.model] ?? 'music';
 
 export function buildSubmitRequest(ctx) {
   const kind = kindOf(ctx);
-  const order = bodyOf(ctx);
+  const { extra, ...order } = bodyOf(ctx);
   const {
     prompt = '',
     gpt_description_prompt: idea = '',
@@ -154,7 +183,7 @@ export function buildSubmitRequest(ctx) {
     url: `${apiUrl(ctx)}/submit/${kind}`,
     method: 'POST',
     headers: headersOf(ctx),
-    body: kind === 'music' ? { make_instrumental: false, ...order } : { prompt },
+    body: kind === 'music' ? { ...extra, make_instrumental: false, ...order } : { ...extra, prompt },
     action: kind,
   };
 }
@@ -300,8 +329,8 @@ export const protocols = {
     /** `input` is the idea or, for lyrics, the subject; the vendor's other fields stand beside it or, for clients that allow no more, in `metadata`. */
     decodeRequest(ctx) {
       if (ctx.body.kind !== 'json' || !isObject(ctx.body.value)) throw new Error('Please send a JSON object.');
-      const { input, metadata } = ctx.body.value;
-      const fields = { ...ctx.body.value, ...(isObject(metadata) ? metadata : {}) };
+      const { input, metadata, ...request } = ctx.body.value;
+      const fields = { ...request, ...(isObject(metadata) ? metadata : {}) };
       const text = inputText(input);
       if (text !== '') fields[kindOf(ctx) === 'lyrics' ? 'prompt' : 'gpt_description_prompt'] = text;
       return intentOf(ctx.model, fields);
@@ -353,7 +382,7 @@ export const native = {
     const kind = ctx.params.action.toLowerCase();
     if (!Object.hasOwn(MODELS, kind)) throw new Error('Please submit to /suno/submit/music or /suno/submit/lyrics.');
     if (ctx.body.kind !== 'json' || !isObject(ctx.body.value)) throw new Error('Please send a JSON object.');
-    return intentOf(MODELS[kind], ctx.body.value);
+    return intentOf(MODELS[kind], { metadata: ctx.body.value });
   },
   decodeFetch(ctx) {
     const ids = ctx.body.kind === 'json' && isObject(ctx.body.value) ? ctx.body.value.ids : undefined;

@@ -21,8 +21,10 @@ export const meta = {
     'viduq1',
     'viduq1-classic',
     'vidu2.0',
+    'vidu1.5',
   ],
   fetchMode: 'per_task',
+  channelTypes: [52],
   sortPriority: 60,
   website: 'https://platform.vidu.com/docs',
   baseUrl: 'https://api.vidu.com',
@@ -93,10 +95,20 @@ const ENDPOINTS = {
 const RESOLUTIONS = ['360p', '540p', '720p', '1080p'];
 const RATIOS = ['16:9', '9:16', '4:3', '3:4', '1:1'];
 const MAX_SECONDS = 16;
+/** The other models make five seconds where nothing is said. */
+const FOUR_SECONDS = ['vidu2.0', 'vidu1.5'];
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Further fields of the vendor: texts, and what is true or false; a form has texts alone. */
 const TEXTS = ['style', 'movement_amplitude'];
 const FLAGS = ['audio', 'bgm', 'watermark'];
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt image images input_reference last_frame reference_images action size duration seconds resolution
+  aspect_ratio style movement_amplitude audio bgm watermark seed off_peak metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const STATUSES = {
   created: 'SUBMITTED',
@@ -124,8 +136,9 @@ function imageOf(value) {
   throw new Error('An image is a file, an address or a data URL.');
 }
 
-/** "1280x720" as the ratio and resolution that come closest. */
+/** "1280x720" as the ratio and resolution that come closest, or "720p". */
 function shapeOf(size) {
+  if (RESOLUTIONS.includes(size)) return { resolution: size };
   const match = /^(\d+)x(\d+)$/.exec(size);
   if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
   const [width, height] = [Number(match[1]), Number(match[2])];
@@ -146,8 +159,27 @@ function actionOf(fields, images) {
   return ['text_to_video', 'image_to_video', 'first_tail_to_video'][images.length] || 'reference_to_video';
 }
 
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!given(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = membersOf(metadata, 'metadata');
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
 /** The fields of any request in one form, checked. Applied twice it gives the same. */
-function normalize(fields) {
+function normalize(request) {
+  const fields = withMetadata(request);
   const frames = [firstGiven(fields.image, fields.input_reference), fields.last_frame].filter(given);
   const images = [...listOf(fields.images), ...frames, ...listOf(fields.reference_images)].map(imageOf);
   const action = actionOf(fields, images);
@@ -183,6 +215,7 @@ function normalize(fields) {
     order.seed = Number(fields.seed);
     if (!Number.isInteger(order.seed) || order.seed < 0) throw new Error('seed is a whole number of at least 0.');
   }
+  if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
 
@@ -190,10 +223,10 @@ function normalize(fields) {
 function orderOf(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const model = ctx.upstreamModel || ctx.model;
-  order.duration = order.duration || (model === 'vidu2.0' ? 4 : 5);
+  order.duration = order.duration || (FOUR_SECONDS.includes(model) ? 4 : 5);
   if (!order.resolution) {
     if (model.startsWith('viduq1')) order.resolution = '1080p';
-    else order.resolution = model === 'vidu2.0' && order.duration === 4 ? '360p' : '720p';
+    else order.resolution = FOUR_SECONDS.includes(model) && order.duration === 4 ? '360p' : '720p';
   }
   // Only these models know the field.
   if (model.startsWith('viduq3')) order.audio = order.audio !== false;
@@ -217,8 +250,8 @@ function fieldsOf(body) {
 }
 
 export function buildSubmitRequest(ctx) {
-  const { action, images, ...order } = orderOf(ctx);
-  const body = { model: ctx.upstreamModel || ctx.model, ...order };
+  const { action, images, extra, ...order } = orderOf(ctx);
+  const body = { ...extra, model: ctx.upstreamModel || ctx.model, ...order };
   if (images) {
     body.images = images.map((image) =>
       isObject(image) ? { __fileRef: image.file, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image,
@@ -274,6 +307,16 @@ export function extractUsage(ctx) {
   return { seconds: duration, resolution, audio: audio === true };
 }
 
+/** What was made, where the vendor tells. */
+export function extractUsageOnComplete(_ctx, result, job) {
+  if (result.status !== 'SUCCESS') return null;
+  const made = { ...job, ...creationsOf(job)[0] };
+  const facts = {};
+  if (Number(made.duration) > 0) facts.seconds = Number(made.duration);
+  if (RESOLUTIONS.includes(made.resolution)) facts.resolution = made.resolution;
+  return facts;
+}
+
 const keyOf = (kind, index) => (index === 0 ? kind : `${kind}-${index + 1}`);
 
 /** Each result with its cover, as `{key, type, url}`. */
@@ -297,9 +340,12 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
 /** The prompt and images of a Responses request: its texts in order, one a line; further fields as in a video request. */
 function fieldsOfResponses(body) {
-  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
   const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
     isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
@@ -350,7 +396,7 @@ export const protocols = {
 function decode({ body }, action) {
   const fields = fieldsOf(body);
   if (!isText(fields.model)) throw new Error('Please name a model.');
-  return { kind: 'submit', model: fields.model, requestBody: normalize({ ...fields, action }) };
+  return { kind: 'submit', model: fields.model, requestBody: normalize({ metadata: fields, action }) };
 }
 
 const stateOf = (task) => Object.keys(STATUSES).find((name) => STATUSES[name] === task.status) || 'created';
