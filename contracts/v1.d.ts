@@ -298,8 +298,12 @@ export interface TaskResult {
   progress?: string | number;
   /** Why the task failed. */
   reason?: string;
-  /** URL of the result at the vendor. */
+  /**
+   * Where the result is: a public http(s) URL that needs no credential, or a base64 `data:` URL. If
+   * the plugin exports no `listArtifacts`, this is the content that clients download.
+   */
   url?: string;
+  /** Counts if there is no `url`. */
   remoteUrl?: string;
   completionTokens?: number;
   totalTokens?: number;

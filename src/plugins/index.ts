@@ -48,7 +48,12 @@ export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { type RenderedEvent, type RenderedEvents, renderEvents } from './hooks/render-events.ts';
 export { type RenderedFinal, renderFinal } from './hooks/render-final.ts';
-export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
+export {
+  buildContentRequest,
+  type ContentRequest,
+  listArtifacts,
+  readContentRequest,
+} from './hooks/serve-artifacts.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
 export {
   createMarketplace,

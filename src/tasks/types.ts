@@ -2,7 +2,7 @@ import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
-import type { Counters, KeyOwner, PresentedKey, Store, TaskRecord } from '../store/ports/index.ts';
+import type { Counters, KeyOwner, PresentedKey, Store, StoredResult, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
@@ -90,8 +90,11 @@ export type TaskServices = {
 
 /** How a task ends, and what that means for its bill. */
 export type Ending =
-  /** `usageTrouble`: why the usage facts are missing. The reservation is then the final bill. */
-  | { status: 'SUCCESS'; usageTrouble?: string | undefined }
+  /**
+   * `usageTrouble`: why the usage facts are missing. The reservation is then the final bill.
+   * `result`: stored, for a plugin that lists no artifacts.
+   */
+  | { status: 'SUCCESS'; usageTrouble?: string | undefined; result?: StoredResult | undefined }
   /**
    * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
    * used again.

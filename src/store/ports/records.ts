@@ -81,7 +81,15 @@ export type TaskExecution = {
   response?: { metadata?: Record<string, string>; instructions?: string; user?: string; input?: Json };
   /** The error sent to the client, if the submission failed after the task row was written. */
   failure?: StoredFailure;
+  /** The result of a task whose plugin lists no artifacts but gave its address. */
+  result?: StoredResult;
 };
+
+/**
+ * Where a result is: an http(s) URL of the vendor, or a small `data:` URL. `again`: it was part of
+ * the vendor's answer and too large to be stored, so the vendor is asked once more.
+ */
+export type StoredResult = { url: string } | { again: true };
 
 /** An `AppError` without its cause. */
 export type StoredFailure = {

@@ -12,6 +12,7 @@ import { hookCause, hookError } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
 import { issueArtifactLinks } from './issue-artifact-links.ts';
+import { resultArtifact } from './result-artifact.ts';
 
 /**
  * Reads a task's artifacts out of its stored answer. They are never stored: the plugin version that
@@ -49,6 +50,13 @@ export type ArtifactList = {
     /** Unix seconds after which the link no longer works. */
     expires_at?: number;
   }[];
+  /**
+   * Only if nothing is listed: the link to the result that the plugin gave an address of. It works
+   * like a `content_url`.
+   */
+  legacy_content_url?: string;
+  legacy_content_type?: Artifact['type'];
+  legacy_content_expires_at?: number;
 };
 
 /** Lists a task's artifacts. Their links work without an API key, until `expires_at` if present. */
@@ -56,10 +64,17 @@ export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promi
   const pin = deps.pin();
   try {
     const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
+    const result = artifacts.length === 0 ? resultArtifact(task) : undefined;
+    if (artifacts.length === 0 && !result) return { task_id: task.taskId, artifacts: [] };
     const base = deps.publicAddress();
-    if (artifacts.length > 0 && !base) throw taskErrors.artifact_url_error();
-    if (artifacts.length === 0) return { task_id: task.taskId, artifacts: [] };
-    const linkTo = await issueArtifactLinks(deps, task, base ?? '');
+    if (!base) throw taskErrors.artifact_url_error();
+    const linkTo = await issueArtifactLinks(deps, task, base);
+    if (result) {
+      const { url, expiresAt } = linkTo(result.key);
+      const legacy = { legacy_content_url: url, legacy_content_type: result.type };
+      const expiry = expiresAt === 0 ? {} : { legacy_content_expires_at: expiresAt };
+      return { task_id: task.taskId, artifacts: [], ...legacy, ...expiry };
+    }
     return {
       task_id: task.taskId,
       artifacts: artifacts.map(({ key, type, mimeType }) => {

@@ -23,6 +23,7 @@ import {
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import type { UpstreamRequest } from '../../upstream/index.ts';
 import { type CollectedUsage, usageOnComplete } from '../state/collect-usage.ts';
+import { storedResult } from '../state/stored-result.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { TaskDeps } from '../types.ts';
 import { batchContext, queryContext } from '../vendor/build-contexts.ts';
@@ -220,7 +221,8 @@ async function resultVerdict(
   // them is ours, the task is polled again.
   if (trouble?.host) return postponed(trouble.message);
   if (result.status === 'SUCCESS') {
-    return { kind: 'ended', ending: { status: 'SUCCESS', usageTrouble: trouble?.message }, change };
+    const stored = storedResult(plugin, result, { secrets: options.certainSecrets, isCut: answer.uncut !== undefined });
+    return { kind: 'ended', ending: { status: 'SUCCESS', usageTrouble: trouble?.message, result: stored }, change };
   }
   return {
     kind: 'running',

@@ -27,8 +27,10 @@ export async function finishTask(
   const billed = { ...task, billing: change.billing ?? task.billing };
   const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
   const reason = succeeded ? '' : ending.reason;
+  const result = succeeded && ending.result;
   const final: TaskChange = {
     ...change,
+    ...(result ? { execution: { ...(change.execution ?? task.execution), result } } : {}),
     status: ending.status,
     progress: '100%',
     failReason: reason,

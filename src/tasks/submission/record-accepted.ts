@@ -7,6 +7,7 @@ import { VENDOR_FAILURE } from '../polling/poll-vendor.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
 import { finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
 import { recordTransition } from '../state/record-transition.ts';
+import { storedResult } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { Ending, Submission, TaskDeps } from '../types.ts';
@@ -21,7 +22,13 @@ import type { Prepared } from './prepare-submission.ts';
 const STORE_ATTEMPTS = 10;
 const STORE_PAUSE_MS = 500;
 
-type AcceptedJob = { submission: Submission; prepared: Prepared; task: TaskRecord; result: ParsedSubmission };
+type AcceptedJob = {
+  submission: Submission;
+  prepared: Prepared;
+  task: TaskRecord;
+  result: ParsedSubmission;
+  isCut: boolean;
+};
 
 /**
  * Stores the job that the vendor accepted: as SUBMITTED with its first poll time, or, when the
@@ -29,7 +36,7 @@ type AcceptedJob = { submission: Submission; prepared: Prepared; task: TaskRecor
  */
 export async function recordAccepted(
   deps: TaskDeps,
-  { submission, prepared, task, result }: AcceptedJob,
+  { submission, prepared, task, result, isCut }: AcceptedJob,
 ): Promise<TaskRecord> {
   const { immediate } = result;
   // The submission's own state comes first, the result's state is the fallback.
@@ -49,7 +56,7 @@ export async function recordAccepted(
     deps.logger.warn({ task_id: task.taskId }, 'plugin state not stored: larger than 1 MiB');
   }
   const immediateEnd =
-    immediate && (await immediateEnding(deps, call, { prepared, task: { ...task, ...accepted }, immediate }));
+    immediate && (await immediateEnding(deps, call, { prepared, task: { ...task, ...accepted }, immediate, isCut }));
   // An immediate success without an ending is polled again for its facts: clients must not see its
   // progress before the bill is known.
   const status: TaskStatus =
@@ -97,7 +104,8 @@ async function immediateEnding(
     prepared: { channel, credential },
     task,
     immediate,
-  }: { prepared: Prepared; task: TaskRecord; immediate: ParsedTask },
+    isCut,
+  }: Pick<AcceptedJob, 'prepared' | 'task' | 'isCut'> & { immediate: ParsedTask },
 ): Promise<{ ending: Ending; change: TaskChange } | undefined> {
   const { status } = immediate;
   if (status !== 'SUCCESS' && status !== 'FAILURE') return undefined;
@@ -107,7 +115,14 @@ async function immediateEnding(
   if (status === 'SUCCESS' && trouble?.host) return undefined;
   const change = billing ? { billing } : {};
   return status === 'SUCCESS'
-    ? { ending: { status, usageTrouble: trouble?.message }, change }
+    ? {
+        ending: {
+          status,
+          usageTrouble: trouble?.message,
+          result: storedResult(call.plugin, immediate, { secrets: credential.certainSecrets, isCut }),
+        },
+        change,
+      }
     : { ending: { status, reason: immediate.reason || VENDOR_FAILURE }, change };
 }
 

@@ -12,7 +12,8 @@ import { hookCause, type Prepared } from './prepare-submission.ts';
 const MAX_MESSAGE = 16 * 1024;
 
 export type SendOutcome =
-  | { kind: 'accepted'; result: ParsedSubmission }
+  /** `isCut`: media were cut out of the answer that the plugin saw. */
+  | { kind: 'accepted'; result: ParsedSubmission; isCut: boolean }
   /**
    * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
    * risk.
@@ -56,14 +57,14 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
   if (!accepted) return refusal(deps, prepared, read.value);
-  const { headers, body } = read.value;
+  const { headers, body, uncut } = read.value;
   const parsed = await parseSubmitResponse(
     submission.plugin,
     { ctx: prepared.context, response: { statusCode: status, headers, body } },
     { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
   traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
-  if (parsed.ok) return { kind: 'accepted', result: parsed.value };
+  if (parsed.ok) return { kind: 'accepted', result: parsed.value, isCut: uncut !== undefined };
   // Never sent again after a 2xx, whatever the plugin says: the vendor may be working on the job.
   const make =
     parsed.error.kind === 'thrown'

@@ -94,7 +94,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
-        return await recordAccepted(deps, { submission, prepared, task, result: attempt.result });
+        const { result, isCut } = attempt;
+        return await recordAccepted(deps, { submission, prepared, task, result, isCut });
       }
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;

@@ -38,6 +38,8 @@ export type VendorAnswer = {
   readonly headers: UpstreamResponse['headers'];
   readonly text: string;
   readonly body: Json;
+  /** The bytes as they came, if media were cut out of the text. */
+  readonly uncut?: Uint8Array;
 };
 
 const utf8 = new TextDecoder();
@@ -58,7 +60,8 @@ export async function readVendorAnswer(
     maxValues: Math.min(tasks * TASK_VALUES, BATCH_VALUES),
     maxDepth: MAX_DEPTH,
   };
-  const bytes = read.value.byteLength > CUT_ABOVE_BYTES ? await cutMedia(read.value, bounds.maxBytes) : read.value;
+  const isCut = read.value.byteLength > CUT_ABOVE_BYTES;
+  const bytes = isCut ? await cutMedia(read.value, bounds.maxBytes) : read.value;
   if (!bytes) return err(tooLarge(`more than ${bounds.maxBytes / MIB} MiB of JSON, media in Base64 not counted`));
   const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
   if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
@@ -70,6 +73,7 @@ export async function readVendorAnswer(
     status,
     headers,
     text,
+    ...(isCut ? { uncut: read.value } : {}),
     get body() {
       body ??= parse(text) ?? text;
       return body;

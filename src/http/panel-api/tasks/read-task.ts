@@ -1,7 +1,7 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
-import { hasEnded, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
+import { hasEnded, RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
@@ -41,10 +41,16 @@ export function createTaskReader(tasks: Tasks) {
     };
   }
 
-  /** If the plugin is gone or cannot list, the list is empty; the page still loads. */
+  /**
+   * If the plugin is gone or cannot list, the list is empty; the page still loads. A result that no
+   * plugin listed is shown like one that was.
+   */
   async function listArtifacts(task: Task) {
     try {
-      return (await tasks.artifacts(task)).artifacts ?? [];
+      const { artifacts, ...legacy } = await tasks.artifacts(task);
+      const { legacy_content_url: url, legacy_content_type: type = 'video', legacy_content_expires_at: at } = legacy;
+      const expiry = at === undefined ? {} : { expires_at: at };
+      return url === undefined ? artifacts : [{ key: RESULT_KEY, type, content_url: url, ...expiry }];
     } catch (error) {
       if (error instanceof AppError) return [];
       throw error;

@@ -1,0 +1,63 @@
+import { userOwner } from '../../kernel/index.ts';
+import {
+  buildQueryRequest,
+  type ContentRequest as DescribedContent,
+  type LoadedPlugin,
+  parseTaskResult,
+  readContentRequest,
+} from '../../plugins/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { TaskDeps } from '../types.ts';
+import { queryContext } from '../vendor/build-contexts.ts';
+import type { Credential } from '../vendor/resolve-credential.ts';
+import { restoreMedia } from '../vendor/restore-media.ts';
+import { askVendor } from './ask-vendor.ts';
+import { artifactHookError } from './read-artifacts.ts';
+import type { ContentRequest } from './types.ts';
+
+type ResultSource = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  credential: Credential;
+  task: TaskRecord;
+  client: ContentRequest;
+};
+
+/**
+ * How to get the result of a task whose plugin lists no artifacts: its address, which is asked
+ * without a credential.
+ * @throws tasks.artifact_*
+ */
+export async function describeResult(deps: TaskDeps, source: ResultSource): Promise<DescribedContent> {
+  const { plugin, channel, task, client } = source;
+  const { result } = task.execution;
+  if (!result) throw taskErrors.artifact_not_found();
+  const url = 'url' in result ? result.url : await askForResult(deps, source);
+  const rules = { manifest: plugin.manifest, baseUrl: channel.baseUrl, method: client.method };
+  const described = readContentRequest({ url, credentialless: true }, rules);
+  if (described.ok) return described.value;
+  throw taskErrors.artifact_request_rejected({ cause: new Error(described.error) });
+}
+
+/** Queries the task once more, for a result that was too large to be stored. */
+async function askForResult(
+  deps: TaskDeps,
+  { plugin, channel, credential, task, client }: ResultSource,
+): Promise<string> {
+  if (plugin.manifest.fetchMode !== 'per_task') throw taskErrors.artifact_gone();
+  const options = { owner: userOwner(task.userId), secrets: credential.secrets };
+  const ctx = queryContext(task, channel, credential.context);
+  const built = await buildQueryRequest(plugin, ctx, options);
+  if (!built.ok) throw artifactHookError(built.error);
+  const { signal } = client;
+  const answer = await askVendor(deps, { plugin, channel, credential, described: built.value, signal });
+  const { status, headers, body, uncut } = answer;
+  const first = Object.entries(headers).map(([name, values]): [string, string] => [name, values[0] ?? '']);
+  const response = { status, headers: Object.fromEntries(first) };
+  const parsed = await parseTaskResult(plugin, { ctx, body, response }, options);
+  if (!parsed.ok) throw artifactHookError(parsed.error);
+  const url = parsed.value.url ?? parsed.value.remoteUrl;
+  if (url === undefined) throw taskErrors.artifact_gone();
+  return uncut ? restoreMedia(url, uncut) : url;
+}

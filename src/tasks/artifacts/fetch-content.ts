@@ -1,0 +1,162 @@
+import { allowsHost, type ContentRequest as DescribedContent, type LoadedPlugin } from '../../plugins/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import type { UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../../upstream/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { TaskDeps } from '../types.ts';
+import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
+import { retryAfterMs } from '../vendor/poll-schedule.ts';
+import { checkRedirects } from './check-redirects.ts';
+import { isMultiRange } from './multi-range.ts';
+import { pointsToSelf } from './points-to-self.ts';
+import type { Content, ContentRequest } from './types.ts';
+
+/** Client headers that are sent to the vendor: ranges and conditions. */
+const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
+/** Vendor headers that are sent to the client (as in new-api). */
+const VENDOR_HEADERS = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'content-disposition',
+] as const;
+/**
+ * Timeout for the vendor's headers. The body has no deadline, only an idle timeout (as in new-api).
+ */
+const HEADERS_TIMEOUT_MS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
+/**
+ * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
+ * sends streams chunked, without a length.
+ */
+const WHOLE_BODY_BYTES = 1024 * 1024;
+type Fetch = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  described: DescribedContent;
+  client: ContentRequest;
+  /** Called when the vendor refuses the credential. */
+  onUnauthorized(): void;
+};
+
+/**
+ * Sends a described request for content and hands the answer through.
+ * @throws tasks.artifact_*
+ */
+export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<Content> {
+  const { plugin, channel, described, client, onUnauthorized } = fetch;
+  if (described.kind === 'data') return dataContent(described, client.method);
+  const safeHeaders = pickHeaders(client.headers);
+  const request = contentRequest(deps, { plugin, channel, described, safeHeaders, signal: client.signal });
+  const sent = await deps.upstream.request(request);
+  if (!sent.ok) throw contentFailure(sent.error);
+  if (sent.value.status === 401) onUnauthorized();
+  return forwardContent(deps, sent.value, client);
+}
+
+type HttpContent = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  described: Extract<DescribedContent, { kind: 'http' }>;
+  safeHeaders: Record<string, string>;
+  signal: AbortSignal;
+};
+
+function contentRequest(
+  deps: TaskDeps,
+  { plugin, channel, described, safeHeaders, signal }: HttpContent,
+): UpstreamRequest {
+  const { url, method, headers, body, credentialless } = described;
+  const own = deps.ownAddresses();
+  if (pointsToSelf(own, new URL(url))) {
+    throw taskErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
+  }
+  const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return {
+    url,
+    method,
+    // The client's range and conditions override the plugin's headers.
+    headers: { ...lowered, ...safeHeaders },
+    body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
+    ...checkRedirects({
+      url: new URL(url),
+      vendor: new URL(channel.baseUrl),
+      credentialless,
+      isAllowed: (hop) =>
+        !pointsToSelf(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+    }),
+    maxRedirects: MAX_REDIRECTS,
+    headersForEveryOrigin: CLIENT_HEADERS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    headersTimeoutMs: HEADERS_TIMEOUT_MS,
+    idleTimeoutMs: IDLE_TIMEOUT_MS,
+    maxResponseBytes: Number.POSITIVE_INFINITY,
+    signal,
+  };
+}
+
+async function forwardContent(deps: TaskDeps, response: UpstreamResponse, client: ContentRequest): Promise<Content> {
+  const { status } = response;
+  if (![200, 206, 304, 416].includes(status)) {
+    response.discard();
+    throw statusFailure(deps, response);
+  }
+  const headers: Record<string, string> = {};
+  for (const name of VENDOR_HEADERS) {
+    const values = response.headers[name] ?? [];
+    // Two content types are invalid; both are shown, so that the client sees this.
+    const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
+    if (value !== undefined) headers[name] = value;
+  }
+  if (client.method === 'HEAD' || status === 304) {
+    response.discard();
+    return { status, headers, body: null };
+  }
+  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  const whole = length <= WHOLE_BODY_BYTES;
+  return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
+}
+
+/** The failure of a request that the vendor answered with a status of no use. */
+export function statusFailure(
+  { clock }: Pick<TaskDeps, 'clock'>,
+  { status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>,
+): Error {
+  if (status === 401 || status === 403) return taskErrors.artifact_upstream_auth_failed();
+  if (status === 404 || status === 410) return taskErrors.artifact_gone();
+  if (status !== 429) return taskErrors.artifact_upstream_error();
+  const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], clock.nowMs()) / 1000);
+  return taskErrors.artifact_upstream_busy(wait > 0 ? { retryAfterSeconds: wait } : {});
+}
+
+async function readWhole(response: UpstreamResponse): Promise<Uint8Array> {
+  try {
+    return await new Response(response.stream()).bytes();
+  } catch (cause) {
+    throw taskErrors.artifact_upstream_error({ cause });
+  }
+}
+
+export function contentFailure(failure: UpstreamFailure): Error {
+  if (failure.kind === 'refused') return taskErrors.artifact_request_rejected({ message: failure.message });
+  if (failure.kind === 'timeout') return taskErrors.artifact_upstream_timeout();
+  return taskErrors.artifact_upstream_error({ cause: failure });
+}
+
+function dataContent(data: Extract<DescribedContent, { kind: 'data' }>, method: 'GET' | 'HEAD'): Content {
+  const bytes = Buffer.from(data.base64, 'base64');
+  const headers = { 'content-type': data.mimeType, 'content-length': String(bytes.byteLength) };
+  return { status: 200, headers, body: method === 'HEAD' ? null : bytes };
+}
+
+/** The client's headers that a request for content may have. */
+export function pickHeaders(headers: Record<string, string>): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const name of CLIENT_HEADERS) {
+    const value = headers[name];
+    if (value !== undefined && !isMultiRange(name, value)) out[name] = value;
+  }
+  return out;
+}
