@@ -1,4 +1,4 @@
-import { type Clock, err, type Logger, ok, type Result } from '../kernel/index.ts';
+import { type Clock, err, type Logger, memoizeTexts, ok, type Result } from '../kernel/index.ts';
 import { canonicalHost } from './canonical-host.ts';
 import { checkRequest } from './check-request.ts';
 import { abortedFailure, refused } from './failures.ts';
@@ -8,7 +8,7 @@ import { readResponse } from './read-response.ts';
 import { type Answer, type Hop, type HopFailure, sendOnce } from './send-once.ts';
 import type { Upstream, UpstreamFailure, UpstreamRequest, UpstreamResponse } from './types.ts';
 import { createDeadlines } from './watch-deadlines.ts';
-import { type PreparedBody, prepareBody } from './write-body.ts';
+import { prepareBody } from './write-body.ts';
 
 export type UpstreamOptions = {
   /**
@@ -42,6 +42,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const connections = openConnections(options);
   const deadlines = createDeadlines(clock);
   const closing = new AbortController();
+  const refusals = {
+    public: memoizeTexts((host) => refusedLiteral(host, false, options.privateRanges)),
+    any: memoizeTexts((host) => refusedLiteral(host, true, options.privateRanges)),
+  };
 
   async function request(input: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
     if (closing.signal.aborted) return err(abortedFailure(true));
@@ -73,7 +77,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
    */
   async function send(step: Step, input: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
     const mayBePrivate = allowPrivate || input.privateHosts.includes(canonicalHost(step.url));
-    const message = refusedLiteral(step.url.hostname, mayBePrivate, options.privateRanges);
+    const message = (mayBePrivate ? refusals.any : refusals.public)(step.url.hostname);
     if (message !== undefined) return err({ ...refused(message), stale: false });
     const body = prepareBody(step.body);
     if (!body.ok) return err({ ...body.error, stale: false });
@@ -82,7 +86,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const hop: Hop = {
       url: step.url,
       method: step.method,
-      headers: completeHeaders(step, body.value),
+      headers: step.headers,
       body: body.value,
       limits: input,
       signal: input.signal,
@@ -104,16 +108,4 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       connections.close();
     },
   };
-}
-
-/** The caller's headers and our own: length, encoding, content type of a multipart body. */
-function completeHeaders(step: Step, body: PreparedBody): Record<string, string> {
-  const headers: Record<string, string> = { 'user-agent': 'taskgate', accept: '*/*' };
-  for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = value;
-  headers['accept-encoding'] = 'identity';
-  if (body.contentType) headers['content-type'] = body.contentType;
-  if (body.length > 0 || step.method === 'POST' || step.method === 'PUT' || step.method === 'PATCH') {
-    headers['content-length'] = String(body.length);
-  }
-  return headers;
 }

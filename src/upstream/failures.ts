@@ -1,3 +1,4 @@
+import { InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure } from './types.ts';
 
 export const failure = (kind: UpstreamFailure['kind'], notSent: boolean, message: string): UpstreamFailure => ({
@@ -38,7 +39,7 @@ export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFa
 
 /** A connection that ended early, or an answer that is not HTTP. The request may have been sent. */
 export function brokenFailure(error?: unknown): UpstreamFailure {
-  return errorCode(error).startsWith('HPE_')
+  return error instanceof InvalidAnswer
     ? failure('broken', false, 'The vendor did not answer in valid HTTP.')
     : failure('broken', false, 'The connection ended before the answer was complete.');
 }

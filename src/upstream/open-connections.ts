@@ -1,9 +1,9 @@
 import { lookup as systemLookup } from 'node:dns/promises';
-import http from 'node:http';
-import https from 'node:https';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
-import type { Logger } from '../kernel/index.ts';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Clock, Logger } from '../kernel/index.ts';
 import { checkAddress, isInRanges } from './check-address.ts';
+import { type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts';
 import { AddressRefused } from './failures.ts';
 
 export type ResolvedAddress = { address: string; family: number };
@@ -11,6 +11,7 @@ export type ResolvedAddress = { address: string; family: number };
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
 
 export type ConnectionOptions = {
+  clock: Clock;
   logger: Logger;
   resolve?: Resolve;
   trustedCertificates?: readonly string[];
@@ -35,13 +36,11 @@ export type Route = {
 };
 
 export interface Connections {
-  agent(route: Route): http.Agent;
   /**
-   * Whether the socket was ever connected, including TLS: from then on a byte may have been sent.
+   * Gives the waiter a connection to the URL's host, at once or when one is free. The function that
+   * is returned gives up the wait.
    */
-  isReady(socket: Socket): boolean;
-  /** Whether TCP was ever connected. */
-  isConnected(socket: Socket): boolean;
+  acquire(route: Route, url: URL, waiter: Waiter): () => void;
   close(): void;
 }
 
@@ -53,75 +52,69 @@ const MAX_IDLE_SOCKETS_PER_HOST = 64;
 const IDLE_MS = 4000;
 // A request that cannot be repeated only uses a connection that was in use a moment ago.
 const IDLE_ONCE_MS = 1000;
+const TCP_KEEP_ALIVE_MS = 1000;
 
 /**
  * Opens connections. The address filter runs inside the name lookup, so the checked address is the
  * one connected to.
  */
 export function openConnections({
+  clock,
   logger,
   resolve = resolveBySystem,
   trustedCertificates,
   privateRanges = [],
   transfers = 0,
 }: ConnectionOptions): Connections {
-  const agents = new Map<string, http.Agent>();
-  const connected = new WeakSet<Socket>();
-  const ready = new WeakSet<Socket>();
+  const pools = new Map<string, ConnectionPool>();
   const lookups = {
     public: filteredLookup(resolve, (address) => isAllowed(address, false, privateRanges), logger),
     any: filteredLookup(resolve, (address) => isAllowed(address, true, privateRanges), logger),
   };
 
-  function watch(socket: Socket, secure: boolean): Socket {
-    socket.once('connect', () => {
-      connected.add(socket);
-      if (!secure) ready.add(socket);
+  function open({ secure, mayBePrivate }: Route, url: URL): Socket {
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const target = {
+      host,
+      port: Number(url.port) || (secure ? 443 : 80),
+      lookup: mayBePrivate ? lookups.any : lookups.public,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    };
+    if (!secure) return connectTcp(target);
+    return connectTls({
+      ...target,
+      // RFC 6066: an address is no server name. The certificate is checked for the host anyway.
+      ...(isIP(host) === 0 && { servername: host }),
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+      ...(trustedCertificates && { ca: [...trustedCertificates] }),
     });
-    if (secure) socket.once('secureConnect', () => ready.add(socket));
-    return socket;
   }
 
-  function createAgent({ secure, mayBePrivate, reuse }: Route): http.Agent {
-    const options = {
-      keepAlive: reuse !== 'fresh',
-      maxSockets: MAX_SOCKETS_PER_HOST + transfers,
-      maxTotalSockets: MAX_SOCKETS + transfers,
-      maxFreeSockets: MAX_IDLE_SOCKETS_PER_HOST,
-      scheduling: 'lifo' as const,
-      timeout: reuse === 'once' ? IDLE_ONCE_MS : IDLE_MS,
-      lookup: mayBePrivate ? lookups.any : lookups.public,
-    };
-    const agent: http.Agent = secure
-      ? new https.Agent({
-          ...options,
-          rejectUnauthorized: true,
-          minVersion: 'TLSv1.2',
-          ...(trustedCertificates && { ca: [...trustedCertificates] }),
-        })
-      : new http.Agent(options);
-    const connect = agent.createConnection.bind(agent);
-    agent.createConnection = (target, done) => {
-      const socket = connect(target, done);
-      if (socket) watch(socket as Socket, secure);
-      return socket;
-    };
-    return agent;
+  function poolOf(route: Route): ConnectionPool {
+    const name = `${route.secure}/${route.mayBePrivate}/${route.reuse}`;
+    const known = pools.get(name);
+    if (known) return known;
+    const pool = createConnectionPool({
+      clock,
+      secure: route.secure,
+      open: (url) => open(route, url),
+      maxPerHost: MAX_SOCKETS_PER_HOST + transfers,
+      maxTotal: MAX_SOCKETS + transfers,
+      maxIdlePerHost: route.reuse === 'fresh' ? 0 : MAX_IDLE_SOCKETS_PER_HOST,
+      idleMs: route.reuse === 'once' ? IDLE_ONCE_MS : IDLE_MS,
+    });
+    pools.set(name, pool);
+    return pool;
   }
 
   return {
-    agent(route) {
-      const name = `${route.secure}/${route.mayBePrivate}/${route.reuse}`;
-      const known = agents.get(name);
-      if (known) return known;
-      const agent = createAgent(route);
-      agents.set(name, agent);
-      return agent;
-    },
-    isReady: (socket) => ready.has(socket),
-    isConnected: (socket) => connected.has(socket),
+    acquire: (route, url, waiter) => poolOf(route).acquire(url, waiter),
     close() {
-      for (const agent of agents.values()) agent.destroy();
+      for (const pool of pools.values()) pool.close();
     },
   };
 }

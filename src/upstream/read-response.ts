@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, freeChunk, ok, type Result } from '../kernel/index.ts';
 import { abortedFailure, brokenFailure, failure } from './failures.ts';
 import type { Answer } from './send-once.ts';
 import type { UpstreamFailure, UpstreamResponse } from './types.ts';
@@ -20,17 +20,21 @@ const utf8 = new TextDecoder();
 /** The vendor's answer with its body still unread. The caller must read, stream or discard it. */
 export function readResponse(
   deadlines: Deadlines,
-  { incoming, request }: Answer,
+  { head, body: arriving }: Answer,
   { url, ...limits }: ReadLimits & { url: URL },
 ): UpstreamResponse {
-  const headers = groupHeaders(incoming.rawHeaders);
+  const { status, headers } = head;
   let taken = false;
 
   /**
    * Passes the body to a consumer until its end or one failure. The consumer is never called after
    * `onEnd` or `onFailure`.
    */
-  function consume(onChunk: (chunk: Buffer) => void, onEnd: () => void, onFailure: (reason: UpstreamFailure) => void) {
+  function consume(
+    onChunk: (chunk: Uint8Array) => void,
+    onEnd: () => void,
+    onFailure: (reason: UpstreamFailure) => void,
+  ) {
     let total = 0;
     let over = false;
     const finish = (then: () => void) => {
@@ -42,48 +46,51 @@ export function readResponse(
     };
     const fail = (reason: UpstreamFailure) =>
       finish(() => {
-        request.destroy();
+        arriving.destroy();
         onFailure(reason);
       });
     const onAbort = () => fail(abortedFailure(false));
     const deadline = deadlines.watch(limits.idleTimeoutMs, () =>
       fail(failure('timeout', false, `The vendor's answer stalled for ${limits.idleTimeoutMs} ms.`)),
     );
-    incoming.on('data', (chunk: Buffer) => {
-      if (over) return;
-      deadline.extend();
-      total += chunk.length;
-      if (total > limits.maxResponseBytes) fail(tooLarge(limits.maxResponseBytes));
-      else onChunk(chunk);
+    arriving.read({
+      onPiece(chunk) {
+        if (over) return;
+        deadline.extend();
+        total += chunk.length;
+        if (total > limits.maxResponseBytes) fail(tooLarge(limits.maxResponseBytes));
+        else onChunk(chunk);
+      },
+      onEnd: () => finish(onEnd),
+      onFailure: (error) => fail(brokenFailure(error)),
     });
-    incoming.on('end', () => (incoming.complete ? finish(onEnd) : fail(brokenFailure())));
-    incoming.on('error', (error) => fail(brokenFailure(error)));
-    incoming.on('close', () => fail(brokenFailure()));
     if (limits.signal?.aborted) onAbort();
-    else limits.signal?.addEventListener('abort', onAbort, { once: true });
-    if (incoming.destroyed && !incoming.readableEnded) fail(brokenFailure());
-    return { deadline, fail, cancel: () => finish(() => request.destroy()) };
+    else if (!over) limits.signal?.addEventListener('abort', onAbort, { once: true });
+    return { deadline, fail, cancel: () => finish(() => arriving.destroy()) };
   }
 
   // A body that is not requested in time is dropped, so that a forgotten answer cannot hold its
   // connection.
-  const unread = deadlines.watch(limits.idleTimeoutMs, () => request.destroy());
+  const unread = arriving.hasArrived() ? undefined : deadlines.watch(limits.idleTimeoutMs, () => arriving.destroy());
   const take = () => {
     if (taken) throw new Error('the body of an answer can be taken once');
     taken = true;
-    unread.stop();
+    unread?.stop();
   };
 
   function bytes(): Promise<Result<Uint8Array, UpstreamFailure>> {
     take();
+    const contentEncoding = headers['content-encoding'] ?? [];
+    const arrived = limits.signal?.aborted ? undefined : arriving.takeWhole();
+    if (arrived) return decode(arrived, contentEncoding, limits.maxResponseBytes);
     const { promise, resolve } = Promise.withResolvers<Result<Uint8Array, UpstreamFailure>>();
-    const chunks: Buffer[] = [];
+    const chunks: Uint8Array[] = [];
     const whole = deadlines.watch(WHOLE_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
     const body = consume(
       (chunk) => chunks.push(chunk),
       () => {
         whole.stop();
-        resolve(decode(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes));
+        resolve(decode(chunks, contentEncoding, limits.maxResponseBytes));
       },
       (reason) => {
         whole.stop();
@@ -94,7 +101,7 @@ export function readResponse(
   }
 
   return {
-    status: incoming.statusCode ?? 0,
+    status,
     headers,
     url: url.href,
     bytes,
@@ -108,10 +115,12 @@ export function readResponse(
       return new ReadableStream<Uint8Array>(
         {
           start(controller) {
+            // Before there is a reader, only a failure gets through.
+            arriving.pause();
             body = consume(
               (chunk) => {
                 controller.enqueue(chunk);
-                incoming.pause();
+                arriving.pause();
                 body?.deadline.suspend();
               },
               () => {
@@ -123,12 +132,11 @@ export function readResponse(
                 onEnd();
               },
             );
-            incoming.pause();
             body.deadline.suspend();
           },
           pull() {
             body?.deadline.extend();
-            incoming.resume();
+            arriving.resume();
           },
           cancel() {
             body?.cancel();
@@ -141,41 +149,30 @@ export function readResponse(
     discard() {
       if (taken) return;
       take();
+      if (arriving.hasArrived()) return;
+      if (Number(headers['content-length']?.[0] ?? 0) > DRAIN_BYTES) {
+        arriving.destroy();
+        return;
+      }
       let left = DRAIN_BYTES;
       const ignore = () => {};
-      const body = consume(
+      consume(
         (chunk) => {
           left -= chunk.length;
-          if (left < 0) body.cancel();
+          freeChunk(chunk);
+          if (left < 0) arriving.destroy();
         },
         ignore,
         ignore,
       );
-      if (Number(headers['content-length']?.[0] ?? 0) > DRAIN_BYTES) body.cancel();
     },
   };
-}
-
-/**
- * Lower-case names, values in order of arrival. Without prototype: a header may be named
- * `__proto__`.
- */
-function groupHeaders(raw: readonly string[]): Record<string, string[]> {
-  const headers: Record<string, string[]> = Object.create(null);
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = (raw[i] ?? '').toLowerCase();
-    const value = raw[i + 1] ?? '';
-    const known = headers[name];
-    if (known) known.push(value);
-    else headers[name] = [value];
-  }
-  return headers;
 }
 
 const tooSlow = () => failure('timeout', false, "The vendor's answer took too long.");
 const tooLarge = (max: number) => failure('too_large', false, `The vendor's answer is larger than ${max} bytes.`);
 
-const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+const DECODERS: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>> = {
   gzip: promisify(gunzip),
   'x-gzip': promisify(gunzip),
   deflate: promisify(inflate),
@@ -187,29 +184,38 @@ const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number
  * the decoded size, against zip bombs.
  */
 async function decode(
-  chunks: Buffer[],
+  chunks: readonly Uint8Array[],
   contentEncoding: readonly string[],
   max: number,
 ): Promise<Result<Uint8Array, UpstreamFailure>> {
+  const data = joinChunks(chunks);
+  if (data.length > max) return err(tooLarge(max));
+  if (data.length === 0 || contentEncoding.length === 0) return ok(data);
   const encodings = contentEncoding
     .flatMap((value) => value.toLowerCase().split(','))
     .map((encoding) => encoding.trim())
     .filter((encoding) => encoding !== '' && encoding !== 'identity');
-  let data = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-  if (data.length === 0) return ok(data);
+  const [encoding] = encodings;
+  if (encoding === undefined) return ok(data);
   if (encodings.length > 1) return err(failure('broken', false, 'The vendor encoded its answer more than once.'));
-  for (const encoding of encodings) {
-    const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-    if (!decoder) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
-    try {
-      data = await decoder(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) });
-    } catch (error) {
-      const { code } = error as { code?: string };
-      if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));
-      return err(failure('broken', false, 'The vendor encoded its answer wrongly.'));
-    }
+  const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+  if (!decoder) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
+  try {
+    return ok(await decoder(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) }));
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));
+    return err(failure('broken', false, 'The vendor encoded its answer wrongly.'));
   }
-  return ok(data);
+}
+
+/** The chunks as one, whose memory they must not be needed for any more. */
+function joinChunks(chunks: readonly Uint8Array[]): Uint8Array {
+  const [first] = chunks;
+  if (first && chunks.length === 1) return first;
+  const joined = Buffer.concat(chunks);
+  for (const chunk of chunks) freeChunk(chunk);
+  return joined;
 }
 
 // The largest decoded body in memory, for callers without a cap of their own.

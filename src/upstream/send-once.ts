@@ -1,13 +1,13 @@
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
 import { err, ok, type Result } from '../kernel/index.ts';
+import { AnswerBody } from './answer-body.ts';
+import type { Connection, Exchange } from './connection.ts';
 import { abortedFailure, brokenFailure, connectFailure, failure, refused } from './failures.ts';
-import { freeReadMemory } from './free-read-memory.ts';
 import type { Connections, Route } from './open-connections.ts';
+import { type AnswerHead, InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';
 import type { PreparedBody } from './write-body.ts';
+import { type WrittenRequest, writeRequest } from './write-head.ts';
 
 /** One request to one target: an `UpstreamRequest` without its redirects. */
 export type Hop = {
@@ -19,11 +19,11 @@ export type Hop = {
   signal: AbortSignal | undefined;
 };
 
-export type Answer = { incoming: IncomingMessage; request: ClientRequest };
+export type Answer = { head: AnswerHead; body: AnswerBody };
 /** `stale`: the vendor had closed the kept-alive connection; no byte of an answer was seen. */
 export type HopFailure = UpstreamFailure & { stale: boolean };
 
-const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
+type Settle = (result: Result<Answer, HopFailure>) => void;
 
 /**
  * Sends one request and resolves when the answer's headers have arrived. The caller owns the body
@@ -34,90 +34,130 @@ export function sendOnce(
   route: Route,
   hop: Hop,
 ): Promise<Result<Answer, HopFailure>> {
-  const { promise, resolve } = Promise.withResolvers<Result<Answer, HopFailure>>();
-  let deadline: Deadline | undefined;
-  let settled = false;
-  let request: ClientRequest;
-  let socket: Socket | undefined;
-  let isBodySent = false;
+  const { url, method, headers, body } = hop;
+  const written = writeRequest({ url, method, headers, body, keepAlive: route.reuse !== 'fresh' });
+  if (!written) return Promise.resolve(err({ ...refused('The request is not valid HTTP.'), stale: false }));
+  if (hop.signal?.aborted) return Promise.resolve(err({ ...abortedFailure(true), stale: false }));
+  return new Promise((resolve) => {
+    new HopExchange(deadlines, { hop, written }, resolve).start(connections, route);
+  });
+}
 
-  const settle = (result: Result<Answer, HopFailure>) => {
-    if (settled) return;
-    settled = true;
-    deadline?.stop();
-    hop.signal?.removeEventListener('abort', onAbort);
-    resolve(result);
-  };
-  const fail = (reason: UpstreamFailure, stale = false) => {
-    if (settled) return;
-    settle(err({ ...reason, stale }));
-    request.destroy();
-  };
-  /** From then on it cannot be proven that the vendor saw nothing. */
-  const mayBeSent = () => request.reusedSocket || (socket !== undefined && connections.isReady(socket));
-  const onAbort = () => fail(abortedFailure(!mayBeSent()));
+/** One request on its way, until its answer has arrived whole. */
+class HopExchange implements Exchange {
+  readonly #deadlines: Deadlines;
+  readonly #hop: Hop;
+  readonly #written: WrittenRequest;
+  readonly #settle: Settle;
+  #isSettled = false;
+  #isBodySent = false;
+  #deadline: Deadline | undefined;
+  #connection: Connection | undefined;
+  #answer: AnswerBody | undefined;
+  #giveUp: (() => void) | undefined;
 
-  try {
-    request = (route.secure ? https : http).request({
-      hostname: hop.url.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: hop.url.port || (route.secure ? 443 : 80),
-      path: hop.url.pathname + hop.url.search,
-      method: hop.method,
-      headers: hop.headers,
-      agent: connections.agent(route),
-      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
-    });
-  } catch {
-    return Promise.resolve(err({ ...refused('The request is not valid HTTP.'), stale: false }));
+  constructor(deadlines: Deadlines, { hop, written }: { hop: Hop; written: WrittenRequest }, settle: Settle) {
+    this.#deadlines = deadlines;
+    this.#hop = hop;
+    this.#written = written;
+    this.#settle = settle;
   }
 
-  const awaitAnswer = () => {
-    if (settled) return;
-    deadline?.stop();
-    const ms = hop.limits.headersTimeoutMs;
-    deadline = deadlines.watch(ms, () => fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)));
-  };
+  start(connections: Connections, route: Route): void {
+    const { signal, url } = this.#hop;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#giveUp = connections.acquire(route, url, {
+      onConnection: (connection) => {
+        this.#connection = connection;
+        connection.use(this);
+      },
+      onClosed: () => this.#fail(abortedFailure(true)),
+    });
+    if (this.#isSettled || this.#deadline) return;
+    const ms = this.#hop.limits.connectTimeoutMs;
+    this.#deadline = this.#deadlines.watch(ms, () =>
+      this.#fail(failure('timeout', true, `No connection to the vendor within ${ms} ms.`)),
+    );
+  }
 
-  request.on('error', (error) => {
-    if (mayBeSent()) fail(brokenFailure(error), request.reusedSocket);
-    else fail(connectFailure(error, socket !== undefined && connections.isConnected(socket)));
-  });
-  request.on('close', () => fail(brokenFailure()));
-  request.on('response', (incoming) => {
-    if (settled) incoming.destroy();
-    // Until there is a reader, nobody handles errors.
-    incoming.on('error', () => {});
+  onReady(): void {
+    this.#deadline?.stop();
+    const ms = this.#hop.limits.headersTimeoutMs;
+    this.#deadline = this.#deadlines.watch(ms, () =>
+      this.#fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)),
+    );
+    const { method, bytes } = this.#written;
+    this.#connection?.begin(method, bytes);
+    if (this.#hop.body.text === undefined) void this.#writeBody();
+    else this.#isBodySent = true;
+  }
+
+  onHead(head: AnswerHead): void {
+    if (!this.#connection) return;
+    this.#answer = new AnswerBody(this.#connection);
+    this.#end(ok({ head, body: this.#answer }));
+  }
+
+  onBody(piece: Uint8Array): void {
+    this.#answer?.push(piece);
+  }
+
+  onEnd(): boolean {
+    this.#answer?.end();
     // After a complete answer the rest of the request body is not needed. Otherwise a vendor that
     // stops reading would hold the connection.
-    incoming.once('end', () => {
-      if (!isBodySent) request.destroy();
-    });
-    settle(ok({ incoming, request }));
-  });
-  request.on('socket', (assigned: Socket) => {
-    socket = assigned;
-    freeReadMemory(request, assigned);
-    if (request.reusedSocket || connections.isReady(socket)) awaitAnswer();
-    else socket.once(route.secure ? 'secureConnect' : 'connect', awaitAnswer);
-  });
-
-  const connectMs = hop.limits.connectTimeoutMs;
-  deadline = deadlines.watch(connectMs, () =>
-    fail(failure('timeout', true, `No connection to the vendor within ${connectMs} ms.`)),
-  );
-  if (hop.signal?.aborted) onAbort();
-  else {
-    hop.signal?.addEventListener('abort', onAbort, { once: true });
-    hop.body
-      .write(request, () => deadline?.extend())
-      .then(() => {
-        isBodySent = true;
-      })
-      .catch(() => {
-        // An answer that came before the end of the body is valid (a vendor may refuse an upload
-        // early).
-        if (!settled) fail(failure('broken', !mayBeSent(), 'The body of the request could not be sent.'));
-      });
+    return this.#isBodySent;
   }
-  return promise;
+
+  onFailure(error: unknown): void {
+    const connection = this.#connection;
+    if (this.#answer) {
+      this.#answer.fail(error);
+      return;
+    }
+    if (!this.#mayBeSent()) {
+      this.#fail(connectFailure(error, connection?.hasConnected ?? false));
+      return;
+    }
+    const isStale = connection?.isReused === true && !connection.hasAnswered && !(error instanceof InvalidAnswer);
+    this.#fail(brokenFailure(error), isStale);
+  }
+
+  /** From then on it cannot be proven that the vendor saw nothing. */
+  #mayBeSent = (): boolean => this.#connection?.isReady ?? false;
+
+  #onAbort = (): void => this.#fail(abortedFailure(!this.#mayBeSent()));
+
+  async #writeBody(): Promise<void> {
+    const connection = this.#connection;
+    if (!connection) return;
+    try {
+      await this.#hop.body.write(async (chunk) => {
+        await connection.write(chunk);
+        this.#deadline?.extend();
+      });
+      this.#isBodySent = true;
+    } catch {
+      // An answer that came before the end of the body is valid (a vendor may refuse an upload
+      // early).
+      this.#fail(failure('broken', !this.#mayBeSent(), 'The body of the request could not be sent.'));
+    }
+  }
+
+  #fail(reason: UpstreamFailure, stale = false): void {
+    if (this.#isSettled) return;
+    this.#giveUp?.();
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#end(err({ ...reason, stale }));
+    connection?.abandon();
+  }
+
+  #end(result: Result<Answer, HopFailure>): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#deadline?.stop();
+    this.#hop.signal?.removeEventListener('abort', this.#onAbort);
+    this.#settle(result);
+  }
 }

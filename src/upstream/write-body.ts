@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import type { ClientRequest } from 'node:http';
 import { err, ok, type Result, randomToken } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
 import { refused } from './failures.ts';
@@ -10,12 +8,17 @@ export type PreparedBody = {
   length: number;
   /** Replaces the request's own `Content-Type`. */
   contentType?: string;
+  /** The whole body where it is one text, which is sent in one piece with the headers. */
+  text?: string;
   /**
-   * Writes the whole body at the connection's pace; rejects when a file cannot be read or its
-   * length differs from the announced one.
+   * Otherwise: writes the whole body at the pace of `put`; rejects when that does, when a file
+   * cannot be read or its length differs from the announced one.
    */
-  write(request: ClientRequest, onProgress: () => void): Promise<void>;
+  write(put: PutChunk): Promise<void>;
 };
+
+/** Resolves when the connection has consumed the chunk, whose memory is free again then. */
+export type PutChunk = (chunk: Uint8Array) => Promise<void>;
 
 type Piece = Uint8Array | StreamedBytes;
 
@@ -29,10 +32,8 @@ export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFa
   const text = body.kind === 'text' ? body.text : '';
   return ok({
     length: Buffer.byteLength(text),
-    async write(request) {
-      // A string is sent in one piece with the headers.
-      request.end(text);
-    },
+    text,
+    write: async () => undefined,
   });
 }
 
@@ -69,17 +70,11 @@ function preparePieces(pieces: readonly Piece[], contentType?: string): Result<P
   return ok({
     length: sizes.reduce((sum, size) => sum + size, 0),
     ...(contentType === undefined ? {} : { contentType }),
-    async write(request, onProgress) {
-      const put = async (chunk: Uint8Array) => {
-        if (request.destroyed) throw new Error('the connection is gone');
-        await written(request, chunk);
-        onProgress();
-      };
+    async write(put) {
       for (const piece of pieces) {
         if (piece instanceof Uint8Array) await put(piece);
         else await pump(piece, put);
       }
-      request.end();
     },
   });
 }
@@ -93,7 +88,7 @@ const CRLF = Buffer.from('\r\n');
 const escapeName = (name: string): string =>
   name.replace(/["\r\n]/g, (char) => ({ '"': '%22', '\r': '%0D', '\n': '%0A' })[char] ?? '');
 
-async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) => Promise<void>) {
+async function pump({ size, stream }: StreamedBytes, put: PutChunk) {
   let sent = 0;
   for await (const chunk of stream()) {
     sent += chunk.byteLength;
@@ -102,14 +97,4 @@ async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) =>
     await put(chunk);
   }
   if (sent !== size) throw new Error('a file is not as long as announced');
-}
-
-/**
- * Resolves when the connection has consumed the chunk, whose memory is free again then, or is
- * closed.
- */
-async function written(request: ClientRequest, chunk: Uint8Array): Promise<void> {
-  const gone = new AbortController();
-  const taken = new Promise<void>((resolve) => request.write(chunk, () => resolve()));
-  await Promise.race([taken, once(request, 'close', { signal: gone.signal })]).finally(() => gone.abort());
 }

@@ -252,3 +252,90 @@ describe('stale keep-alive socket', () => {
     await until('the idle socket is closed', () => server?.open.size === 0);
   });
 });
+
+describe('response splitting: what follows an answer is never taken for the next one', () => {
+  const forged = reply('forged');
+
+  for (const [name, answer] of [
+    ['in the same packet', (socket: Exchange['socket']) => void socket.write(Buffer.concat([reply('ok'), forged]))],
+    ['behind the last chunk', (socket: Exchange['socket']) => void socket.write(CHUNKED + forged)],
+    ['behind an answer without a body', (socket: Exchange['socket']) => void socket.write(EMPTY + forged)],
+  ] as const) {
+    test(name, async () => {
+      const { url } = await start(({ socket }) => answer(socket));
+      for (let i = 0; i < 3; i += 1) {
+        const result = await upstream.request(post(url, 'x'));
+        const text = result.ok ? await result.value.text() : undefined;
+        expect(text?.ok && text.value).not.toBe('forged');
+        expect(result.ok).toBe(true);
+      }
+      expect(server?.connections).toBe(3);
+    });
+  }
+
+  test('an answer that nobody asked for, on an idle connection', async () => {
+    const { url } = await start(({ socket, nth }) => void socket.write(nth === 0 ? reply('ok') : reply('second')));
+    const first = await upstream.request(post(url, 'x'));
+    if (first.ok) await first.value.text();
+    server?.exchanges[0]?.socket.write(forged);
+    await until('the socket is closed', () => server?.open.size === 0);
+    const second = await upstream.request(post(url, 'x'));
+    expect(second.ok && (await second.value.text())).toEqual({ ok: true, value: 'ok' });
+    expect(server?.connections).toBe(2);
+  });
+
+  test('interim answers come before the real one', async () => {
+    const { url } = await start(
+      ({ socket }) => void socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${reply('ok')}`),
+    );
+    const result = await upstream.request(post(url, 'x'));
+    expect(result.ok && result.value.status).toBe(200);
+    expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'ok' });
+  });
+});
+
+const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
+const EMPTY = 'HTTP/1.1 204 No Content\r\n\r\n';
+
+describe('connections of one host', () => {
+  test('a vendor that says how long it keeps connections is not asked on one it may be closing', async () => {
+    const { url } = await start(({ socket }) => void socket.write(reply('ok', 'Keep-Alive: timeout=1\r\n')));
+    for (let i = 0; i < 2; i += 1) {
+      const result = await upstream.request(get(url));
+      if (result.ok) await result.value.text();
+    }
+    expect(server?.connections).toBe(2);
+  });
+
+  test('who finds all connections in use waits for one, or gives up without having sent anything', async () => {
+    const held: Exchange[] = [];
+    const { url } = await start((exchange) => void held.push(exchange));
+    const limit = 256;
+    const asked = Array.from({ length: limit }, () => upstream.request(post(url, 'x')));
+    await until('all connections are in use', () => held.length === limit);
+    const late = upstream.request(post(url, 'late', { connectTimeoutMs: 40 }));
+    expect(await late).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: true } });
+    const cancel = new AbortController();
+    const cancelled = upstream.request(post(url, 'cancelled', { signal: cancel.signal }));
+    cancel.abort();
+    expect(await cancelled).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: true } });
+    const waiting = upstream.request(post(url, 'waited'));
+    held[0]?.socket.write(reply('first'));
+    await until('the next one got the connection', () => held.length === limit + 1);
+    expect(held[limit]?.body.toString()).toBe('waited');
+    expect(server?.connections).toBe(limit);
+    for (const { socket } of held) socket.write(reply('ok'));
+    expect((await Promise.all([...asked, waiting])).every(({ ok }) => ok)).toBe(true);
+  });
+
+  test('a request that still waits for a connection when the client closes was not sent', async () => {
+    const held: Exchange[] = [];
+    const { url } = await start((exchange) => void held.push(exchange));
+    const asked = Array.from({ length: 256 }, () => upstream.request(get(url)));
+    await until('all connections are in use', () => held.length === 256);
+    const waiting = upstream.request(get(url));
+    await upstream.close();
+    expect(await waiting).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: true } });
+    await Promise.all(asked);
+  });
+});

@@ -1,0 +1,107 @@
+import type { Connection } from './connection.ts';
+
+export type BodyReader = {
+  onPiece(piece: Uint8Array): void;
+  onEnd(): void;
+  onFailure(error: unknown): void;
+};
+
+/** Bytes that are kept for a reader who has not come yet, before the vendor is held back. */
+const MAX_UNREAD = 64 * 1024;
+
+/**
+ * The body of an answer between its connection and its reader. Pieces that nobody takes wait here,
+ * and hold the vendor back. A complete body does not need the connection any more.
+ */
+export class AnswerBody {
+  #connection: Connection | undefined;
+  #reader: BodyReader | undefined;
+  #pieces: Uint8Array[] = [];
+  #unread = 0;
+  #isPaused = false;
+  #hasEnded = false;
+  #failure: { error: unknown } | undefined;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** All of it, if it has arrived whole and nobody has begun to read. */
+  takeWhole(): Uint8Array[] | undefined {
+    return this.#hasEnded && !this.#reader ? this.#pieces : undefined;
+  }
+
+  hasArrived = (): boolean => this.#hasEnded;
+
+  read(reader: BodyReader): void {
+    this.#reader = reader;
+    this.#flow();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#flow();
+  }
+
+  /** Nothing is read any more; a connection whose answer is not complete is closed. */
+  destroy(): void {
+    this.#reader = undefined;
+    this.#pieces = [];
+    if (!this.#hasEnded) this.#failure ??= { error: undefined };
+    const connection = this.#connection;
+    this.#connection = undefined;
+    connection?.abandon();
+  }
+
+  push(piece: Uint8Array): void {
+    if (this.#reader && !this.#isPaused && this.#pieces.length === 0) {
+      this.#reader.onPiece(piece);
+      if (this.#isPaused) this.#connection?.pause();
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#unread += piece.length;
+    if (this.#unread > MAX_UNREAD || this.#isPaused) this.#connection?.pause();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#connection = undefined;
+    this.#flow();
+  }
+
+  fail(error: unknown): void {
+    this.#connection = undefined;
+    this.#failure = { error };
+    this.#pieces = [];
+    this.#flow();
+  }
+
+  #flow(): void {
+    const reader = this.#reader;
+    if (!reader) return;
+    const failure = this.#failure;
+    if (failure) {
+      this.#finish(() => reader.onFailure(failure.error));
+      return;
+    }
+    while (!this.#isPaused && this.#reader) {
+      const piece = this.#pieces.shift();
+      if (piece === undefined) break;
+      this.#unread -= piece.length;
+      reader.onPiece(piece);
+    }
+    if (this.#isPaused || !this.#reader) return;
+    if (this.#hasEnded) this.#finish(() => reader.onEnd());
+    else this.#connection?.resume();
+  }
+
+  #finish(tell: () => void): void {
+    this.#reader = undefined;
+    tell();
+  }
+}

@@ -1,0 +1,164 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '../kernel/index.ts';
+import { Connection } from './connection.ts';
+
+/** Who waits for a connection; gets one, or is refused because the client closes. */
+export type Waiter = { onConnection(connection: Connection): void; onClosed(): void };
+
+type PoolOptions = {
+  clock: Clock;
+  secure: boolean;
+  open: (url: URL) => Socket;
+  maxPerHost: number;
+  /** Of all hosts together. */
+  maxTotal: number;
+  /** 0: each connection carries one request. */
+  maxIdlePerHost: number;
+  /** An idle connection is closed after this time. */
+  idleMs: number;
+};
+
+export interface ConnectionPool {
+  /** The function that is returned gives up the wait. */
+  acquire(url: URL, waiter: Waiter): () => void;
+  close(): void;
+}
+
+type Waiting = { url: URL; waiter: Waiter };
+/** A host and port. `open` counts all of its connections; the last idle one is the latest. */
+type Target = { name: string; open: number; idle: Connection[]; waiting: Set<Waiting> };
+
+/** How often idle connections are looked at; one that is too old is never used in between. */
+const SWEEP_MS = 500;
+
+/** Kept-alive connections of one kind, by host. */
+export function createConnectionPool(options: PoolOptions): ConnectionPool {
+  const { clock, maxPerHost, maxTotal, maxIdlePerHost, idleMs } = options;
+  const targets = new Map<string, Target>();
+  const connections = new Set<Connection>();
+  const closing = new AbortController();
+  let idle = 0;
+  let isSweeping = false;
+
+  function targetOf({ host }: URL): Target {
+    const known = targets.get(host);
+    if (known) return known;
+    const target: Target = { name: host, open: 0, idle: [], waiting: new Set() };
+    targets.set(host, target);
+    return target;
+  }
+
+  /** The latest idle connection that is not too old. */
+  function takeIdle(target: Target): Connection | undefined {
+    for (;;) {
+      const connection = target.idle.pop();
+      if (!connection) return undefined;
+      idle -= 1;
+      if (connection.isUsable() && clock.monotonicMs() < connection.idleUntilMs) return connection;
+      connection.destroy();
+    }
+  }
+
+  /** Makes room for a connection to this target where there is none; false while there is none. */
+  function hasRoom(target: Target): boolean {
+    if (target.open >= maxPerHost) return false;
+    if (connections.size < maxTotal) return true;
+    for (const other of targets.values()) {
+      const oldest = other.idle.shift();
+      if (!oldest) continue;
+      idle -= 1;
+      // Its place is free when it has closed.
+      oldest.destroy();
+      break;
+    }
+    return false;
+  }
+
+  function open(target: Target, url: URL): Connection {
+    const connection = new Connection(options.open(url), options.secure, {
+      onIdle: (_, keepForMs) => release(target, connection, keepForMs),
+      onClosed: () => forget(target, connection),
+    });
+    target.open += 1;
+    connections.add(connection);
+    return connection;
+  }
+
+  function release(target: Target, connection: Connection, keepForMs: number): void {
+    if (closing.signal.aborted || maxIdlePerHost === 0) {
+      connection.destroy();
+      return;
+    }
+    const [next] = target.waiting;
+    if (next) {
+      target.waiting.delete(next);
+      next.waiter.onConnection(connection);
+      return;
+    }
+    connection.idleUntilMs = clock.monotonicMs() + Math.min(idleMs, keepForMs);
+    target.idle.push(connection);
+    idle += 1;
+    if (target.idle.length > maxIdlePerHost) {
+      idle -= 1;
+      target.idle.shift()?.destroy();
+    }
+    if (!isSweeping) void sweep();
+  }
+
+  function forget(target: Target, connection: Connection): void {
+    connections.delete(connection);
+    target.open -= 1;
+    const at = target.idle.indexOf(connection);
+    if (at >= 0) {
+      target.idle.splice(at, 1);
+      idle -= 1;
+    }
+    if (!serve(target)) for (const other of targets.values()) if (serve(other)) break;
+    if (target.open === 0 && target.waiting.size === 0) targets.delete(target.name);
+  }
+
+  /** Opens a connection for the first who waits for this target, if there is room. */
+  function serve(target: Target): boolean {
+    const [next] = target.waiting;
+    if (!next || !hasRoom(target)) return false;
+    target.waiting.delete(next);
+    next.waiter.onConnection(open(target, next.url));
+    return true;
+  }
+
+  async function sweep(): Promise<void> {
+    isSweeping = true;
+    while (idle > 0 && !closing.signal.aborted) {
+      await clock.sleep(SWEEP_MS, closing.signal);
+      const now = clock.monotonicMs();
+      for (const target of targets.values())
+        for (const connection of target.idle) if (connection.idleUntilMs <= now) connection.destroy();
+    }
+    isSweeping = false;
+  }
+
+  return {
+    acquire(url, waiter) {
+      const target = targetOf(url);
+      const kept = takeIdle(target);
+      if (kept || hasRoom(target)) {
+        waiter.onConnection(kept ?? open(target, url));
+        return () => undefined;
+      }
+      const waiting = { url, waiter };
+      target.waiting.add(waiting);
+      return () => {
+        target.waiting.delete(waiting);
+      };
+    },
+
+    close() {
+      closing.abort();
+      for (const connection of connections) connection.destroy();
+      for (const { waiting } of targets.values()) {
+        for (const { waiter } of waiting) waiter.onClosed();
+        waiting.clear();
+      }
+    },
+  };
+}

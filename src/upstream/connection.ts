@@ -1,0 +1,191 @@
+import type { Socket } from 'node:net';
+import { freeChunk } from '../kernel/index.ts';
+import { type AnswerHead, createAnswerParser, InvalidAnswer } from './parse-answer.ts';
+
+/** One request on a connection, until its answer is complete. */
+export interface Exchange {
+  /** The request may be written now; called at once on a connection that is open already. */
+  onReady(): void;
+  onHead(head: AnswerHead): void;
+  onBody(piece: Uint8Array): void;
+  /** Says whether the whole request has been sent: if not, the connection cannot be used again. */
+  onEnd(): boolean;
+  /** The connection is gone. `error` is absent when the vendor closed it. */
+  onFailure(error: unknown): void;
+}
+
+type Owner = {
+  onIdle(connection: Connection, keepForMs: number): void;
+  onClosed(connection: Connection): void;
+};
+
+/** From this size on, a chunk is given back at once instead of waiting for the collector. */
+const LARGE_CHUNK = 16 * 1024;
+
+/** One connection to a vendor. It carries one request at a time. */
+export class Connection {
+  /** TCP was connected. */
+  hasConnected = false;
+  /** Connected, TLS included: from then on a byte may have been sent. */
+  isReady = false;
+  /** An answer came over it before. */
+  isReused = false;
+  /** A byte of the current answer was seen. */
+  hasAnswered = false;
+  /** Until when the connection may wait for another request (monotonic milliseconds). */
+  idleUntilMs = 0;
+  #exchange: Exchange | undefined;
+  #keepForMs = 0;
+  #isClosed = false;
+  #isPaused = false;
+  #failWrite: ((error: Error) => void) | undefined;
+  readonly #socket: Socket;
+  readonly #owner: Owner;
+  readonly #parser = createAnswerParser({
+    onHead: (head) => {
+      this.#keepForMs = head.keepForMs;
+      this.#exchange?.onHead(head);
+    },
+    onBody: (piece) => this.#exchange?.onBody(this.#own(piece)),
+    // Only `#receive` knows whether more bytes follow, which no request has asked for.
+    onEnd: () => undefined,
+  });
+  #chunk: Uint8Array | undefined;
+
+  constructor(socket: Socket, secure: boolean, owner: Owner) {
+    this.#socket = socket;
+    this.#owner = owner;
+    socket.once('connect', () => {
+      this.hasConnected = true;
+      if (!secure) this.#becomeReady();
+    });
+    if (secure) socket.once('secureConnect', () => this.#becomeReady());
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('end', () => this.#endOfStream());
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#onClose());
+  }
+
+  isUsable = (): boolean => !this.#isClosed && !this.#socket.destroyed;
+
+  use(exchange: Exchange): void {
+    this.#exchange = exchange;
+    this.hasAnswered = false;
+    if (this.isReady) exchange.onReady();
+  }
+
+  /** Writes the head of a request, and its body where that is one text. */
+  begin(method: string, bytes: Uint8Array): void {
+    this.#parser.begin(method);
+    this.#socket.write(bytes);
+  }
+
+  /** Resolves when the system has the chunk; rejects when the connection is gone. */
+  write(chunk: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.isUsable()) return reject(new Error('the connection is gone'));
+      this.#failWrite = reject;
+      this.#socket.write(chunk, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  /** Its exchange is not interested any more and hears nothing. */
+  abandon(): void {
+    this.#exchange = undefined;
+    this.destroy();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #becomeReady(): void {
+    this.isReady = true;
+    this.#exchange?.onReady();
+  }
+
+  #receive(chunk: Buffer): void {
+    // Nobody asked: an answer to nothing, or the rest of a former one.
+    if (!this.#exchange) {
+      this.destroy();
+      return;
+    }
+    this.hasAnswered = true;
+    this.#chunk = chunk;
+    try {
+      const isAllRead = this.#parser.read(chunk);
+      if (this.#parser.isComplete()) this.#complete(isAllRead);
+    } catch (error) {
+      if (!(error instanceof InvalidAnswer)) throw error;
+      this.#fail(error);
+    } finally {
+      if (this.#chunk) freeLater(this.#chunk);
+      this.#chunk = undefined;
+    }
+  }
+
+  /**
+   * The piece without the memory of a large chunk that it is a part of: a connection reads half a
+   * mebibyte at once. A whole chunk belongs to the reader.
+   */
+  #own(piece: Uint8Array): Uint8Array {
+    const chunk = this.#chunk;
+    if (!chunk || chunk.length < LARGE_CHUNK) return piece;
+    if (piece !== chunk) return Buffer.from(piece);
+    this.#chunk = undefined;
+    return piece;
+  }
+
+  /** Something after the answer makes the connection unusable: nobody could tell whose it is. */
+  #complete(isClean: boolean): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.resume();
+    const isSent = exchange?.onEnd() ?? true;
+    const isKept = isSent && isClean && this.#keepForMs > 0 && this.#socket.writableLength === 0;
+    if (!isKept || !this.isUsable()) {
+      this.destroy();
+      return;
+    }
+    this.isReused = true;
+    this.#owner.onIdle(this, this.#keepForMs);
+  }
+
+  #endOfStream(): void {
+    // Before it is ready, no answer has begun that could end here.
+    if (this.#exchange && this.isReady && this.#parser.end()) this.#complete(false);
+    else this.#fail(undefined);
+  }
+
+  #fail(error: unknown): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.onFailure(error);
+    this.destroy();
+  }
+
+  #onClose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#fail(undefined);
+    this.#failWrite?.(new Error('the connection is gone'));
+    this.#owner.onClosed(this);
+  }
+}
+
+/** After all who were given the chunk have returned. */
+const freeLater = (chunk: Uint8Array): void => {
+  if (chunk.length >= LARGE_CHUNK) queueMicrotask(() => freeChunk(chunk));
+};
