@@ -112,7 +112,7 @@ CREATE TABLE tasks (
   lease_seq integer not null default 0,
   execution text not null,
   billing text not null
-, callback_url text, hidden_at integer not null default 0);
+, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '');
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
@@ -419,6 +419,38 @@ CREATE TABLE audit_chains (
   head_hash text not null default '',
   removed_id integer not null default 0,
   removed_hash text not null default ''
+);
+CREATE TABLE plugin_sources (
+  source_hash varchar(64) primary key not null,
+  key text not null,
+  version text not null,
+  source text not null,
+  created_at integer not null,
+  used_at integer not null,
+  adopted_by varchar(64),
+  adopted_at integer not null default 0
+);
+CREATE INDEX plugin_sources_key on plugin_sources (key);
+CREATE TABLE plugin_outcomes (
+  source_hash varchar(64) not null,
+  stage text not null,
+  minute integer not null,
+  cases integer not null,
+  failures integer not null,
+  primary key (source_hash, stage, minute)
+);
+CREATE INDEX plugin_outcomes_minute on plugin_outcomes (minute);
+CREATE TABLE plugin_activations (
+  key text not null,
+  source_hash varchar(64) not null,
+  version text not null,
+  activated_at integer not null,
+  former_hash varchar(64) not null,
+  former_version text not null,
+  former_layer text not null,
+  verdict text,
+  rolled_back_at integer not null default 0,
+  primary key (key, source_hash)
 );
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');

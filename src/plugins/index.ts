@@ -89,6 +89,7 @@ export type {
   ResponsesMode,
   RouteMatch,
   RouteMethod,
+  TaskOrigin,
   UsageField,
 } from './types.ts';
 export { checkRequestQuantities, NUMBER_LIMITS } from './usage/check-facts.ts';

@@ -1,5 +1,6 @@
 import type { Json, JsonObject, Result, Secrets } from '../kernel/index.ts';
 import type { SandboxFailure } from '../sandbox/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
 
 /** A text by canonical BCP-47 locale. There is always an `en`. */
 export type LocalizedText = Record<string, string>;
@@ -122,6 +123,7 @@ export interface LoadedPlugin {
   readonly key: string;
   readonly version: string;
   readonly sourceHash: string;
+  readonly source: string;
   readonly layer: Layer;
   readonly manifest: Manifest;
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
@@ -141,11 +143,23 @@ export type RouteMatch =
   /** No route has the path, but all routes with its first segment are this plugin's. */
   | { kind: 'not_found'; plugin: LoadedPlugin };
 
+/** What decides which version reads a task. */
+export type TaskOrigin = Pick<TaskRecord, 'platform' | 'sourceHash' | 'createdAt'>;
+
+/** The versions that poll tasks and read their results: those that began them. */
+export interface TaskPlugins {
+  /** Loads the version if need be. Undefined: it cannot be had now. Never rejects. */
+  pluginOf(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
+  /** The same if it is loaded already. */
+  loadedPluginOf(task: TaskOrigin): LoadedPlugin | undefined;
+}
+
 /** All serving plugins at one moment. Immutable; a request keeps the generation it began with. */
-export interface Generation {
+export interface Generation extends TaskPlugins {
   readonly number: number;
   /** Unix seconds. */
   readonly publishedAt: number;
+  /** Those that serve, by key: submissions, routes and decoders are theirs. */
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   byChannelType(type: number): LoadedPlugin | undefined;
   /** The plugin that claims `model` on a protocol, and its claim. */

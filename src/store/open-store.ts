@@ -142,6 +142,14 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
       delete: (key, version) => transaction((tx) => tx.plugins.delete(key, version)),
     },
+    pluginSources: {
+      ...root.pluginSources,
+      adopt: (adoption) => transaction((tx) => tx.pluginSources.adopt(adoption)),
+    },
+    pluginOutcomes: {
+      ...root.pluginOutcomes,
+      add: (counts) => transaction((tx) => tx.pluginOutcomes.add(counts)),
+    },
     tasks: {
       ...root.tasks,
       advanceAll: (polled) => transaction((tx) => tx.tasks.advanceAll(polled)),

@@ -41,6 +41,7 @@ import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tas
 import { readVideo, renderVideo, type VideoRequest } from './state/read-video.ts';
 import { createRenderedVideos } from './state/rendered-videos.ts';
 import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
+import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
 import { retryTask } from './submission/retry-task.ts';
@@ -219,6 +220,7 @@ export function createTasks(services: TaskServices): Tasks {
     submissions,
     repeats: createRepeatLimit(),
     keySecrets: createKeySecrets(),
+    sources: createSourceKeeper(),
   };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
@@ -237,6 +239,7 @@ export function createTasks(services: TaskServices): Tasks {
         step: 'idempotency keys',
         deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
       },
+      { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },
       { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
     ],

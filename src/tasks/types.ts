@@ -7,6 +7,7 @@ import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
+import type { SourceKeeper } from './submission/keep-source.ts';
 import type { FindKeySecrets } from './vendor/key-secrets.ts';
 import type { WebhookServices } from './webhooks/types.ts';
 
@@ -56,6 +57,8 @@ export type TaskDeps = TaskServices & {
   repeats: RepeatLimit;
   /** What texts must not show of channels' keys. */
   keySecrets: FindKeySecrets;
+  /** Stores the sources that begin tasks. */
+  sources: SourceKeeper;
 };
 
 /** Dependencies that `app` passes to `createTasks`. */

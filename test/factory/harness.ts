@@ -24,17 +24,30 @@ export type Seen = Record<string, unknown> & { faults: string[] };
 export type Factory = {
   /** Creates a vendor's channels and prices, then runs all of its scenarios concurrently. */
   play(vendor: Vendor): Promise<Map<string, Promise<Seen>>>;
+  admin: Administrator;
+  url: string;
+  /** An API key. */
+  key: string;
+  /** Kills the gateway with SIGKILL and starts it again at the same address. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 };
 
-export async function startFactory(): Promise<Factory> {
-  const gateway = await startGateway({
-    env: { TASK_POLL_INTERVAL_SECONDS: '1', UPSTREAM_ALLOW_PRIVATE: 'true' },
-  });
+export async function startFactory({ databaseUrl = '' } = {}): Promise<Factory> {
+  const env = { TASK_POLL_INTERVAL_SECONDS: '1', UPSTREAM_ALLOW_PRIVATE: 'true' };
+  let gateway = await startGateway({ env, databaseUrl });
   const admin = await setUp(gateway);
   const key = await admin.createKey();
   const vendors: RunningVendor[] = [];
   return {
+    admin,
+    url: gateway.url,
+    key,
+    async restart() {
+      const { dataDir, port } = gateway;
+      await gateway.kill();
+      gateway = await startGateway({ env, databaseUrl, dataDir, port });
+    },
     async play(vendor) {
       const running = startVendor(vendor);
       vendors.push(running);
@@ -173,7 +186,7 @@ async function sendForm(url: string, key: string, body: FormData): ReturnType<ty
 /**
  * Every artifact by its key, fetched as a client does; as text, so that differences are readable.
  */
-async function download(url: string, key: string, id: string): Promise<Record<string, string>> {
+export async function download(url: string, key: string, id: string): Promise<Record<string, string>> {
   const headers = { authorization: `Bearer ${key}` };
   const listed = await ask(`${url}/v1/tasks/${id}/artifacts`, { token: key });
   const files: Record<string, string> = {};
@@ -188,7 +201,9 @@ async function download(url: string, key: string, id: string): Promise<Record<st
 async function waitForEnd(url: string, key: string, id: string): Promise<{ status: string; fail_reason: string }> {
   const deadline = performance.now() + 100_000;
   for (;;) {
-    const { body } = await ask(`${url}/v1/tasks/${id}`, { token: key });
+    // The gateway may be starting again.
+    const answer = await ask(`${url}/v1/tasks/${id}`, { token: key }).catch(() => undefined);
+    const body = answer?.body ?? {};
     if (body.status === 'SUCCESS' || body.status === 'FAILURE')
       return { status: body.status, fail_reason: String(body.fail_reason) };
     if (performance.now() > deadline) throw new Error(`the task ${id} does not end: ${JSON.stringify(body)}`);

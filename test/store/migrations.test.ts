@@ -159,7 +159,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     ]);
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(5));
     const store = await openStore(setup);
-    expect(await store.tasks.byTaskId('task_old')).toMatchObject({ status: 'QUEUED', quota: 5, callbackUrl: null });
+    expect(await store.tasks.byTaskId('task_old')).toMatchObject({
+      ...{ status: 'QUEUED', quota: 5, callbackUrl: null },
+      // The version that serves reads it.
+      sourceHash: '',
+    });
     expect(await store.apiKeys.byId(1)).toMatchObject({
       ...{ name: 'old', webhookUrl: 'https://hooks.example/' },
       ...{ webhookSecretSealed: null, webhookFormers: [] },

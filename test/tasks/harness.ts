@@ -32,7 +32,7 @@ import { addUser } from '../support/add-user.ts';
 // For hooks and tests that start a sandbox and a database on a busy machine.
 setDefaultTimeout(60_000);
 
-const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
+export const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
 
 /** 0.02 USD a second. */
 export const PRICE = '0.02 * u("seconds")';
@@ -50,8 +50,9 @@ export async function startEngine(
   {
     canStore = () => true,
     clock = systemClock,
+    factory = [demoSource, batchSource],
     ...limits
-  }: Partial<TaskLimits> & { canStore?: () => boolean; clock?: Clock } = {},
+  }: Partial<TaskLimits> & { canStore?: () => boolean; clock?: Clock; factory?: readonly string[] } = {},
 ) {
   const warnings: string[] = [];
   const logger: Logger = {
@@ -64,7 +65,7 @@ export async function startEngine(
   const plugins = createPluginService({
     ...common,
     sandbox,
-    factory: await compiledPlugins(sandbox, demoSource, batchSource),
+    factory: await compiledPlugins(sandbox, ...factory),
     worker: pluginWorker,
   });
   await plugins.start();

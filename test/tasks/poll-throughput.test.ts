@@ -17,7 +17,7 @@ describe("a channel's queue", () => {
     let resumes = 0;
     const queues = createChannelQueues({
       concurrency,
-      pin: () => ({ generation: { plugins: new Map() }, release: () => {} }) as never,
+      pin: () => ({ generation: { loadedPluginOf: () => undefined }, release: () => {} }) as never,
       poll: ({ group, enter }) =>
         new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
       onCapacity: () => {

@@ -42,6 +42,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
   callbackUrl: null,
   hiddenAt: 0,
+  sourceHash: '',
   ...change,
 });
 

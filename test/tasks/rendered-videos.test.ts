@@ -15,6 +15,7 @@ const task: TaskShown = {
   updatedAt: 20,
   upstreamTaskId: 'job-1',
   hiddenAt: 0,
+  sourceHash: '',
   propertiesJson: '{}',
   dataJson: null,
 };

@@ -1,5 +1,5 @@
 import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
-import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
+import type { Adoption, PluginRecord, Repositories } from '../../store/ports/index.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer } from '../types.ts';
 
@@ -14,6 +14,7 @@ export type DatabaseSnapshot = {
   disabledFactoryKeys: ReadonlySet<string>;
   /** By key: the models that a factory plugin is narrowed to. */
   factoryModels: ReadonlyMap<string, string[]>;
+  adoptions: Adoption[];
 };
 
 /** What may serve a key: a compiled plugin, or the source of a version that is compiled later. */
@@ -38,13 +39,16 @@ const modelsByKey = (value: string | undefined): Map<string, string[]> => {
   return new Map(isObject(parsed) ? Object.entries(parsed).map(([key, models]) => [key, textsOf(models)]) : []);
 };
 
-export async function readSnapshot(store: Pick<Repositories, 'plugins' | 'options'>): Promise<DatabaseSnapshot> {
-  const [rows, disabled, narrowed] = await Promise.all([
+export async function readSnapshot(
+  store: Pick<Repositories, 'plugins' | 'options' | 'pluginSources'>,
+): Promise<DatabaseSnapshot> {
+  const [rows, disabled, narrowed, adoptions] = await Promise.all([
     store.plugins.active(),
     store.options.get(DISABLED_FACTORY_OPTION),
     store.options.get(FACTORY_MODELS_OPTION),
+    store.pluginSources.adoptions(),
   ]);
-  return { rows, disabledFactoryKeys: keysOf(disabled), factoryModels: modelsByKey(narrowed) };
+  return { rows, disabledFactoryKeys: keysOf(disabled), factoryModels: modelsByKey(narrowed), adoptions };
 }
 
 /** Switches a factory plugin on or off, inside the caller's transaction. */
@@ -116,7 +120,11 @@ export function chooseCandidates(
  * SHA-256 over the sorted identities of the active versions. Nodes that see the same versions have
  * the same revision.
  */
-export function databaseRevision({ rows, disabledFactoryKeys, factoryModels }: DatabaseSnapshot): string {
+export function databaseRevision({
+  rows,
+  disabledFactoryKeys,
+  factoryModels,
+}: Omit<DatabaseSnapshot, 'adoptions'>): string {
   const versions = rows
     .map(({ key, apiVersion, version, sourceHash, enabled, narrowedModels }) => ({
       key,

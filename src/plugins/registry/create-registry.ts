@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import { type CompiledPlugin, type Compiler, describeFailure } from '../source/compile-plugin.ts';
-import type { Generation, HookCall, LoadedPlugin, Pin } from '../types.ts';
+import type { Generation, HookCall, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
 import { assembleGeneration, type Serving } from './assemble-generation.ts';
-import { createOwnershipIndex } from './build-index.ts';
+import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import {
   type Candidate,
   chooseCandidates,
@@ -12,8 +13,10 @@ import {
   databaseRevision,
   readSnapshot,
 } from './choose-sources.ts';
+import { createTaskPlugins, NO_RULES, taskRules } from './find-task-plugin.ts';
 import { loadPlugin } from './load-plugin.ts';
 import { createGenerations } from './publish-generations.ts';
+import { createRetainedPlugins } from './retained-plugins.ts';
 import { createCredentialWatch, type ExposedCredential } from './watch-credentials.ts';
 
 /**
@@ -61,7 +64,7 @@ export interface Registry {
 }
 
 type Deps = {
-  store: Pick<Repositories, 'plugins' | 'options'>;
+  store: Pick<Repositories, 'plugins' | 'options' | 'pluginSources'>;
   sandbox: Sandbox;
   compiler: Compiler;
   clock: Clock;
@@ -90,9 +93,15 @@ export function createRegistry(deps: Deps): Registry {
   const forgetUnused = (): void => {
     const hashes = new Set(neededSources);
     for (const plugin of generations.livingPlugins()) hashes.add(plugin.sourceHash);
+    retained.unloadIdle();
+    for (const hash of retained.loadedHashes()) hashes.add(hash);
     compiler.retain(hashes);
   };
-  const generations = createGenerations(createOwnershipIndex(), forgetUnused);
+  const retained = createRetainedPlugins({ ...deps, shipped: deps.factory });
+  const taskPluginsOf = (index: OwnershipIndex): TaskPlugins => createTaskPlugins(index.plugins, rules, retained);
+  let rules = NO_RULES;
+  const empty = createOwnershipIndex();
+  const generations = createGenerations({ index: empty, taskPlugins: taskPluginsOf(empty) }, forgetUnused);
 
   async function compile(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
     if ('compiled' in candidate) return ok(candidate.compiled);
@@ -131,12 +140,15 @@ export function createRegistry(deps: Deps): Registry {
       if (status.pluginErrors[key] !== message)
         logger.warn({ task_plugin: 'rebuild', plugin: key }, `plugin not updated: ${message}`);
     }
+    const nextRules = taskRules(snapshot);
     const changed =
       status.currentGeneration === 0 ||
+      !isDeepStrictEqual(nextRules, rules) ||
       next.size !== serving.size ||
       [...next].some(([key, one]) => serving.get(key)?.plugin !== one.plugin);
     if (changed) {
-      const { number, publishedAt } = generations.publish(index, clock.unix());
+      rules = nextRules;
+      const { number, publishedAt } = generations.publish(index, taskPluginsOf(index), clock.unix());
       serving = next;
       status.currentGeneration = number;
       status.generationPublishedAt = publishedAt;

@@ -125,6 +125,7 @@ export function loadPlugin(deps: {
     key,
     version,
     sourceHash: compiled.sourceHash,
+    source: compiled.source,
     layer: deps.layer,
     manifest,
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',

@@ -1,4 +1,4 @@
-import type { Generation, LoadedPlugin, Pin } from '../types.ts';
+import type { Generation, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
 import type { OwnershipIndex } from './build-index.ts';
 
 export interface Generations {
@@ -7,7 +7,7 @@ export interface Generations {
   /**
    * Makes `index` the current generation, atomically. Earlier ones live until their last pin ends.
    */
-  publish(index: OwnershipIndex, at: number): Generation;
+  publish(index: OwnershipIndex, taskPlugins: TaskPlugins, at: number): Generation;
   /** The plugins of every generation that is current or pinned. */
   livingPlugins(): LoadedPlugin[];
 }
@@ -15,12 +15,16 @@ export interface Generations {
 type PinnedGeneration = { generation: Generation; pins: number };
 
 /** `onRelease` is called when a generation that is no longer current loses its last pin. */
-export function createGenerations(empty: OwnershipIndex, onRelease: () => void): Generations {
-  const createGeneration = (number: number, index: OwnershipIndex, at: number): PinnedGeneration => ({
-    generation: { number, publishedAt: at, plugins: index.plugins, ...index.lookups() },
+export function createGenerations(
+  empty: { index: OwnershipIndex; taskPlugins: TaskPlugins },
+  onRelease: () => void,
+): Generations {
+  type Contents = typeof empty & { number: number; at: number };
+  const createGeneration = ({ number, at, index, taskPlugins }: Contents): PinnedGeneration => ({
+    generation: { number, publishedAt: at, plugins: index.plugins, ...index.lookups(), ...taskPlugins },
     pins: 0,
   });
-  let current = createGeneration(0, empty, 0);
+  let current = createGeneration({ number: 0, at: 0, ...empty });
   const living = new Set([current]);
 
   return {
@@ -42,9 +46,9 @@ export function createGenerations(empty: OwnershipIndex, onRelease: () => void):
         },
       };
     },
-    publish(index, at) {
+    publish(index, taskPlugins, at) {
       const previous = current;
-      current = createGeneration(previous.generation.number + 1, index, at);
+      current = createGeneration({ number: previous.generation.number + 1, at, index, taskPlugins });
       living.add(current);
       if (previous.pins === 0) living.delete(previous);
       return current.generation;

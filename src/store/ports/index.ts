@@ -3,6 +3,7 @@ export * from './account-stores.ts';
 export * from './counters.ts';
 export * from './figure-store.ts';
 export * from './identity-stores.ts';
+export * from './plugin-history-store.ts';
 export * from './records.ts';
 export * from './relay-store.ts';
 export * from './session-cache.ts';

@@ -178,6 +178,11 @@ export type TaskRecord = {
   callbackUrl: string | null;
   /** When its user deleted it (Unix seconds): hidden from them, content gone. 0: not deleted. */
   hiddenAt: number;
+  /**
+   * SHA-256 of the plugin source that began it. Empty: it was begun before this was noted, and the
+   * version that serves reads it.
+   */
+  sourceHash: string;
 };
 
 /** What a task's own status page shows. */
@@ -214,6 +219,7 @@ export type TaskShown = Pick<
   | 'updatedAt'
   | 'upstreamTaskId'
   | 'hiddenAt'
+  | 'sourceHash'
 > & { propertiesJson: string; dataJson: string | null };
 
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';

@@ -12,6 +12,7 @@
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
 import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
+import type { PluginOutcomeStore, PluginSourceStore } from './plugin-history-store.ts';
 import type {
   AuditChainName,
   AuditFault,
@@ -230,6 +231,8 @@ export interface Repositories {
   readonly apiKeys: ApiKeyStore;
   readonly channels: ChannelStore;
   readonly plugins: PluginStore;
+  readonly pluginSources: PluginSourceStore;
+  readonly pluginOutcomes: PluginOutcomeStore;
   readonly tasks: TaskStore;
   readonly idempotency: IdempotencyStore;
   readonly webhooks: WebhookStore;

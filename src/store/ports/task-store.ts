@@ -27,7 +27,7 @@ export type NewTask = Pick<
   | 'execution'
   | 'billing'
   | 'createdAt'
-> & { leaseOwner: string; leaseForMs: number; callbackUrl?: string | null };
+> & { leaseOwner: string; leaseForMs: number; callbackUrl?: string | null; sourceHash?: string };
 
 /**
  * Proof of a claim. Every write under a claim matches it and a status that is not terminal.

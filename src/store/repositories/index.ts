@@ -12,6 +12,7 @@ import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
 import { createOAuthProviderStore } from './oauth-providers.ts';
 import { createPasskeyStore } from './passkeys.ts';
+import { createPluginOutcomeStore, createPluginSourceStore } from './plugin-history.ts';
 import { createPluginStore } from './plugins.ts';
 import { createRelayStore } from './relays.ts';
 import { createSessionStore } from './sessions.ts';
@@ -37,6 +38,8 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
+    pluginSources: withStoreErrors(createPluginSourceStore(context)),
+    pluginOutcomes: withStoreErrors(createPluginOutcomeStore(context)),
     tasks: withStoreErrors(createTaskStore(context, memory)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),

@@ -45,7 +45,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .insert(tasks)
       .values({
         ...fieldSlots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
-        ...fieldSlots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl'),
+        ...fieldSlots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl', 'sourceHash'),
         status: 'NOT_START',
         progress: '0%',
         updatedAt: at('createdAt'),
@@ -100,6 +100,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         updatedAt: tasks.updatedAt,
         upstreamTaskId: tasks.upstreamTaskId,
         hiddenAt: tasks.hiddenAt,
+        sourceHash: tasks.sourceHash,
         propertiesJson: sql<string>`${tasks.properties}`,
         dataJson: sql<string | null>`${tasks.data}`,
       })
@@ -173,7 +174,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     ...createTaskAdvances(context, memory, addEvents),
 
     async insert(task) {
-      const [row] = await insert().execute({ callbackUrl: null, ...task, ...now() });
+      const [row] = await insert().execute({ callbackUrl: null, sourceHash: '', ...task, ...now() });
       return row as NonNullable<typeof row>;
     },
 

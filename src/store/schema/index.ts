@@ -1,6 +1,7 @@
 import { defineAccounts } from './accounts.ts';
 import { defineGateway } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
+import { definePluginHistory } from './plugin-history.ts';
 import { defineRelay } from './relay.ts';
 import { defineTasks } from './tasks.ts';
 
@@ -9,6 +10,7 @@ const defineTables = (kit: Kit) => ({
   ...defineGateway(kit),
   ...defineTasks(kit),
   ...defineRelay(kit),
+  ...definePluginHistory(kit),
 });
 
 export type Tables = ReturnType<typeof defineTables>;

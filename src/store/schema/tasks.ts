@@ -48,6 +48,7 @@ export const defineTasks = (kit: Kit) => ({
     billing: kit.json<BillingSnapshot>('billing').notNull(),
     callbackUrl: kit.text('callback_url'),
     hiddenAt: kit.big('hidden_at').notNull().default(0),
+    sourceHash: kit.varchar('source_hash', 64).notNull().default(''),
   }),
 
   taskEvents: kit.table('task_events', {

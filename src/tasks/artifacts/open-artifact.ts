@@ -31,7 +31,7 @@ export async function openArtifact(deps: TaskDeps, { task, choice, client }: Dow
   if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
   const pin = deps.pin();
   try {
-    const plugin = pin.generation.plugins.get(task.platform);
+    const plugin = await pin.generation.pluginOf(task);
     if (!plugin) throw taskErrors.artifact_plugin_unavailable();
     const listed = await projectArtifacts(plugin, task);
     const result = listed.length === 0 ? resultArtifact(task) : undefined;

@@ -16,7 +16,7 @@ import { resultArtifact } from './result-artifact.ts';
 
 /**
  * Reads a task's artifacts out of its stored answer. They are never stored: the plugin version that
- * serves now decides.
+ * began the task decides.
  */
 export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
   if (task.status !== 'SUCCESS') return [];
@@ -63,7 +63,7 @@ export type ArtifactList = {
 export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
   const pin = deps.pin();
   try {
-    const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
+    const artifacts = await projectArtifacts(await pin.generation.pluginOf(task), task);
     const result = artifacts.length === 0 ? resultArtifact(task) : undefined;
     if (artifacts.length === 0 && !result) return { task_id: task.taskId, artifacts: [] };
     const base = deps.publicAddress();

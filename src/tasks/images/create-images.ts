@@ -119,7 +119,7 @@ type Finished = { task: TaskRecord; format: Format; requestId: string; signal: A
 async function describeImages(deps: TaskDeps, { task, format, ...client }: Finished): Promise<JsonObject> {
   const pin = deps.pin();
   try {
-    const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
+    const artifacts = await projectArtifacts(await pin.generation.pluginOf(task), task);
     const images = artifacts.filter(({ type }) => type === 'image');
     if (images.length === 0) {
       throw taskErrors.images_missing({ message: `The task ${task.taskId} has succeeded but has no image.` });

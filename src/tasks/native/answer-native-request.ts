@@ -4,12 +4,14 @@ import {
   decodeNativeRequest,
   describeHookFailure,
   findUnservedModel,
+  type Generation,
   type HookFailure,
   isHostFailure,
   type LoadedPlugin,
   type PluginRoute,
   renderNative,
 } from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
 import { submittedObject, taskView } from '../state/describe-task.ts';
@@ -36,7 +38,7 @@ export type NativeAnswer = { body: Json; replayed: boolean };
 const optionsOf = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
 type View = Parameters<typeof renderNative>[1]['task'];
-type MatchedRoute = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
+type MatchedRoute = { plugin: LoadedPlugin; route: PluginRoute; generation: Generation };
 
 /**
  * Answers a request to a plugin's own route: decodes it, submits or looks up tasks, and presents
@@ -55,21 +57,22 @@ export async function answerNativeRequest(
     request_id: call.requestId,
     plugin: plugin.key,
     version: plugin.version,
-    generation: matched.generation,
+    generation: matched.generation.number,
     route: route.path,
     type: route.type,
   });
   if (route.type === 'query') {
     const ids = [request.params[route.taskIdParam] ?? ''];
     const [task] = await lookUp(deps, { plugin, call, ids });
-    return { body: task ? await present(matched, call, taskView(task)) : null, replayed: false };
+    if (!task) return { body: null, replayed: false };
+    return { body: await present(matched, call, { tasks: [task], view: taskView(task) }), replayed: false };
   }
   if (route.models) checkRouteModel(deps, matched, call);
   const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, optionsOf(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
     const tasks = await lookUp(deps, { plugin, call, ids: decoded.value.taskIds });
-    return { body: await present(matched, call, tasks.map(taskView)), replayed: false };
+    return { body: await present(matched, call, { tasks, view: tasks.map(taskView) }), replayed: false };
   }
   return submit(deps, { matched, call, decoded: decoded.value });
 }
@@ -91,7 +94,7 @@ async function submit(
       caller,
       requestId,
       plugin,
-      generation,
+      generation: generation.number,
       request,
       intent: { model, action, requestBody },
       idempotency,
@@ -99,7 +102,7 @@ async function submit(
     }),
   );
   const presented = await renderNative(
-    plugin,
+    await findPresenter(matched, [task]),
     { route, ctx: decodeContext(request), task: taskView(task) },
     optionsOf(call),
   );
@@ -119,9 +122,26 @@ async function lookUp(deps: TaskDeps, { plugin, call, ids }: Lookup) {
   return tasks;
 }
 
-async function present({ plugin, route }: MatchedRoute, call: NativeCall, view: View): Promise<Json> {
+/**
+ * The version that presents tasks: the one that began them all, where it has the route's presenter.
+ * Otherwise it is the version whose route it is.
+ */
+async function findPresenter(
+  { plugin, route, generation }: MatchedRoute,
+  tasks: readonly TaskRecord[],
+): Promise<LoadedPlugin> {
+  const [own, ...others] = new Set(await Promise.all(tasks.map((task) => generation.pluginOf(task))));
+  return own?.has(`native.${route.render}`) && others.length === 0 ? own : plugin;
+}
+
+async function present(
+  matched: MatchedRoute,
+  call: NativeCall,
+  { tasks, view }: { tasks: readonly TaskRecord[]; view: View },
+): Promise<Json> {
+  const { route } = matched;
   const presented = await renderNative(
-    plugin,
+    await findPresenter(matched, tasks),
     { route, ctx: decodeContext(call.request), task: view },
     { ...optionsOf(call), reuse: true },
   );

@@ -66,7 +66,7 @@ export function openNativePath(deps: TaskDeps, method: string, path: string): Na
         type: route.type,
         pattern: route.path,
         params,
-        answer: (call) => answerNativeRequest(deps, { plugin, route, generation: generation.number }, call),
+        answer: (call) => answerNativeRequest(deps, { plugin, route, generation }, call),
       };
     } else opened = { ...calls, kind: 'no_route', allow: methodsOf(generation, path) };
     return opened;

@@ -122,14 +122,17 @@ export function createChannelQueues({
   };
 }
 
-/** One task, or, for batch plugins, as many tasks of the same plugin as fit into one request. */
-function takeGroup(queue: Queue, pin: Pin): Claimed[] {
+/**
+ * One task, or, for batch plugins, as many tasks of the same version as fit into one request. A
+ * version that is not loaded yet gets one task, and is loaded by its poll.
+ */
+function takeGroup(queue: Queue, { generation }: Pin): Claimed[] {
   const first = queue.waiting.shift() as Claimed;
-  const platform = first.task.platform;
-  if (pin.generation.plugins.get(platform)?.manifest.fetchMode !== 'batch') return [first];
+  const plugin = generation.loadedPluginOf(first.task);
+  if (plugin?.manifest.fetchMode !== 'batch') return [first];
   const isSuspect = ({ task }: Claimed) => task.pollFailures >= SUSPECT_AFTER;
   const alike = queue.waiting.filter(
-    (entry) => entry.task.platform === platform && isSuspect(entry) === isSuspect(first),
+    (entry) => generation.loadedPluginOf(entry.task) === plugin && isSuspect(entry) === isSuspect(first),
   );
   // The group shrinks with every further failure, until the id that breaks its batch is alone.
   const size = isSuspect(first)

@@ -14,6 +14,7 @@ import { protocolContext } from '../vendor/build-contexts.ts';
 import { adviseOnFailure, type Doubt } from '../vendor/retry-advice.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
 import { assertFormSupported, type ResponseRequest, readResponseRequest } from './read-response-request.ts';
+import { findResponseRenderer } from './render-response.ts';
 import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';
 
@@ -74,8 +75,8 @@ async function createAndFollow(
     if (deadline.signal.aborted) releaseAll();
     else deadline.signal.addEventListener('abort', releaseAll, { once: true });
     // The task's plugin: the task of a repeat may belong to another one, which served the model
-    // then.
-    const plugin = pin.generation.plugins.get(task.platform);
+    // then, or to an earlier version.
+    const plugin = await findResponseRenderer(pin.generation, task, stream);
     const owner = userOwner(caller.user.id);
     const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };
     if (stream) {

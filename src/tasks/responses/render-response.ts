@@ -1,6 +1,7 @@
 import type { JsonObject, Result } from '../../kernel/index.ts';
 import {
   describeHookFailure,
+  type Generation,
   type HookFailure,
   type HookOptions,
   isHostFailure,
@@ -14,6 +15,7 @@ import {
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { issueArtifactLinks } from '../artifacts/issue-artifact-links.ts';
 import { taskView } from '../state/describe-task.ts';
+import { findRenderer } from '../state/find-renderer.ts';
 import { tooManyForUser } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
@@ -116,6 +118,16 @@ async function renderFromEvents(
   const last = events.at(-1);
   return last ? { ok: true, value: last.response as JsonObject } : { ok: false, error: 'the task has not succeeded' };
 }
+
+/** The version that renders a response: as events where it is a `stream`. */
+export const findResponseRenderer = (
+  generation: Generation,
+  task: TaskRecord,
+  stream = false,
+): Promise<LoadedPlugin | undefined> => {
+  const whole = stream ? [] : ['protocols.proto_responses.renderFinal'];
+  return findRenderer(generation, task, ...whole, 'protocols.proto_responses.renderEvents');
+};
 
 /** Logs why the task could not be shown to its clients. */
 export const reportUnrendered = ({ logger }: TaskDeps, task: TaskRecord, reason: string): void =>

@@ -4,6 +4,7 @@ import { deadlineSignal } from '../observation/deadline-signal.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
 import { streamResponse } from './follow-response.ts';
+import { findResponseRenderer } from './render-response.ts';
 import { ownResponse } from './retrieve-response.ts';
 import type { ResponseEvent } from './write-response-events.ts';
 
@@ -31,7 +32,7 @@ export async function resumeResponse(
     pin.release();
     release();
   };
-  const plugin = pin.generation.plugins.get(created.platform);
+  const plugin = await findResponseRenderer(pin.generation, created, true);
   if (plugin && !plugin.has('protocols.proto_responses.renderEvents')) {
     releaseAll();
     const message = 'This response cannot be streamed: read it without "stream".';

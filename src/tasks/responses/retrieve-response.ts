@@ -5,7 +5,7 @@ import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
-import { renderEnded } from './render-response.ts';
+import { findResponseRenderer, renderEnded } from './render-response.ts';
 import { failedResponse, NOT_OBSERVED, pendingResponse, taskIdOf } from './response-objects.ts';
 
 /** How long a retrieval waits for a busy sandbox. */
@@ -13,7 +13,7 @@ const DEADLINE_MS = 10_000;
 
 /**
  * `GET /v1/responses/:id`: the user's own response as it is now. It always has an answer, even
- * without its plugin. The plugin version that serves now renders it, not that of the submission.
+ * without its plugin. The version that began it renders it, where that can.
  * @throws tasks.not_found, tasks.plugin_busy_for_you
  */
 export async function retrieveResponse(
@@ -25,7 +25,7 @@ export async function retrieveResponse(
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, DEADLINE_MS, request.signal);
   try {
-    const plugin = pin.generation.plugins.get(task.platform);
+    const plugin = await findResponseRenderer(pin.generation, task);
     const model = task.properties.originModelName;
     const context = protocolContext(request, {
       manifest: plugin?.manifest,

@@ -5,6 +5,7 @@ import { taskErrors } from '../errors.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
 import { renderedVideo, type ShownTask, taskView, videoObject } from './describe-task.ts';
+import { findRenderer } from './find-renderer.ts';
 import { ownTaskShown } from './own-tasks.ts';
 import type { RenderedVideos } from './rendered-videos.ts';
 
@@ -54,11 +55,13 @@ type Generation = ReturnType<TaskDeps['pin']>['generation'];
 /** `varies`: an equal request may be answered otherwise. */
 async function render(
   { logger }: Pick<VideoDeps, 'logger'>,
-  { plugins }: Generation,
+  generation: Generation,
   { task, request }: { task: ShownTask; request: ClientRequest },
 ): Promise<{ video: JsonObject; varies: boolean }> {
-  const plugin = plugins.get(task.platform);
-  if (!plugin?.has('protocols.proto_video.render')) return { video: videoObject(task), varies: false };
+  const plugin = await findRenderer(generation, task, 'protocols.proto_video.render');
+  // It may be that the task's own version cannot be had just now.
+  if (!plugin) return { video: videoObject(task), varies: true };
+  if (!plugin.has('protocols.proto_video.render')) return { video: videoObject(task), varies: false };
   let varies = false;
   const model = task.properties.originModelName;
   const { manifest } = plugin;

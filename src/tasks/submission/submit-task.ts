@@ -140,6 +140,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
     deps.store.transaction(async (tx) => {
       const createdAt = deps.clock.unix();
       const { userId } = owner;
+      await deps.sources.keep(tx, plugin, createdAt);
       const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
       if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
         throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
@@ -168,6 +169,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
         },
         billing: snapshot,
         callbackUrl,
+        sourceHash: plugin.sourceHash,
         createdAt,
         leaseOwner: deps.nodeId,
         leaseForMs: SUBMIT_LEASE_MS,
@@ -177,7 +179,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
       return task;
     });
-  return insertRecoveringCommit(deps, {
+  const task = await insertRecoveringCommit(deps, {
     id: taskId,
     insert,
     async find() {
@@ -185,6 +187,8 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
       return task?.status === 'NOT_START' ? task : undefined;
     },
   });
+  deps.sources.kept(plugin, task.createdAt);
+  return task;
 }
 
 /** Moves the task to another channel. The reservation is replaced, as the price may differ. */

@@ -1,0 +1,60 @@
+import type { Adoption } from '../../store/ports/index.ts';
+import type { LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
+import type { DatabaseSnapshot } from './choose-sources.ts';
+import type { RetainedPlugins } from './retained-plugins.ts';
+
+/** What the database says about which version reads a task. */
+export type TaskRules = {
+  /** By the hash of the source that began the tasks. */
+  adoptions: ReadonlyMap<string, Adoption>;
+  /** Keys that an administrator switched off. */
+  switchedOff: ReadonlySet<string>;
+};
+
+export const NO_RULES: TaskRules = { adoptions: new Map(), switchedOff: new Set() };
+
+export const taskRules = ({ rows, disabledFactoryKeys, adoptions }: DatabaseSnapshot): TaskRules => ({
+  adoptions: new Map(adoptions.map((adoption) => [adoption.sourceHash, adoption])),
+  switchedOff: new Set([...disabledFactoryKeys, ...rows.filter(({ enabled }) => !enabled).map(({ key }) => key)]),
+});
+
+/**
+ * Which version polls a task and reads its results: the one that began it, or that adopted it.
+ * Tasks from before this was noted, and those of a plugin under development, are read by the
+ * version that serves. If the task's own version cannot be loaded at all, the serving one takes its
+ * place, so that no task is lost.
+ *
+ * Tasks of a key that was switched off wait. Those of a key that has no version left do not: their
+ * own source is kept.
+ */
+export function createTaskPlugins(
+  serving: ReadonlyMap<string, LoadedPlugin>,
+  { adoptions, switchedOff }: TaskRules,
+  retained: RetainedPlugins,
+): TaskPlugins {
+  /** The hash of the retained version that reads the task; empty: the serving one does. */
+  function retainedHash({ platform, sourceHash, createdAt }: TaskOrigin): string {
+    const plugin = serving.get(platform);
+    if (sourceHash === '' || plugin?.layer === 'development') return '';
+    if (!plugin && switchedOff.has(platform)) return '';
+    const adoption = adoptions.get(sourceHash);
+    const hash = adoption && createdAt <= adoption.adoptedAt ? adoption.adoptedBy : sourceHash;
+    return hash === plugin?.sourceHash ? '' : hash;
+  }
+
+  return {
+    loadedPluginOf(task) {
+      const hash = retainedHash(task);
+      return hash === '' ? serving.get(task.platform) : retained.peek(hash);
+    },
+    async pluginOf(task) {
+      const hash = retainedHash(task);
+      if (hash === '') return serving.get(task.platform);
+      const loaded = retained.peek(hash);
+      if (loaded) return loaded;
+      const result = await retained.load(hash, task.platform);
+      if (result.ok) return result.value;
+      return result.error.temporary ? undefined : serving.get(task.platform);
+    },
+  };
+}
