@@ -68,6 +68,15 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(await options.get('absent')).toBeUndefined();
   });
 
+  test('of 50 concurrent changes of the same value one is written', async () => {
+    const { options } = opened().store;
+    expect(await options.replace('serial', '1', '2')).toBe(false);
+    await options.put('serial', '1');
+    const won = await Promise.all(Array.from({ length: 50 }, (_, i) => options.replace('serial', '1', `by ${i}`)));
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect(await options.get('serial')).toBe(`by ${won.indexOf(true)}`);
+  });
+
   test('a node counts as alive while its heartbeat is recent', async () => {
     const { nodes } = opened().store;
     const node = { id: 'n1', role: 'master', version: '1.0.0', startedAt: 5, fingerprints: ['a'] };

@@ -219,7 +219,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   ledger: 'byGrantKey grant imbalances list setBalance',
   logs: 'deleteAudit listAudit listUsage verifyAudit',
   nodes: 'alive heartbeat remove',
-  options: 'all get put putIfAbsent',
+  options: 'all get put putIfAbsent replace',
   passkeys: 'delete deleteAll insert rename use',
   plugins: 'activate active byVersion deactivate delete insert setEnabled update versions',
   prices: 'all delete put',

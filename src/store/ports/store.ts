@@ -208,6 +208,8 @@ export interface OptionStore {
    * wins.
    */
   putIfAbsent(key: string, value: string): Promise<boolean>;
+  /** Writes only if the value is still `before`. True when this call wrote it. */
+  replace(key: string, before: string, value: string): Promise<boolean>;
 }
 
 export interface NodeStore {

@@ -45,6 +45,15 @@ export function createOptionStore({ db, tables: { options } }: Context): OptionS
         .returning({ key: options.key });
       return written.length === 1;
     },
+
+    async replace(key, before, value) {
+      const written = await db
+        .update(options)
+        .set({ value })
+        .where(and(eq(options.key, key), eq(options.value, before)))
+        .returning({ key: options.key });
+      return written.length === 1;
+    },
   };
 }
 
