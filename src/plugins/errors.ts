@@ -2,7 +2,8 @@ import { defineErrors } from '../kernel/index.ts';
 
 /**
  * `details`: `invalid` has {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
- * {channels, inFlightCount}, `hook_failed` {kind, console, line, column}.
+ * {channels, inFlightCount}, `hook_failed` {kind, console, line, column}, `market_untrusted`
+ * {reason, known_key, seen_key}, `market_revoked` {reason}.
  */
 export const pluginErrors = defineErrors('plugins', {
   invalid: ['unprocessable', 'The plugin is not valid.'],
@@ -15,6 +16,8 @@ export const pluginErrors = defineErrors('plugins', {
   market_failed: ['upstream_failed', 'The marketplace could not be read.'],
   market_mismatch: ['unprocessable', 'The file is not what the marketplace announces.'],
   market_changed: ['conflict', 'The marketplace now offers a different file.'],
+  market_untrusted: ['upstream_failed', 'The marketplace is not signed with the key that is known for it.'],
+  market_revoked: ['unprocessable', 'The publisher has revoked this version.'],
   calls_refused: ['rate_limited', 'The plugin refuses your calls at the moment. Try again later.'],
   unavailable: ['unavailable', 'Plugin code cannot run at the moment.'],
 });

@@ -55,12 +55,23 @@ export {
   readContentRequest,
 } from './hooks/serve-artifacts.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
+export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';
 export {
   createMarketplace,
   type Marketplace,
   type OfferedSource,
   type SourceOffer,
 } from './marketplace/create-marketplace.ts';
+export { readRevocations } from './marketplace/publish-revoked.ts';
+export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
+export { type PublicKey, parsePublicKeyFile, writePublicKeyFile } from './marketplace/signing/public-key.ts';
+export {
+  generateSigningKey,
+  needsPassword,
+  readSecretKeyFile,
+  type SigningKey,
+  writeSecretKeyFile,
+} from './marketplace/signing/secret-key.ts';
 export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';

@@ -8,7 +8,13 @@ export { authSettings } from './auth-settings.ts';
 export { describeRisks } from './describe-risks.ts';
 export { describeStatus } from './describe-status.ts';
 export { createLiveOptions, type LiveOptions } from './live-options.ts';
-export { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
+export {
+  DEFAULT_MARKET_SOURCES,
+  MARKET_SOURCES,
+  parseMarketSources,
+  repinSources,
+  replaceSources,
+} from './market-sources.ts';
 export {
   configuredAddress,
   describeMissingAddress,

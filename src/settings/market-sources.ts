@@ -1,7 +1,10 @@
-import { err, isObject, type Json, ok, type Result } from '../kernel/index.ts';
+import { err, isObject, type Json, ok, parseJson, type Result } from '../kernel/index.ts';
 
-/** A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`. */
-type MarketSource = { name: string; indexUrl: string };
+/**
+ * A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`; `publicKey`
+ * is the key that its index must be signed with.
+ */
+type MarketSource = { name: string; indexUrl: string; publicKey?: string };
 
 /** The public marketplaces of new-api, where the plugin contract comes from. */
 export const DEFAULT_MARKET_SOURCES: readonly MarketSource[] = [
@@ -9,28 +12,39 @@ export const DEFAULT_MARKET_SOURCES: readonly MarketSource[] = [
   { name: 'GitHub', indexUrl: 'https://raw.githubusercontent.com/QuantumNous/new-api-plugins/main/index.json' },
 ];
 
+/** The option that has the sources. */
+export const MARKET_SOURCES = 'task_plugin.marketplace_sources';
+
 const MAX_SOURCES = 20;
 const MAX_NAME = 60;
 const MAX_URL = 500;
+/** A public key of minisign: 42 bytes in Base64, of which the first two are "Ed". */
+const PUBLIC_KEY = /^RW[QRST][A-Za-z0-9+/]{53}$/;
 
 /** `field` is a path such as `1.index_url`, or empty for the list; `message` is a sentence. */
 export type SourceFault = { field: string; message: string };
 
-/** Reads `[{name, index_url}]`, or returns its first fault. An empty list means no marketplace. */
+/**
+ * Reads `[{name, index_url, public_key?}]`, or returns its first fault. An empty list means no
+ * marketplace.
+ */
 export function parseMarketSources(value: Json | undefined): Result<MarketSource[], SourceFault> {
   if (!Array.isArray(value) || value.length > MAX_SOURCES) {
-    return err({ field: '', message: `The sources must be a list of at most ${MAX_SOURCES} {name, index_url}.` });
+    return err({
+      field: '',
+      message: `The sources must be a list of at most ${MAX_SOURCES} {name, index_url, public_key?}.`,
+    });
   }
   const sources: MarketSource[] = [];
   for (const [index, entry] of value.entries()) {
     const fault = (field: string, message: string) => err({ field: field ? `${index}.${field}` : `${index}`, message });
-    if (!isObject(entry)) return fault('', `Source ${index + 1} must be an object {name, index_url}.`);
-    const { name, index_url: indexUrl, ...others } = entry;
+    if (!isObject(entry)) return fault('', `Source ${index + 1} must be an object {name, index_url, public_key?}.`);
+    const { name, index_url: indexUrl, public_key: publicKey, ...others } = entry;
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) {
       return fault(
         unknown.slice(0, MAX_NAME),
-        `Source ${index + 1} has an unknown field: it takes name and index_url.`,
+        `Source ${index + 1} has an unknown field: it takes name, index_url and public_key.`,
       );
     }
     if (typeof name !== 'string' || name !== name.trim() || !/^[^\p{Cc}]{1,60}$/u.test(name)) {
@@ -44,7 +58,11 @@ export function parseMarketSources(value: Json | undefined): Result<MarketSource
     }
     const problem = typeof indexUrl === 'string' ? faultOfUrl(indexUrl) : 'is missing';
     if (problem !== undefined) return fault('index_url', `The index_url of source ${index + 1} ${problem}.`);
-    sources.push({ name, indexUrl: String(indexUrl) });
+    const isKey = typeof publicKey === 'string' && PUBLIC_KEY.test(publicKey);
+    if (publicKey !== undefined && publicKey !== null && !isKey) {
+      return fault('public_key', `The public_key of source ${index + 1} must be the last line of a minisign.pub file.`);
+    }
+    sources.push({ name, indexUrl: String(indexUrl), ...(isKey ? { publicKey } : {}) });
   }
   return ok(sources);
 }
@@ -62,4 +80,53 @@ function faultOfUrl(text: string): string | undefined {
 }
 
 export const writeMarketSources = (sources: readonly MarketSource[]): string =>
-  JSON.stringify(sources.map(({ name, indexUrl }) => ({ name, index_url: indexUrl })));
+  JSON.stringify(
+    sources.map(({ name, indexUrl, publicKey }) => ({
+      name,
+      index_url: indexUrl,
+      ...(publicKey === undefined ? {} : { public_key: publicKey }),
+    })),
+  );
+
+const readSources = (text: string): MarketSource[] => {
+  const sources = parseMarketSources(parseJson(text));
+  return sources.ok ? sources.value : [];
+};
+
+/**
+ * The sources in `text`, after those at `indexUrl` that are pinned to `from` were pinned to `to`;
+ * `undefined` if there are none such. `undefined` for a key means: not pinned.
+ */
+export function repinSources(
+  text: string,
+  { indexUrl, from, to }: { indexUrl: string; from: string | undefined; to: string | undefined },
+): string | undefined {
+  const sources = readSources(text);
+  const isMeant = (source: MarketSource) => source.indexUrl === indexUrl && source.publicKey === from;
+  if (!sources.some(isMeant)) return undefined;
+  return writeMarketSources(
+    sources.map((source) => {
+      if (!isMeant(source)) return source;
+      const { publicKey: _, ...unpinned } = source;
+      return to === undefined ? unpinned : { ...unpinned, publicKey: to };
+    }),
+  );
+}
+
+/**
+ * The list that replaces the sources in `text`. A source that is sent without `public_key` keeps
+ * its key, so that a client that does not know of keys does not unpin it; `null` unpins it.
+ */
+export function replaceSources(text: string, sent: readonly SentSource[]): string {
+  const before = readSources(text);
+  return JSON.stringify(
+    sent.map(({ name, index_url, public_key }) => {
+      const kept = before.find((source) => source.indexUrl === index_url)?.publicKey;
+      const key = public_key === undefined ? kept : public_key;
+      return { name, index_url, ...(key === undefined || key === null ? {} : { public_key: key }) };
+    }),
+  );
+}
+
+/** A source as a client sends it. */
+type SentSource = { name: string; index_url: string; public_key?: string | null };

@@ -84,6 +84,12 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     return !(await rootCanSignIn(after)) && (await rootCanSignIn(before));
   }
 
+  /** Puts written options into effect on every node. */
+  async function announce({ before, after, keys }: Written): Promise<OptionChanged[]> {
+    if (keys.length > 0) await Promise.all([deps.reload(), store.publish('options')]);
+    return keys.map((key) => ({ key, before: auditValue(key, before), after: auditValue(key, after) }));
+  }
+
   return {
     proofFor: (keys) =>
       keys.some((key) => isOptionKey(key) && ruleOf(key).proof !== 'none') ? 'settings.security' : 'none',
@@ -105,16 +111,21 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
           }),
         );
       }
-      const { before, after, keys } = done.value;
-      if (keys.length > 0) {
-        await Promise.all([deps.reload(), store.publish('options')]);
-      }
-      return ok({
-        views: checked.value.map(({ key }) => show(key, after)),
-        changed: keys.map(
-          (key): OptionChanged => ({ key, before: auditValue(key, before), after: auditValue(key, after) }),
-        ),
+      const changed = await announce(done.value);
+      return ok({ views: checked.value.map(({ key }) => show(key, done.value.after)), changed });
+    },
+
+    async revise(key, revise) {
+      if (!isOptionKey(key)) return err(`There is no option "${key}".`);
+      const done = await store.transaction(async (tx) => {
+        await tx.options.put(LOCK_KEY, String(clock.unix()));
+        const value = revise(readOptions(await tx.options.all(), secretBox).raw(key));
+        if (value === undefined) return ok(undefined);
+        const checked = checkEach([{ key, value }]);
+        return checked.ok ? write(tx, checked.value, false) : err(checked.error);
       });
+      if (!done.ok) return err(done.error.map(({ message }) => message).join(' '));
+      return ok(done.value && (await announce(done.value))[0]);
     },
   };
 }

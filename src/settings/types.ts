@@ -52,6 +52,14 @@ export type SettingsService = {
     changes: readonly { key: string; value: string }[],
     options?: { force?: boolean | undefined },
   ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
+  /**
+   * Changes an option by its present value, which nobody changes meanwhile. Without a new value, or
+   * with the same one, nothing changes, and there is no result. The error is a sentence.
+   */
+  revise(
+    key: string,
+    revise: (value: string) => string | undefined,
+  ): Promise<Result<OptionChanged | undefined, string>>;
 };
 
 /** The steps of a trial; each message is a sentence without any secret. */

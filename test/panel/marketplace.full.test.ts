@@ -1,6 +1,8 @@
 /** The marketplace and its sources, with concurrent changes and late answers. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { generateSigningKey, type SigningKey } from '../../src/plugins/index.ts';
+import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
 import { pluginSource } from '../plugins/support.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
 import { confirmWithPassword, heading, usePanel, waitForNotice, waitForText } from './harness.ts';
@@ -82,6 +84,50 @@ describe('an installation answered after its page was left', () => {
 
     await installAndLeave(page);
     expect(await dialog(page).count()).toBe(0);
+  });
+});
+
+describe('a signed source', () => {
+  const names = { known: generateSigningKey(), other: generateSigningKey() };
+  const now = Math.floor(Date.now() / 1000);
+  /** Signs what is published in a folder. */
+  function sign(folder: string, key: SigningKey, more: object = {}): void {
+    const index = JSON.parse(String(market.files.get(`${folder}/index.json`)));
+    const dated = { ...index, serial: now, expires_at: now + 86_400, public_key: key.publicKey.text, ...more };
+    market.files.set(`${folder}/index.json`, JSON.stringify(dated));
+    market.files.set(`${folder}/index.json.minisig`, signData(key, Buffer.from(JSON.stringify(dated)), ''));
+  }
+
+  test('shows its key; another key is refused with both named, until root accepts it', async () => {
+    publish(market, '/signed', { plugins: [offer('stapler')] });
+    sign('/signed', names.known);
+    await panel.root().call('PUT', path, [entry('signed'), entry('good')]);
+    const page = await visit('/marketplace');
+    await waitForText(page, `Signed by ${names.known.publicKey.id}`);
+    await waitForText(page, 'Unsigned');
+    publish(market, '/signed', { plugins: [offer('stapler')] });
+    sign('/signed', names.other);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    const alert = page.getByRole('alert').filter({ hasText: 'Signed with another key' });
+    await alert.getByText(names.known.publicKey.text).waitFor();
+    await alert.getByText(names.other.publicKey.text).waitFor();
+    expect(await page.getByRole('link', { name: 'stapler' }).count()).toBe(0);
+    await alert.getByRole('button', { name: 'Accept the new key' }).click();
+    await dialog(page).getByRole('button', { name: 'Accept the new key' }).click();
+    await confirmWithPassword(page);
+    await waitForText(page, `Signed by ${names.other.publicKey.id}`);
+    await page.getByRole('link', { name: 'stapler' }).waitFor();
+  });
+
+  test('that is past its end is offered with a warning, and revoked versions are listed', async () => {
+    const revoked = { ...offer('hammer'), more: { revoked: { reason: 'It sends keys away.' } } };
+    publish(market, '/old', { plugins: [offer('stapler'), revoked] });
+    sign('/old', names.known, { expires_at: now - 86_400 });
+    await panel.root().call('PUT', path, [entry('old')]);
+    const page = await visit('/marketplace');
+    await waitForText(page, 'The list is past its end');
+    await page.getByText('Versions that the publisher has revoked: 1').click();
+    await waitForText(page, 'hammer 1.0.0: It sends keys away.');
   });
 });
 

@@ -189,7 +189,7 @@ describe('a broken folder', () => {
     for (const fault of [
       'index.json /plugins/0: acme: latest is not among the versions',
       'index.json /plugins/0: acme: website must be an absolute https URL',
-      'index.json /plugins/1: other@1.0.0: needs plugin API 2',
+      'index.json /plugins/1: other@1.0.0: is made for a newer contract (needs plugin API 2)',
       'acme/gone.js source: The file cannot be read (ENOENT).',
       'a.svg icon: ',
       'acme/1.0.0.js meta: The index says allowedHosts [], the plugin ["cdn.acme.example"].',

@@ -8,7 +8,7 @@ import { installState } from '../../src/plugins/marketplace/install-state.ts';
 import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
 import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
-import { parseMarketSources } from '../../src/settings/market-sources.ts';
+import { parseMarketSources, repinSources, replaceSources } from '../../src/settings/market-sources.ts';
 
 const BASE = new URL('https://market.example/plugins/index.json');
 const HASH = 'ab'.repeat(32);
@@ -97,6 +97,7 @@ test('a whole entry', () => {
   ]);
   expect(index).toEqual({
     name: 'Market',
+    revoked: [],
     skipped: [],
     hidden: [],
     plugins: [
@@ -150,7 +151,11 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ['a version with a v', plugin({ versions: [version({ version: 'v1.0.0' })] }), 'semantic version'],
     ['another kind', plugin({ versions: [version({ kind: 'image' })] }), 'kind must be "task"'],
     ['no kind', plugin({ versions: [version({ kind: undefined })] }), 'kind must be "task"'],
-    ['a later API', plugin({ versions: [version({ minApiVersion: 2 })] }), 'needs plugin API 2; this gateway has 1'],
+    [
+      'a later API',
+      plugin({ versions: [version({ minApiVersion: 2 })] }),
+      'is made for a newer contract (needs plugin API 2)',
+    ],
     [
       'an API in words',
       plugin({ versions: [version({ minApiVersion: '1' })] }),
@@ -202,7 +207,10 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
       ['Acme', '1.0.0', 1],
     ]);
     expect(skipped).toEqual([
-      { index: 0, key: 'acme', version: '2.0.0', reason: 'needs plugin API 3; this gateway has 1' },
+      {
+        ...{ index: 0, key: 'acme', version: '2.0.0', needs: ['plugin API 3'] },
+        reason: 'is made for a newer contract (needs plugin API 3)',
+      },
       { index: 0, key: 'acme', version: '1.0.0', reason: 'the version is listed twice' },
       { index: 0, key: 'acme', reason: 'version must be a semantic version' },
       { index: 1, key: 'acme', reason: 'an earlier entry has this key' },
@@ -324,8 +332,8 @@ describe('the list of sources', () => {
   test.each<[name: string, value: unknown, field: string, message: string]>([
     ['no list', {}, '', 'must be a list of at most 20'],
     ['too many', Array(21).fill(good), '', 'must be a list of at most 20'],
-    ['an entry that is no object', ['https://market.example'], '0', 'must be an object {name, index_url}'],
-    ['an unknown field', [{ ...good, token: 'x' }], '0.token', 'it takes name and index_url'],
+    ['an entry that is no object', ['https://market.example'], '0', 'must be an object {name, index_url, public_key?}'],
+    ['an unknown field', [{ ...good, token: 'x' }], '0.token', 'it takes name, index_url and public_key'],
     ['no name', [good, { index_url: 'https://a.example' }], '1.name', 'The name of source 2 must be one line'],
     ['a blank name', [{ ...good, name: ' ' }], '0.name', 'must be one line'],
     ['a long name', [{ ...good, name: 'x'.repeat(61) }], '0.name', 'must be one line'],
@@ -347,6 +355,7 @@ describe('the list of sources', () => {
       '0.index_url',
       'must be an absolute http',
     ],
+    ['a key that is none', [{ ...good, public_key: 'RWQ' }], '0.public_key', 'the last line of a minisign.pub'],
     [
       'a long address',
       [{ ...good, index_url: `https://market.example/${'x'.repeat(500)}` }],
@@ -357,6 +366,35 @@ describe('the list of sources', () => {
     const parsed = parseMarketSources(value as never);
     expect(parsed).toMatchObject({ ok: false, error: { field } });
     expect(parsed.ok ? '' : parsed.error.message).toContain(message);
+  });
+
+  const key = `RWQ${'a'.repeat(53)}`;
+
+  test('a client that does not know of keys keeps them, for the same address only', () => {
+    const before = JSON.stringify([
+      { ...good, public_key: key },
+      { name: 'other', index_url: 'https://other.example' },
+    ]);
+    const replaced = (public_key?: string | null, index_url = good.index_url) =>
+      JSON.parse(
+        replaceSources(before, [{ name: 'renamed', index_url, ...(public_key === undefined ? {} : { public_key }) }]),
+      );
+    expect(replaced()).toEqual([{ name: 'renamed', index_url: good.index_url, public_key: key }]);
+    expect(replaced(null)).toEqual([{ name: 'renamed', index_url: good.index_url }]);
+    expect(replaced(undefined, 'https://moved.example')).toEqual([
+      { name: 'renamed', index_url: 'https://moved.example' },
+    ]);
+  });
+
+  test('a source is pinned only while it has the key that it had', () => {
+    const text = JSON.stringify([good, { name: 'other', index_url: 'https://other.example' }]);
+    const repin = (from: string | undefined, to: string | undefined, before = text) =>
+      repinSources(before, { indexUrl: good.index_url, from, to });
+    const pinned = repin(undefined, key);
+    expect(JSON.parse(pinned ?? '')).toEqual([{ ...good, public_key: key }, JSON.parse(text)[1]]);
+    expect(repin(key, undefined)).toBeUndefined();
+    expect(repin(undefined, key, pinned)).toBeUndefined();
+    expect(repin(key, undefined, pinned)).toBe(text);
   });
 
   test('addresses and folders are accepted, and an empty list too', () => {

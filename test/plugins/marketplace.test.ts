@@ -66,8 +66,10 @@ const open = (
 ): Marketplace =>
   createMarketplace({
     plugins: service,
+    options: opened.store.options,
     upstream,
     sources: () => sources,
+    pin: async () => true,
     shippedSources: DEFAULT_MARKET_SOURCES,
     mirrorDir,
     clock: systemClock,
@@ -171,7 +173,7 @@ describe('a source that cannot be read shows its error beside the others', () =>
     for (const shipped of DEFAULT_MARKET_SOURCES) {
       expect(await read(shipped, shipped.indexUrl, 'index')).toEqual({
         ok: false,
-        error: 'The address is not allowed: it is in a private or reserved network.',
+        error: { message: 'The address is not allowed: it is in a private or reserved network.', isAbsent: false },
       });
     }
     await resolving.close();

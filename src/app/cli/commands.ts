@@ -137,17 +137,42 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'FILE',
         doc: 'where to write it (default DIR/index.json); its paths are relative to it',
       },
+      sign: { type: 'string', value: 'KEYFILE', doc: 'sign it with this secret key, as FILE.minisig beside it' },
+      days: { type: 'string', value: 'N', doc: 'how long a signed index is valid (default 90)' },
+      'hand-over': {
+        type: 'string',
+        value: 'KEYFILE',
+        doc: 'the secret key until now: it names the new one in FILE.handover, so that gateways follow',
+      },
+      revoked: {
+        type: 'string',
+        value: 'FILE',
+        doc: 'versions to take back: {"KEY@VERSION": "reason"}, null to offer one again; others stay as before',
+      },
     },
     more: async () =>
       'Plugins are at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
-      'A version in the index cannot get another source. Nothing is written while a plugin has a fault.',
+      'A version in the index cannot get another source. Nothing is written while a plugin has a fault. A signed index that has half of its days left\n' +
+      'is written anew when something changes; before its end, run the command again. Without a terminal, passwords of keys are lines of standard input.',
     load: () => import('./commands/build-marketplace.ts'),
+  },
+  {
+    name: 'marketplace keygen',
+    summary: 'create a key pair that signs a marketplace',
+    positionals: ['NAME'],
+    options: { 'no-password': { type: 'boolean', doc: 'do not encrypt the secret key' } },
+    more: async () =>
+      'Writes NAME.key, the secret key, and NAME.pub in the form of minisign, and overwrites nothing. Without a terminal, the password is the first line\n' +
+      'of standard input.',
+    load: () => import('./commands/keygen-marketplace.ts'),
   },
   {
     name: 'marketplace check',
     summary: 'compare the index of a folder with its files',
     positionals: ['DIR'],
-    options: {},
+    options: {
+      'public-key': { type: 'string', value: 'KEY', doc: 'check the signature too: a public key, or the file of one' },
+    },
     load: () => import('./commands/check-marketplace.ts'),
   },
   {

@@ -22,6 +22,7 @@ import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.
 import { describeSystem } from '../operations/describe-system.ts';
 import { listAttention } from '../operations/list-attention.ts';
 import { listOfferedModels } from '../operations/list-offered-models.ts';
+import { createMarketPins } from '../operations/pin-market-key.ts';
 import { VERSION } from '../version.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
@@ -47,6 +48,19 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
   const demo = createDemoChannel({ store, channels, plugins, secretBox, clock, logger });
   const ledger = createLedgerCheck({ store, clock, logger });
 
+  const marketplace = createMarketplace({
+    plugins,
+    upstream,
+    options: store.options,
+    sources: () => marketSources(options),
+    pin: createMarketPins({ options: settingsService, store, clock, logger }),
+    shippedSources: DEFAULT_MARKET_SOURCES,
+    mirrorDir: config.marketplaceDir,
+    clock,
+    logger,
+    watchCache,
+  });
+
   const http = createHttpApp({
     config: {
       secureCookies: config.cookieSecure,
@@ -65,16 +79,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     billing,
     tasks,
     plugins,
-    marketplace: createMarketplace({
-      plugins,
-      upstream,
-      sources: () => marketSources(options),
-      shippedSources: DEFAULT_MARKET_SOURCES,
-      mirrorDir: config.marketplaceDir,
-      clock,
-      logger,
-      watchCache,
-    }),
+    marketplace,
     options: settingsService,
     optionTrials: createOptionTrials({
       options,
@@ -101,6 +106,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
         store,
         clock,
         plugins,
+        marketplace,
         channels,
         billing,
         tasks,

@@ -2,7 +2,7 @@ import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import type { PluginService } from '../../plugins/index.ts';
+import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
@@ -23,6 +23,7 @@ export type AttentionDeps = {
   store: Store;
   clock: Clock;
   plugins: PluginService;
+  marketplace: Pick<Marketplace, 'servingRevoked'>;
   channels: Channels;
   billing: Billing;
   tasks: Tasks;
@@ -44,6 +45,7 @@ export type AttentionDeps = {
 export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
   const parts = await Promise.all([
     pluginItems(deps),
+    revokedItems(deps),
     channelItems(deps),
     taskItems(deps),
     listModelAttention(deps),
@@ -86,6 +88,16 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
       message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${calls} ${calls === 1 ? 'call' : 'calls'})`).join(', ')}, not only into headers.`,
     })),
   ];
+}
+
+async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionItem[]> {
+  const revoked = await marketplace.servingRevoked();
+  return revoked.map(({ key, version, source, reason }) => ({
+    code: 'plugin_revoked',
+    severity: 'error',
+    target: { kind: 'plugin', id: key },
+    message: `The plugin "${key}" serves version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
+  }));
 }
 
 async function channelItems({ channels, tasks }: AttentionDeps): Promise<AttentionItem[]> {

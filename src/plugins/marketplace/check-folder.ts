@@ -6,11 +6,14 @@ import { openPlugin } from '../author/open-plugin.ts';
 import { pointer } from '../manifest/faults.ts';
 import { readIcon } from '../service/check-icon.ts';
 import { createCompiler } from '../source/compile-plugin.ts';
+import { SIGNATURE_ENDING } from './check-trust.ts';
 import { compareEntry } from './compare-entry.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
 import { readIndex } from './read-index.ts';
 import { readMirror } from './read-mirror.ts';
-import type { MarketFile, MarketPlugin, MarketVersion } from './types.ts';
+import type { PublicKey } from './signing/public-key.ts';
+import { readSignature, verifySignature } from './signing/signature.ts';
+import type { MarketFile, MarketIndex, MarketPlugin, MarketVersion } from './types.ts';
 import type { MarketFault } from './write-index.ts';
 
 export type CheckedMarket = { faults: MarketFault[]; name: string; plugins: number; versions: number };
@@ -19,9 +22,15 @@ const INDEX = 'index.json';
 
 /**
  * Checks `index.json` of a folder against the folder: every entry can be installed and is shown as
- * written, every file exists with its hash, every plugin compiles and matches its entry.
+ * written, every file exists with its hash, every plugin compiles and matches its entry. The
+ * signature is checked by `publicKey`, else by the key that the index names; `now` is in unix
+ * seconds.
  */
-export async function checkFolder(folder: string, sandbox: Sandbox): Promise<CheckedMarket> {
+export async function checkFolder(
+  folder: string,
+  sandbox: Sandbox,
+  signed?: { publicKey: PublicKey | undefined; now: number },
+): Promise<CheckedMarket> {
   const root = resolve(folder);
   const base = pathToFileURL(`${root}${sep}${INDEX}`);
   const faults: MarketFault[] = [];
@@ -34,7 +43,7 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
   async function readFile(file: { url: string; sha256?: string }, what: MarketFile): Promise<Uint8Array | undefined> {
     const name = nameOf(root, file.url);
     const bytes = await readMirror(root, new URL(file.url), MARKET_FILE_BYTES[what]);
-    if (!bytes.ok) faults.push({ file: name, path: 'source', rule: 'market.file', message: bytes.error });
+    if (!bytes.ok) faults.push({ file: name, path: 'source', rule: 'market.file', message: bytes.error.message });
     else if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
       const hint = 'Write the index again with "marketplace build", or restore the file.';
       faults.push({
@@ -65,11 +74,21 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
   }
 
   const bytes = await readMirror(root, base, MARKET_FILE_BYTES.index);
-  if (!bytes.ok) return failed(bytes.error);
+  if (!bytes.ok) return failed(bytes.error.message);
   const text = decodeText(bytes.value);
   const index = text.ok ? readIndex(text.value, base) : text;
   if (!index.ok) return failed(index.error);
   const { name, plugins, skipped, hidden } = index.value;
+  const key = signed?.publicKey ?? index.value.publicKey;
+  if (key) {
+    const file = `${INDEX}${SIGNATURE_ENDING}`;
+    const signature = await readMirror(root, new URL(`${base.href}${SIGNATURE_ENDING}`), MARKET_FILE_BYTES.signature);
+    const text = signature.ok ? Buffer.from(signature.value).toString('utf8') : '';
+    const problem = signature.ok
+      ? findSignatureFault({ key, bytes: bytes.value, signature: text, index: index.value, now: signed?.now ?? 0 })
+      : signature.error.message;
+    if (problem !== undefined) faults.push({ file, path: 'source', rule: 'market.signature', message: problem });
+  }
   for (const { index: at, key, version, reason } of [...skipped, ...hidden]) {
     const subject = key === undefined ? '' : `${key}${version === undefined ? '' : `@${version}`}: `;
     faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${subject}${reason}` });
@@ -86,6 +105,18 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
   }
   const versions = plugins.reduce((sum, each) => sum + each.versions.length, 0);
   return { faults, name, plugins: plugins.length, versions };
+}
+
+type SignedIndex = { key: PublicKey; bytes: Uint8Array; signature: string; index: MarketIndex; now: number };
+
+function findSignatureFault({ key, bytes, signature: text, index, now }: SignedIndex): string | undefined {
+  const signature = readSignature(text);
+  if (!signature) return 'is no signature of minisign of a hashed file';
+  if (signature.keyId !== key.id) return `is by the key ${signature.keyId}, not by ${key.id}`;
+  if (!verifySignature(key, bytes, signature)) return `does not belong to ${INDEX} and the key ${key.id}`;
+  if (index.publicKey?.text !== key.text) return `${INDEX} names another public_key, or none`;
+  if (index.serial === undefined || index.expiresAt === undefined) return `${INDEX} has no serial or no expires_at`;
+  return index.expiresAt < now ? `${INDEX} ended at ${new Date(index.expiresAt * 1000).toISOString()}` : undefined;
 }
 
 /** The path of a file relative to the folder. */

@@ -1,5 +1,6 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
 import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '../../kernel/index.ts';
+import type { OptionStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
@@ -8,11 +9,13 @@ import type { PluginService, Uploaded } from '../service/create-plugin-service.t
 import type { ActivationPreview } from '../service/preview-activation.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
+import type { MarketTrust, PinMarketKey } from './check-trust.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
 import { createListingCache } from './listing-cache.ts';
+import { createMarketMemory } from './market-memory.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
-import type { MarketIcon, MarketPlugin, MarketRemark, MarketSource, MarketVersion } from './types.ts';
+import type { MarketIcon, MarketPlugin, MarketRemark, MarketRevocation, MarketSource, MarketVersion } from './types.ts';
 
 /** What one source offers. After a failure there are no plugins, and `error` is set. */
 export type SourceOffer = {
@@ -22,9 +25,17 @@ export type SourceOffer = {
   error?: string;
   /** Unix seconds. */
   fetchedAt: number;
+  /** Whether its index is signed; missing if the index could not be checked. */
+  trust?: MarketTrust;
+  /** Whether a signed index is past its end: its publisher should have renewed it. */
+  isExpired: boolean;
   plugins: OfferedPlugin[];
+  revoked: MarketRevocation[];
   skipped: MarketRemark[];
 };
+
+/** A version that serves although a source has revoked it. */
+export type ServingRevoked = MarketRevocation & { source: string };
 
 /** A version of a plugin in a source, by the source's name. */
 export type OfferedName = { source: string; key: string; version: string };
@@ -61,13 +72,21 @@ export interface Marketplace {
   install(request: MarketInstall, owner?: string): Promise<Uploaded>;
   /** What an activation of an offered version would change. Stores nothing. */
   preview(name: OfferedName, owner?: string): Promise<ActivationPreview>;
+  /**
+   * The versions that serve although a source has revoked them, by what the sources said when they
+   * were read last. Signed sources that were not read for hours are read again meanwhile.
+   */
+  servingRevoked(): Promise<ServingRevoked[]>;
 }
 
 type Deps = {
-  plugins: Pick<PluginService, 'check' | 'detail' | 'list' | 'preview' | 'upload' | 'versions'>;
+  plugins: Pick<PluginService, 'check' | 'current' | 'detail' | 'list' | 'preview' | 'upload' | 'versions'>;
+  options: OptionStore;
   upstream: Upstream;
   /** The current marketplaces. */
   sources: () => readonly MarketSource[];
+  /** Stores the key that a source is pinned to from now on. */
+  pin: PinMarketKey;
   /** The sources that ship with the gateway. They are never at a private address. */
   shippedSources: readonly MarketSource[];
   /** The folder of `file:` sources; empty: there are none. */
@@ -83,21 +102,35 @@ type Deps = {
 
 type Entry = { source: MarketSource; plugin: MarketPlugin };
 
+/** How often signed sources are read for revocations while nobody looks at them. */
+const REVOCATIONS_MS = 6 * 3_600_000;
+
 /**
  * Methods throw `plugins.not_found` (no such source, plugin or version), `plugins.market_failed` (a
  * file could not be fetched), `plugins.market_mismatch` (a file is not what the index announces),
  * `plugins.market_changed`, and the errors of an upload.
  */
 export function createMarketplace(deps: Deps): Marketplace {
-  const { plugins, worker = createPluginWorker() } = deps;
+  const { plugins, pin, clock, worker = createPluginWorker() } = deps;
   const readFile = createMarketReader(deps);
-  const listings = createListingCache({ readFile, worker, clock: deps.clock, watchCache: deps.watchCache });
+  const memory = createMarketMemory(deps.options);
+  const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
 
-  async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {
+  /** @throws for a `version` that the source has revoked too */
+  async function find({ source: name, key, version }: Partial<OfferedName> & { key: string }): Promise<Entry> {
     const source = deps.sources().find((each) => each.name === name);
     if (!source) throw pluginErrors.not_found({ message: `There is no marketplace source with the name "${name}".` });
-    const { index } = await listings.of(source, false);
-    if (!index.ok) throw pluginErrors.market_failed({ message: `The source "${name}" cannot be read. ${index.error}` });
+    const { index, trust } = await listings.of(source, false);
+    if (!index.ok) {
+      const message = `The source "${name}" cannot be read. ${index.error}`;
+      if (trust?.state === 'refused') throw pluginErrors.market_untrusted({ message, details: untrusted(trust) });
+      throw pluginErrors.market_failed({ message });
+    }
+    const revoked = index.value.revoked.find((each) => each.key === key && each.version === version);
+    if (revoked) {
+      const message = `The publisher has revoked ${key}@${version}: ${revoked.reason}`;
+      throw pluginErrors.market_revoked({ message, details: { reason: revoked.reason } });
+    }
     const plugin = index.value.plugins.find((each) => each.key === key);
     if (!plugin) throw pluginErrors.not_found({ message: `The source "${name}" offers no plugin "${key}".` });
     return { source, plugin };
@@ -117,7 +150,8 @@ export function createMarketplace(deps: Deps): Marketplace {
   ): Promise<Uint8Array> {
     const bytes = await readFile(source, file.url, what);
     const subject = `The ${what} of "${plugin.key}" in "${source.name}"`;
-    if (!bytes.ok) throw pluginErrors.market_failed({ message: `${subject} could not be fetched. ${bytes.error}` });
+    if (!bytes.ok)
+      throw pluginErrors.market_failed({ message: `${subject} could not be fetched. ${bytes.error.message}` });
     if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
       throw pluginErrors.market_mismatch({
         message: `${subject} does not have the SHA-256 that the index announces. Refresh the marketplace. If the hash still differs, tell its owner.`,
@@ -148,17 +182,19 @@ export function createMarketplace(deps: Deps): Marketplace {
         Promise.all(sources.map((source) => listings.of(source, refresh))),
         presentPlugins(plugins),
       ]);
-      return read.map(({ index, fetchedAt }, at): SourceOffer => {
+      return read.map(({ index, trust, fetchedAt }, at): SourceOffer => {
         const source = sources[at] ?? { name: '', indexUrl: '' };
-        if (!index.ok) return { source, name: '', error: index.error, fetchedAt, plugins: [], skipped: [] };
-        const { name, skipped } = index.value;
+        const isExpired = trust?.state === 'signed' && trust.expiresAt < clock.unix();
+        const checked = { source, fetchedAt, isExpired, ...(trust ? { trust } : {}) };
+        if (!index.ok) return { ...checked, name: '', error: index.error, plugins: [], revoked: [], skipped: [] };
+        const { name, revoked, skipped } = index.value;
         const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key)));
-        return { source, name, fetchedAt, plugins: offered, skipped };
+        return { ...checked, name, plugins: offered, revoked, skipped };
       });
     },
 
     async read({ version: requested, ...name }) {
-      const entry = await find(name);
+      const entry = await find({ ...name, ...(requested === undefined ? {} : { version: requested }) });
       const version = versionOf(entry, requested ?? entry.plugin.latest);
       const source = await fetchSource(entry, version);
       const { manifest, errors } = await checkManifest(plugins, source);
@@ -180,14 +216,14 @@ export function createMarketplace(deps: Deps): Marketplace {
       return iconFile && (await fetchIcon(entry, iconFile)).image;
     },
 
-    async preview({ version: requested, ...name }, owner) {
+    async preview(name, owner) {
       const entry = await find(name);
-      const source = await fetchSource(entry, versionOf(entry, requested));
+      const source = await fetchSource(entry, versionOf(entry, name.version));
       return plugins.preview(name.key, { source }, owner);
     },
 
     async install({ source: sourceName, key, version: requested, sha256, force, enabled }, owner) {
-      const entry = await find({ source: sourceName, key });
+      const entry = await find({ source: sourceName, key, version: requested });
       const version = versionOf(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
         throw pluginErrors.market_changed({
@@ -216,8 +252,26 @@ export function createMarketplace(deps: Deps): Marketplace {
         owner,
       );
     },
+
+    async servingRevoked() {
+      const sources = deps.sources();
+      const serving = [...plugins.current().plugins.values()];
+      const revoked = await Promise.all(
+        sources.map(async (source) =>
+          (await memory.revokedBy(source)).map((each) => ({ ...each, source: source.name })),
+        ),
+      );
+      for (const source of sources) if (source.publicKey !== undefined) listings.readAfter(source, REVOCATIONS_MS);
+      return revoked.flat().filter(({ sha256 }) => serving.some(({ sourceHash }) => sourceHash === sha256));
+    },
   };
 }
+
+const untrusted = ({ reason, known, seen }: MarketTrust & { state: 'refused' }) => ({
+  reason,
+  known_key: known.text,
+  seen_key: seen?.text ?? null,
+});
 
 /** The manifest of a source, or the faults for which an upload would refuse it. */
 async function checkManifest(

@@ -2,11 +2,15 @@ import { type Clock, err, type Logger, ok, type Result } from '../../kernel/inde
 import { canonicalHost, type Upstream, type UpstreamFailure } from '../../upstream/index.ts';
 import { indexLocation } from './index-location.ts';
 import { readMirror } from './read-mirror.ts';
-import type { MarketFile, MarketSource, ReadMarketFile } from './types.ts';
+import { MAX_HAND_OVER_BYTES } from './signing/hand-over.ts';
+import { MAX_SIGNATURE_BYTES } from './signing/signature.ts';
+import type { MarketFile, MarketSource, ReadFault, ReadMarketFile } from './types.ts';
 
 /** Limits in bytes: of an index as in new-api, of sources and icons as for uploads. */
 export const MARKET_FILE_BYTES: Record<MarketFile, number> = {
   index: 8 * 1024 * 1024,
+  signature: MAX_SIGNATURE_BYTES,
+  'hand-over': MAX_HAND_OVER_BYTES,
   source: 1024 * 1024,
   icon: 512 * 1024,
 };
@@ -31,9 +35,10 @@ export function createMarketReader(deps: {
 }): ReadMarketFile {
   const { upstream, shippedSources, mirrorDir, clock, logger, timeoutMs = FETCH_TIMEOUT_MS } = deps;
 
-  async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, string>> {
+  async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
     const signal = AbortSignal.timeout(timeoutMs);
-    const explain = (failure: UpstreamFailure) => err(messageOf(failure.kind, maxBytes, timeoutMs));
+    const explain = (failure: UpstreamFailure) =>
+      err({ message: messageOf(failure.kind, maxBytes, timeoutMs), isAbsent: false });
     const answer = await upstream.request({
       url: url.href,
       method: 'GET',
@@ -52,11 +57,10 @@ export function createMarketReader(deps: {
     if (status !== 200) {
       answer.value.discard();
       const redirects = status >= 300 && status < 400;
-      return err(
-        redirects
-          ? `The marketplace redirects (HTTP ${status}), which is not followed: enter the final address.`
-          : `The marketplace answered HTTP ${status}.`,
-      );
+      const message = redirects
+        ? `The marketplace redirects (HTTP ${status}), which is not followed: enter the final address.`
+        : `The marketplace answered HTTP ${status}.`;
+      return err({ message, isAbsent: status === 404 || status === 410 });
     }
     const bytes = await answer.value.bytes();
     return bytes.ok ? bytes : explain(bytes.error);
@@ -74,7 +78,7 @@ export function createMarketReader(deps: {
         request_id: 'SYSTEM',
         source: source.name,
         file: what,
-        ...(file.ok ? { bytes: file.value.byteLength } : { failure: file.error }),
+        ...(file.ok ? { bytes: file.value.byteLength } : { failure: file.error.message }),
         ms: Math.round(clock.monotonicMs() - started),
       },
       'marketplace fetch',

@@ -1,11 +1,15 @@
-import { type Clock, err, type Result, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, err, ok, type Result, type WatchCache } from '../../kernel/index.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
+import { checkTrust, type MarketTrust, type TrustDeps } from './check-trust.ts';
 import { decodeText } from './fetch-file.ts';
 import { indexLocation } from './index-location.ts';
-import type { MarketIndex, MarketSource, ReadMarketFile } from './types.ts';
+import type { MarketIndex, MarketSource } from './types.ts';
 
-/** A fetched index, or why it could not be fetched. `fetchedAt` is in unix seconds. */
-export type Listing = { index: Result<MarketIndex, string>; fetchedAt: number };
+/**
+ * A fetched index, or why it could not be fetched, or is refused. `fetchedAt` is in unix seconds;
+ * `trust` is missing if nothing could be checked.
+ */
+export type Listing = { index: Result<MarketIndex, string>; trust?: MarketTrust; fetchedAt: number };
 
 /**
  * How long an index is cached. A failure is cached shorter, so that a repaired source returns soon.
@@ -19,13 +23,16 @@ export interface Listings {
    * share one fetch. Never rejects.
    */
   of(source: MarketSource, refresh: boolean): Promise<Listing>;
+  /** Starts to read a source that nobody has read for so long. */
+  readAfter(source: MarketSource, ms: number): void;
   /** Forgets all other sources. */
   retain(sources: readonly MarketSource[]): void;
 }
 
-type Deps = { readFile: ReadMarketFile; worker: PluginWorker; clock: Clock; watchCache?: WatchCache | undefined };
+type Deps = TrustDeps & { worker: PluginWorker; clock: Clock; watchCache?: WatchCache | undefined };
 
-export function createListingCache({ readFile, worker, clock, watchCache }: Deps): Listings {
+export function createListingCache(deps: Deps): Listings {
+  const { readFile, memory, worker, clock, watchCache } = deps;
   const cached = new Map<string, { listing: Listing; until: number }>();
   watchCache?.('marketplace_listings', () => cached.size);
   const pending = new Map<string, Promise<Listing>>();
@@ -33,30 +40,63 @@ export function createListingCache({ readFile, worker, clock, watchCache }: Deps
   const readText = (text: string, base: string): Promise<Result<MarketIndex, string>> =>
     worker.run('readIndex', text, base).catch(() => err('The index could not be read in time.'));
 
-  async function fetchIndex(source: MarketSource): Promise<Listing> {
+  async function fetchIndex(source: MarketSource): Promise<Omit<Listing, 'fetchedAt'>> {
     const base = indexLocation(source);
     const bytes = await readFile(source, base.href, 'index');
-    const text = bytes.ok ? decodeText(bytes.value) : bytes;
+    if (!bytes.ok) return { index: err(bytes.error.message) };
+    const text = decodeText(bytes.value);
     const index = text.ok ? await readText(text.value.replace(/^\uFEFF/, ''), base.href) : err(text.error);
-    const listing = { index, fetchedAt: clock.unix() };
-    cached.set(source.indexUrl, { listing, until: clock.monotonicMs() + (index.ok ? FRESH_MS : FAILED_MS) });
+    const { trust, error } = await checkTrust(deps, source, { bytes: bytes.value, index });
+    if (error !== undefined) return { index: err(error) };
+    if (trust.state === 'refused') return { index: err(trust.message), trust };
+    if (!index.ok) return { index };
+    await memory.keepRevoked(source, index.value.revoked);
+    return { index: trust.state === 'signed' ? ok(withoutUnsignedFiles(index.value)) : index, trust };
+  }
+
+  async function fetchListing(source: MarketSource): Promise<Listing> {
+    const failed = () => ({ index: err('What is known of the source could not be read or stored.') });
+    const listing: Listing = { ...(await fetchIndex(source).catch(failed)), fetchedAt: clock.unix() };
+    const key = listing.trust?.state === 'signed' ? listing.trust.key.text : source.publicKey;
+    const until = clock.monotonicMs() + (listing.index.ok ? FRESH_MS : FAILED_MS);
+    cached.set(nameOf({ ...source, publicKey: key }), { listing, until });
     return listing;
   }
 
+  const readNow = (source: MarketSource): Promise<Listing> => {
+    const name = nameOf(source);
+    const shared = pending.get(name);
+    if (shared) return shared;
+    const fetching = fetchListing(source).finally(() => pending.delete(name));
+    pending.set(name, fetching);
+    return fetching;
+  };
+
   return {
     of(source, refresh) {
-      const shared = pending.get(source.indexUrl);
-      if (shared) return shared;
-      const found = cached.get(source.indexUrl);
-      if (found && !refresh && clock.monotonicMs() < found.until) return Promise.resolve(found.listing);
-      const fetching = fetchIndex(source).finally(() => pending.delete(source.indexUrl));
-      pending.set(source.indexUrl, fetching);
-      return fetching;
+      const name = nameOf(source);
+      const found = pending.has(name) || refresh ? undefined : cached.get(name);
+      return found && clock.monotonicMs() < found.until ? Promise.resolve(found.listing) : readNow(source);
+    },
+    readAfter(source, ms) {
+      const found = cached.get(nameOf(source));
+      if (!found || clock.monotonicMs() > found.until + ms) void readNow(source);
     },
     retain(sources) {
-      for (const url of cached.keys()) {
-        if (!sources.some(({ indexUrl }) => indexUrl === url)) cached.delete(url);
-      }
+      const names = new Set(sources.map(nameOf));
+      for (const name of cached.keys()) if (!names.has(name)) cached.delete(name);
     },
   };
 }
+
+/** A signature covers a file only by its hash: a logo without one is not shown. */
+const withoutUnsignedFiles = (index: MarketIndex): MarketIndex => ({
+  ...index,
+  plugins: index.plugins.map(({ iconFile, ...plugin }) =>
+    iconFile?.sha256 === undefined ? plugin : { ...plugin, iconFile },
+  ),
+});
+
+/** An index is read anew once its source is pinned to another key. */
+const nameOf = ({ indexUrl, publicKey }: { indexUrl: string; publicKey?: string | undefined }): string =>
+  `${publicKey ?? ''} ${indexUrl}`;

@@ -4,7 +4,8 @@ import { isWebsite, normalizeAllowedHost, normalizeBaseUrl } from '../manifest/a
 import { canonicalLocale } from '../manifest/localized-text.ts';
 import type { LocalizedText } from '../types.ts';
 import { compareVersions, newestVersion } from './order-versions.ts';
-import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketVersion } from './types.ts';
+import { parsePublicKey } from './signing/public-key.ts';
+import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketRevocation, MarketVersion } from './types.ts';
 
 const INDEX_VERSION = 1;
 /** Limits of one index. What is beyond is not read. */
@@ -40,12 +41,28 @@ export function readIndex(text: string, base: URL): Result<MarketIndex, string> 
   if (plugins.length > MAX_ENTRIES) {
     reading.skip({ index: MAX_ENTRIES }, `the index has more than ${MAX_ENTRIES} entries; the others are not read`);
   }
-  const { skipped, hidden } = reading;
+  const { skipped, hidden, revoked } = reading;
   const sorted = [...reading.plugins.values()].sort(
     (a, b) => b.sortPriority - a.sortPriority || (a.key < b.key ? -1 : 1),
   );
-  return ok({ name: lineOf(name) ?? '', plugins: sorted, skipped, hidden });
+  return ok({ name: lineOf(name) ?? '', ...readSigned(index), plugins: sorted, revoked, skipped, hidden });
 }
+
+/** What only a signed index must have; what is wrong counts as missing. */
+function readSigned({
+  serial,
+  expires_at: expiresAt,
+  public_key: key,
+}: Record<string, unknown>): Pick<MarketIndex, 'serial' | 'expiresAt' | 'publicKey'> {
+  const publicKey = typeof key === 'string' ? parsePublicKey(key) : undefined;
+  return {
+    ...(isCount(serial) ? { serial } : {}),
+    ...(isCount(expiresAt) ? { expiresAt } : {}),
+    ...(publicKey ? { publicKey } : {}),
+  };
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 type EntryPosition = { index: number; key?: string; version?: string };
 
@@ -53,14 +70,15 @@ class Reading {
   readonly plugins = new Map<string, MarketPlugin>();
   readonly skipped: MarketRemark[] = [];
   readonly hidden: MarketRemark[] = [];
+  readonly revoked: MarketRevocation[] = [];
   private readonly base: URL;
 
   constructor(base: URL) {
     this.base = base;
   }
 
-  skip(position: EntryPosition, reason: string): undefined {
-    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, reason });
+  skip(position: EntryPosition, reason: string, needs?: string[]): undefined {
+    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, reason, ...(needs ? { needs } : {}) });
   }
 
   private hide(position: EntryPosition, reason: string): void {
@@ -110,7 +128,10 @@ class Reading {
       const read = this.readVersion(entry);
       const known = isObject(entry) && typeof entry.version === 'string' && VERSION.test(entry.version);
       const at = known ? { ...position, version: String(entry.version) } : position;
-      if (!read.ok) this.skip(at, read.error);
+      if (isObject(entry) && this.readRevoked(entry, at)) continue;
+      const needed = isObject(entry) ? newerApiOf(entry.minApiVersion) : undefined;
+      if (needed !== undefined) this.skip(at, `is made for a newer contract (needs ${needed})`, [needed]);
+      else if (!read.ok) this.skip(at, read.error);
       else if (versions.some(({ version }) => version === read.value.version))
         this.skip(at, 'the version is listed twice');
       else versions.push(read.value);
@@ -120,13 +141,22 @@ class Reading {
     return versions.sort((a, b) => compareVersions(b.version, a.version));
   }
 
+  /** Notes a version that was revoked, whatever else is wrong with it. */
+  private readRevoked({ revoked, sha256 }: Record<string, unknown>, { key, version }: EntryPosition): boolean {
+    if (revoked === undefined || revoked === null || revoked === false) return false;
+    const reason = (isObject(revoked) ? lineOf(revoked.reason as Json) : undefined) ?? 'no reason given';
+    const hash = hashOf(sha256);
+    const isKnown = key !== undefined && version !== undefined && hash !== undefined;
+    if (isKnown && this.revoked.length < MAX_REMARKS) this.revoked.push({ key, version, sha256: hash, reason });
+    return true;
+  }
+
   private readVersion(entry: unknown): Result<MarketVersion, string> {
     if (!isObject(entry)) return err('the version is not an object');
     const { version, path, sha256, minApiVersion = 1, kind } = entry;
     if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
     if (kind !== 'task') return err('kind must be "task": this gateway installs no other');
     if (!Number.isSafeInteger(minApiVersion)) return err('minApiVersion must be a whole number');
-    if (Number(minApiVersion) > 1) return err(`needs plugin API ${minApiVersion}; this gateway has 1`);
     const hash = hashOf(sha256);
     if (hash === undefined) return err('sha256 must have 64 hexadecimal digits');
     const url = this.resolve(path);
@@ -203,6 +233,10 @@ class Reading {
 
 const hashOf = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
+
+/** What an entry needs of a newer contract. */
+const newerApiOf = (minApiVersion: unknown): string | undefined =>
+  Number.isSafeInteger(minApiVersion) && Number(minApiVersion) > 1 ? `plugin API ${minApiVersion}` : undefined;
 
 const isInt32 = (value: unknown): boolean => typeof value === 'number' && (value | 0) === value;
 

@@ -1,8 +1,12 @@
 import type { Result } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
+import type { PublicKey } from './signing/public-key.ts';
 
-/** A marketplace that an administrator has entered. `indexUrl` is `https:`, `http:` or `file:`. */
-export type MarketSource = { name: string; indexUrl: string };
+/**
+ * A marketplace that an administrator has entered. `indexUrl` is `https:`, `http:` or `file:`;
+ * `publicKey` is the key that its index must be signed with, in minisign's form.
+ */
+export type MarketSource = { name: string; indexUrl: string; publicKey?: string };
 
 export type MarketVersion = {
   version: string;
@@ -35,11 +39,22 @@ export type MarketPlugin = {
   versions: MarketVersion[];
 };
 
-/** A part of an index that is ignored, and why. `index` is the position in `plugins`. */
-export type MarketRemark = { index: number; key?: string; version?: string; reason: string };
+/**
+ * A part of an index that is ignored, and why. `index` is the position in `plugins`. `needs`: it
+ * was made for a newer contract, and needs this of it.
+ */
+export type MarketRemark = { index: number; key?: string; version?: string; reason: string; needs?: string[] };
+
+/** A version that its publisher has taken back. It is not offered. */
+export type MarketRevocation = { key: string; version: string; sha256: string; reason: string };
 
 export type MarketIndex = {
   name: string;
+  /** What a signed index has: its number, unix seconds of its end, and the key that signs it. */
+  serial?: number;
+  expiresAt?: number;
+  publicKey?: PublicKey;
+  revoked: MarketRevocation[];
   /** By descending priority, then by key. */
   plugins: MarketPlugin[];
   /** Plugins and versions that cannot be installed. */
@@ -48,11 +63,14 @@ export type MarketIndex = {
   hidden: MarketRemark[];
 };
 
-export type MarketFile = 'index' | 'source' | 'icon';
+export type MarketFile = 'index' | 'signature' | 'hand-over' | 'source' | 'icon';
 
-/** Reads a file of a source. The error is a sentence for administrators. */
+/** Why a file was not read, as a sentence for administrators. `isAbsent`: there is no such file. */
+export type ReadFault = { message: string; isAbsent: boolean };
+
+/** Reads a file of a source. */
 export type ReadMarketFile = (
   source: MarketSource,
   url: string,
   what: MarketFile,
-) => Promise<Result<Uint8Array, string>>;
+) => Promise<Result<Uint8Array, ReadFault>>;

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isObject, sha256Hex } from '../../kernel/index.ts';
+import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
 import { readIcon } from '../service/check-icon.ts';
@@ -10,7 +10,9 @@ import type { Manifest, PluginFault } from '../types.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
 import { findSources } from './find-sources.ts';
 import { compareVersions, newestVersion } from './order-versions.ts';
+import { type Revocations, reasonOf, revokedEntries } from './publish-revoked.ts';
 import { readIndex } from './read-index.ts';
+import type { PublicKey } from './signing/public-key.ts';
 
 /** A fault of a file; `file` is relative to the folder. */
 export type MarketFault = PluginFault & { file: string };
@@ -20,24 +22,41 @@ export type WrittenIndex = {
   name: string;
   plugins: number;
   versions: number;
-  /** The text of the index; the same for the same folder. */
+  /** The text of the index; the same for the same folder, until a signed one must be renewed. */
   text: string;
+  /** Of a signed index. */
+  serial?: number;
+  /** The key that the index before names. */
+  keyBefore?: PublicKey;
+};
+
+export type IndexToWrite = {
+  folder: string;
+  out: string;
+  name?: string | undefined;
+  /** Names the key in the index, and numbers and dates it. `now` is in unix seconds. */
+  sign?: { publicKey: PublicKey; now: number; days: number } | undefined;
+  revocations?: Revocations | undefined;
 };
 
 type Published = { file: string; manifest: Manifest; sha256: string };
 
 /**
  * Builds the index of the plugins in `folder`, with paths relative to the file `out`. An existing
- * index at `out` gives the name, and versions that it has cannot get another source.
+ * index at `out` gives the name and what it has revoked; its versions cannot get another source.
  *
  * @throws the platform's error when a file cannot be read
  */
 export async function writeIndex(
-  { folder, out, name }: { folder: string; out: string; name?: string | undefined },
+  { folder, out, name, sign, revocations }: IndexToWrite,
   sandbox: Sandbox,
 ): Promise<WrittenIndex> {
   const faults: MarketFault[] = [];
   const earlier = readEarlier({ folder, out, faults });
+  if (earlier.publicKey && !sign) {
+    const hint = 'Name the key with --sign: gateways that know it refuse an index without signature.';
+    faults.push({ file: relative(folder, out), path: 'source', rule: 'market.sign', message: 'is signed', hint });
+  }
   const found: Published[] = [];
   const compiler = createCompiler(sandbox);
   for (const { path, named } of findSources(folder)) {
@@ -73,38 +92,85 @@ export async function writeIndex(
     }
     found.push({ file: path, manifest, sha256 });
   }
-  if (found.length === 0 && faults.length === 0) {
+  const revokedBefore = revokedEntries(earlier.raw);
+  if (found.length === 0 && revokedBefore.size === 0 && faults.length === 0) {
     const message = 'there is no plugin in the folder';
     faults.push({ file: '.', path: 'source', rule: 'market.empty', message, hint: 'Put it at KEY/VERSION.js.' });
   }
 
-  const keys = [...new Set(found.map(({ manifest }) => manifest.key))].sort();
-  const index = {
+  const entries = new Map<string, Entry>();
+  for (const key of [...new Set([...found.map(({ manifest }) => manifest.key), ...revokedBefore.keys()])].sort()) {
+    const versions = found.filter(({ manifest }) => manifest.key === key);
+    const reason = (version: string) => reasonOf(`${key}@${version}`, revocations, revokedBefore);
+    const gone = (revokedBefore.get(key)?.versions ?? []).filter(
+      ({ version }) =>
+        !versions.some(({ manifest }) => manifest.version === version) && reason(String(version)) !== undefined,
+    );
+    if (versions.length > 0) entries.set(key, entryOf(versions, { folder, out, faults, gone, reason }));
+    else if (gone.length > 0) entries.set(key, { ...(revokedBefore.get(key)?.entry as Entry), versions: gone });
+  }
+  for (const named of revocations?.keys() ?? []) {
+    const has = (key: string, entry: Entry) => entry.versions.some(({ version }) => `${key}@${version}` === named);
+    if ([...entries].some(([key, entry]) => has(key, entry))) continue;
+    const message = `there is no version ${named} to revoke`;
+    faults.push({ file: '.', path: 'source', rule: 'market.revoked', message, hint: 'Name it KEY@VERSION.' });
+  }
+  const content = {
     indexVersion: 1,
     name: name ?? earlier.name ?? basename(resolve(folder)),
-    plugins: keys.map((key) => {
-      const versions = found.filter(({ manifest }) => manifest.key === key);
-      return entryOf(versions, { folder, out, faults });
-    }),
+    ...(sign ? { public_key: sign.publicKey.text } : {}),
+    plugins: [...entries.values()],
   };
+  const numbered = sign && numberIndex(content, earlier, sign);
+  const { indexVersion, ...others } = content;
+  const index = { indexVersion, ...numbered, ...others };
   const text = `${JSON.stringify(index, null, 2)}\n`;
   if (Buffer.byteLength(text) > MARKET_FILE_BYTES.index) {
     const message = `the index would be larger than ${MARKET_FILE_BYTES.index} bytes, which gateways refuse`;
     faults.push({ file: '.', path: 'source', rule: 'market.size', message });
   }
-  return { faults, name: index.name, plugins: keys.length, versions: found.length, text };
+  return {
+    ...{ faults, name: index.name, plugins: entries.size, versions: found.length, text },
+    ...(numbered ? { serial: numbered.serial } : {}),
+    ...(earlier.publicKey ? { keyBefore: earlier.publicKey } : {}),
+  };
 }
 
-/** The index that is there already: its name and the hashes of its versions. */
-function readEarlier({ folder, out, faults }: Output): { name?: string; hashes: ReadonlyMap<string, string> } {
+type Numbered = { serial: number; expires_at: number };
+
+/**
+ * The number and the end of a signed index. They stay while the rest does, until half of the time
+ * is over. The number is at least the time, so that it grows even if the index before is lost.
+ */
+function numberIndex(content: object, { raw }: Earlier, sign: NonNullable<IndexToWrite['sign']>): Numbered {
+  const { now, days } = sign;
+  const { serial, expires_at: end, ...before } = isObject(raw) ? raw : {};
+  const isSame = JSON.stringify(before) === JSON.stringify(content);
+  if (isSame && typeof serial === 'number' && typeof end === 'number' && end > now + days * 43_200)
+    return { serial, expires_at: end };
+  const next = typeof serial === 'number' ? serial + 1 : 1;
+  return { serial: Math.max(next, now), expires_at: now + days * 86_400 };
+}
+
+type Earlier = { name?: string; publicKey?: PublicKey; hashes: ReadonlyMap<string, string>; raw?: Json | undefined };
+
+/** The index that is there already: its name, its key and the hashes of its versions. */
+function readEarlier({ folder, out, faults }: Omit<Output, 'gone' | 'reason'>): Earlier {
   if (!existsSync(out)) return { hashes: new Map() };
-  const index = readIndex(readFileSync(out, 'utf8'), pathToFileURL(out));
+  const text = readFileSync(out, 'utf8');
+  const index = readIndex(text, pathToFileURL(out));
   if (index.ok) {
-    const { name, plugins } = index.value;
-    const hashes = plugins.flatMap(({ key, versions }) =>
-      versions.map(({ version, sha256 }) => [`${key}@${version}`, sha256] as const),
-    );
-    return { ...(name === '' ? {} : { name }), hashes: new Map(hashes) };
+    const { name, publicKey, plugins, revoked } = index.value;
+    const versions = [
+      ...plugins.flatMap((plugin) => plugin.versions.map((each) => ({ ...each, key: plugin.key }))),
+      ...revoked,
+    ];
+    return {
+      ...(name === '' ? {} : { name }),
+      ...(publicKey ? { publicKey } : {}),
+      hashes: new Map(versions.map(({ key, version, sha256 }) => [`${key}@${version}`, sha256] as const)),
+      raw: parseJson(text),
+    };
   }
   const hint = 'Move it away, or name another file with --out.';
   faults.push({
@@ -117,12 +183,27 @@ function readEarlier({ folder, out, faults }: Output): { name?: string; hashes: 
   return { hashes: new Map() };
 }
 
-type Output = { folder: string; out: string; faults: MarketFault[] };
+type Output = {
+  folder: string;
+  out: string;
+  faults: MarketFault[];
+  /** Revoked versions whose files are gone, as the index before has them. */
+  gone: readonly { [name: string]: Json }[];
+  /** Why a version is revoked. */
+  reason: (version: string) => string | undefined;
+};
 
-/** The entry of a plugin. Details of the plugin as a whole are those of its latest version. */
-function entryOf(versions: readonly Published[], output: Output): object {
+type Entry = { [name: string]: unknown; versions: { [name: string]: Json }[] };
+
+/**
+ * The entry of a plugin. Details of the plugin as a whole are those of its latest version that is
+ * not revoked.
+ */
+function entryOf(versions: readonly Published[], output: Output): Entry {
   const sorted = [...versions].sort((a, b) => compareVersions(b.manifest.version, a.manifest.version));
-  const latest = newestVersion(sorted.map(({ manifest }) => manifest.version));
+  const names = sorted.map(({ manifest }) => manifest.version);
+  const valid = names.filter((version) => output.reason(version) === undefined);
+  const latest = newestVersion(valid.length > 0 ? valid : names);
   const shown = sorted.find(({ manifest }) => manifest.version === latest);
   if (!shown) throw new Error('an entry has at least one version');
   const { key, name, icon, description, sortPriority, website, channelTypes, models } = shown.manifest;
@@ -138,21 +219,25 @@ function entryOf(versions: readonly Published[], output: Output): object {
     ...(channelTypes.length === 0 ? {} : { channelTypes }),
     models,
     latest,
-    versions: sorted.map(({ file, manifest, sha256 }) => {
-      const { version, apiVersion, allowedHosts, baseUrl } = manifest;
-      const auth = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
-      return {
-        version,
-        path: pathOf(file, output),
-        sha256,
-        minApiVersion: apiVersion,
-        kind: 'task',
-        ...(allowedHosts.length === 0 ? {} : { allowedHosts }),
-        ...(baseUrl === undefined ? {} : { baseUrl }),
-        ...(typeof auth === 'string' ? { auth } : {}),
-      };
-    }),
+    versions: [...sorted.map(versionEntry), ...output.gone],
   };
+
+  function versionEntry({ file, manifest, sha256 }: Published): { [name: string]: Json } {
+    const { version, apiVersion, allowedHosts, baseUrl } = manifest;
+    const reason = output.reason(version);
+    const auth = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
+    return {
+      version,
+      path: pathOf(file, output),
+      sha256,
+      minApiVersion: apiVersion,
+      kind: 'task',
+      ...(allowedHosts.length === 0 ? {} : { allowedHosts }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(typeof auth === 'string' ? { auth } : {}),
+      ...(reason === undefined ? {} : { revoked: { reason } }),
+    };
+  }
 }
 
 /** `KEY.svg` or `KEY.png` beside the latest version. */
@@ -183,7 +268,7 @@ function findIcon(
 }
 
 /** The URL of a file, relative to the index. */
-const pathOf = (file: string, { folder, out }: Output): string =>
+const pathOf = (file: string, { folder, out }: Pick<Output, 'folder' | 'out'>): string =>
   relative(dirname(resolve(out)), resolve(folder, file))
     .split(sep)
     .map(encodeURIComponent)

@@ -10,7 +10,7 @@ export const pluginOptions = {
       const sources = parseMarketSources(parseJson(value));
       return sources.ok
         ? undefined
-        : `a JSON array of {"name", "index_url"}. ${sources.error.message.replace(/\.$/, '')}`;
+        : `a JSON array of {"name", "index_url", "public_key"?}. ${sources.error.message.replace(/\.$/, '')}`;
     }),
   },
 } satisfies OptionRules;

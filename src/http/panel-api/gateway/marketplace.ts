@@ -2,8 +2,21 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import { type Json, userOwner } from '../../../kernel/index.ts';
-import type { Marketplace, MarketSource, OfferedSource, SourceOffer, Uploaded } from '../../../plugins/index.ts';
-import { parseMarketSources, type SettingsService, writeMarketSources } from '../../../settings/index.ts';
+import type {
+  Marketplace,
+  MarketSource,
+  MarketTrust,
+  OfferedSource,
+  SourceOffer,
+  Uploaded,
+} from '../../../plugins/index.ts';
+import {
+  MARKET_SOURCES,
+  parseMarketSources,
+  repinSources,
+  replaceSources,
+  type SettingsService,
+} from '../../../settings/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
@@ -12,13 +25,13 @@ import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
 import { auditVersion, describeOutcome, describeReview } from './describe-plugin.ts';
 
-const SOURCES = 'task_plugin.marketplace_sources';
-
 const flag = t.Optional(t.Union([t.Literal('true'), t.Literal('false')]));
 /** The maximal lengths are those of an index. */
 const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of a source.' });
 const key = t.String({ minLength: 1, maxLength: 30 });
 const version = t.String({ minLength: 1, maxLength: 200 });
+
+const nullableKey = (description: string) => t.Union([t.String({ maxLength: 200 }), t.Null()], { description });
 
 type MarketplaceRouteDeps = {
   auth: Auth;
@@ -31,7 +44,7 @@ type MarketplaceRouteDeps = {
 /** Plugins that others publish. The gateway fetches them; the browser contacts no other site. */
 export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, options, audit }: MarketplaceRouteDeps) {
   async function readSources(): Promise<Json> {
-    const view = (await options.list()).find((each) => each.key === SOURCES);
+    const view = (await options.list()).find((each) => each.key === MARKET_SOURCES);
     return JSON.parse(view?.value ?? '[]') as Json;
   }
 
@@ -60,12 +73,13 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const sources = parseMarketSources(body);
         if (!sources.ok) throw fieldError(sources.error.field, 'wrong_value', sources.error.message);
-        const done = await options.change([{ key: SOURCES, value: writeMarketSources(sources.value) }]);
-        if (!done.ok) throw fieldError('', 'wrong_value', done.error.map(({ message }) => message).join(' '));
-        for (const { before, after } of done.value.changed) {
+        const done = await options.revise(MARKET_SOURCES, (text) => replaceSources(text, body));
+        if (!done.ok) throw fieldError('', 'wrong_value', done.error);
+        if (done.value) {
+          const { before, after } = done.value;
           await audit(
             { panel, origin },
-            { action: 'option.set', target: `option:${SOURCES}`, detail: { before, after } },
+            { action: 'option.set', target: `option:${MARKET_SOURCES}`, detail: { before, after } },
           );
         }
         return ok(await readSources());
@@ -73,10 +87,62 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       {
         root: true,
         proof: { scope: 'settings.security' },
-        body: t.Array(strictObject({ name: t.String({ maxLength: 200 }), index_url: t.String({ maxLength: 2048 }) }), {
-          maxItems: 20,
+        body: t.Array(
+          strictObject({
+            name: t.String({ maxLength: 200 }),
+            index_url: t.String({ maxLength: 2048 }),
+            public_key: t.Optional(
+              t.Union([t.String({ maxLength: 200 }), t.Null()], {
+                description:
+                  'The key that must have signed the index. Left out: as before; null: none, until the source is used the next time.',
+              }),
+            ),
+          }),
+          { maxItems: 20 },
+        ),
+        detail: { summary: 'Set the marketplace sources', description: `The same as the option ${MARKET_SOURCES}.` },
+      },
+    )
+    .post(
+      '/api/plugin/task/marketplace/key',
+      async ({ request, body, panel, origin }) => {
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
+        const found = parseMarketSources(await readSources());
+        const named = found.ok ? found.value.find(({ name }) => name === body.source) : undefined;
+        if (!named) throw fieldError('source', 'wrong_value', `There is no source with the name "${body.source}".`);
+        const change = {
+          indexUrl: named.indexUrl,
+          from: body.known_key ?? undefined,
+          to: body.public_key ?? undefined,
+        };
+        const done = await options.revise(MARKET_SOURCES, (text) => repinSources(text, change));
+        if (!done.ok) throw fieldError('public_key', 'wrong_value', done.error);
+        if (!done.value) {
+          throw fieldError('known_key', 'wrong_value', 'The source is not pinned to this key any more: look again.');
+        }
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.market_key_accept',
+            target: `marketplace:${named.name}`,
+            detail: { index_url: named.indexUrl, before: body.known_key, after: body.public_key },
+          },
+        );
+        return ok(await readSources());
+      },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        body: strictObject({
+          source,
+          known_key: nullableKey('The key that the source is pinned to; null: none.'),
+          public_key: nullableKey('The key that is accepted instead; null: the next index may be unsigned.'),
         }),
-        detail: { summary: 'Set the marketplace sources', description: `The same as the option ${SOURCES}.` },
+        detail: {
+          summary: 'Accept another key of a marketplace',
+          description:
+            'For a source that is refused because its key or signature changed. Refused if the source is pinned to another key than known_key meanwhile.',
+        },
       },
     )
     .get(
@@ -149,7 +215,11 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
     );
 }
 
-const describeSourceName = ({ name, indexUrl }: MarketSource) => ({ name, index_url: indexUrl });
+const describeSourceName = ({ name, indexUrl, publicKey }: MarketSource) => ({
+  name,
+  index_url: indexUrl,
+  ...(publicKey === undefined ? {} : { public_key: publicKey }),
+});
 
 const iconPath = (source: string, key: string): string =>
   `/api/plugin/task/marketplace/icon?${new URLSearchParams({ source, key })}`;
@@ -158,6 +228,7 @@ const describeOffer = (offer: SourceOffer) => ({
   source: describeSourceName(offer.source),
   name: offer.name,
   ...(offer.error === undefined ? {} : { error: offer.error }),
+  trust: offer.trust ? describeTrust(offer.trust, offer.isExpired) : null,
   fetched_at: offer.fetchedAt,
   plugins: offer.plugins.map((plugin) => ({
     key: plugin.key,
@@ -184,8 +255,37 @@ const describeOffer = (offer: SourceOffer) => ({
       : {}),
     state: plugin.state,
   })),
+  revoked: offer.revoked.map(({ key, version, reason }) => ({ key, version, reason })),
   skipped: offer.skipped,
 });
+
+/** reason is set while the source is refused; key is the known key, seen_key that of the index. */
+function describeTrust(trust: MarketTrust, isExpired: boolean) {
+  const none = { reason: null, key: null, seen_key: null, serial: null, expires_at: null, expired: false };
+  switch (trust.state) {
+    case 'unsigned':
+      return { ...none, state: trust.state };
+    case 'signed':
+      return {
+        ...none,
+        state: trust.state,
+        key: describeKey(trust.key),
+        serial: trust.serial,
+        expires_at: trust.expiresAt,
+        expired: isExpired,
+      };
+    case 'refused':
+      return {
+        ...none,
+        state: trust.state,
+        reason: trust.reason,
+        key: describeKey(trust.known),
+        seen_key: trust.seen ? describeKey(trust.seen) : null,
+      };
+  }
+}
+
+const describeKey = ({ id, text }: { id: string; text?: string }) => ({ id, public_key: text ?? null });
 
 const describeSource = ({ sourceHash, current, ...offered }: OfferedSource) => ({
   ...offered,

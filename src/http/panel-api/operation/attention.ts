@@ -8,6 +8,7 @@ export type AttentionItem = {
     | 'plugin_suspended'
     | 'plugin_failed'
     | 'credential_exposed'
+    | 'plugin_revoked'
     | 'channel_failing'
     | 'channel_key_unreadable'
     | 'polls_late'

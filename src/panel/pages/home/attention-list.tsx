@@ -17,6 +17,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     title: 'home.attention.credential_exposed',
     remedy: 'home.attention.credential_exposed.remedy',
   },
+  plugin_revoked: { title: 'home.attention.plugin_revoked', remedy: 'home.attention.plugin_revoked.remedy' },
   channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
   channel_key_unreadable: {
     title: 'home.attention.channel_key_unreadable',

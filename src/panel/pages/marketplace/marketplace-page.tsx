@@ -17,6 +17,7 @@ import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { MarketState } from './market-state.tsx';
 import classes from './marketplace.module.css';
+import { TrustLabel, TrustNotice } from './source-trust.tsx';
 import { SourcesDialog } from './sources-dialog.tsx';
 
 const path = '/api/plugin/task/marketplace';
@@ -107,8 +108,10 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
         <Text size="sm" c="dimmed">
           {t('market.fetched', { ago: format.ago(offer.fetched_at) })}
         </Text>
+        <TrustLabel trust={offer.trust} />
       </div>
-      {offer.error !== undefined && (
+      <TrustNotice source={offer.source.name} trust={offer.trust} />
+      {offer.error !== undefined && offer.trust?.state !== 'refused' && (
         <Alert color="red" variant="light" role="alert" title={t('market.unreadable')}>
           <Text size="sm">{offer.error}</Text>
         </Alert>
@@ -123,13 +126,26 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
           <PluginListItem key={plugin.key} plugin={plugin} source={offer.source.name} />
         ))}
       </ul>
+      {offer.revoked.length > 0 && (
+        <details className={classes.skipped}>
+          <summary>{t('market.revoked', { count: offer.revoked.length })}</summary>
+          <ul>
+            {offer.revoked.map(({ key, version, reason }) => (
+              <li key={`${key} ${version}`}>
+                {key} {version}: {reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       {offer.skipped.length > 0 && (
         <details className={classes.skipped}>
           <summary>{t('market.skipped', { count: offer.skipped.length })}</summary>
           <ul>
-            {offer.skipped.map(({ index, key, version, reason }) => (
+            {offer.skipped.map(({ index, key, version, reason, needs }) => (
               <li key={`${index} ${key} ${version} ${reason}`}>
-                {[key, version].filter((part) => part !== undefined).join(' ')} {reason}
+                {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
+                {needs === undefined ? reason : t('market.newerContract', { needs: needs.join(', ') })}
               </li>
             ))}
           </ul>

@@ -28,6 +28,7 @@ import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState } from './market-state.tsx';
 import { OfferPreview } from './offer-preview.tsx';
+import { TrustLabel, TrustNotice } from './source-trust.tsx';
 
 type Install = { version: string; sha256: string; force: boolean };
 
@@ -39,7 +40,8 @@ export function MarketplacePluginPage() {
   const { t, i18n } = useTranslation();
   const { source = '', key = '' } = useParams();
   const offers = useApiQuery<MarketplaceSource[]>('/api/plugin/task/marketplace');
-  const plugin = offers.data?.find((offer) => offer.source.name === source)?.plugins.find((each) => each.key === key);
+  const offer = offers.data?.find((each) => each.source.name === source);
+  const plugin = offer?.plugins.find((each) => each.key === key);
   const description = localise(plugin?.description, i18n.language);
   return (
     <Page
@@ -56,7 +58,7 @@ export function MarketplacePluginPage() {
               list={{ to: '/marketplace', name: 'nav.marketplace' }}
             />
           ) : (
-            <PluginOffer plugin={plugin} source={source} />
+            <PluginOffer plugin={plugin} source={source} trust={offer?.trust ?? null} />
           )
         }
       </QueryResult>
@@ -64,7 +66,9 @@ export function MarketplacePluginPage() {
   );
 }
 
-function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
+type OfferProps = { plugin: MarketplacePlugin; source: string; trust: MarketplaceSource['trust'] };
+
+function PluginOffer({ plugin, source, trust }: OfferProps) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
@@ -110,6 +114,7 @@ function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: st
 
   return (
     <>
+      <TrustNotice source={source} trust={trust} />
       {install.isError && <PluginErrors error={install.error} />}
       <Section
         heading={t('plugins.about')}
@@ -134,6 +139,10 @@ function PluginOffer({ plugin, source }: { plugin: MarketplacePlugin; source: st
                 {t('market.divergedText')}
               </Text>
             )}
+          </dd>
+          <dt>{t('market.source')}</dt>
+          <dd>
+            {source} <TrustLabel trust={trust} />
           </dd>
           {plugin.installed !== undefined && (
             <>

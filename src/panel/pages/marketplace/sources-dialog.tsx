@@ -16,6 +16,14 @@ type Entry = Source & { id: number };
 
 const path = '/api/plugin/task/marketplace/sources';
 
+/** An emptied key unpins the source. */
+type SentSource = { name: string; index_url: string; public_key: string | null };
+
+function toSource({ name, index_url, public_key }: Entry): SentSource {
+  const key = public_key?.trim() ?? '';
+  return { name: name.trim(), index_url: index_url.trim(), public_key: key === '' ? null : key };
+}
+
 /** The addresses of the marketplace indexes that the gateway reads. */
 export function SourcesDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
@@ -40,7 +48,7 @@ function StoredSources({ onClose }: { onClose(): void }) {
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
   const { t } = useTranslation();
   const [entries, setEntries] = useState<readonly Entry[]>(() => stored.map((source, id) => ({ ...source, id })));
-  const change = useMutationWithProof<Source[]>({
+  const change = useMutationWithProof<SentSource[]>({
     scope: 'settings.security',
     request: (body) => ({ method: 'PUT', path, body }),
     invalidates: ['/api/plugin/task/marketplace', '/api/option'],
@@ -54,14 +62,14 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
   const add = (): void =>
     setEntries((before) => [
       ...before,
-      { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: '', index_url: '' },
+      { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: '', index_url: '', public_key: '' },
     ]);
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        change.mutate(entries.map(({ name, index_url }) => ({ name: name.trim(), index_url: index_url.trim() })));
+        change.mutate(entries.map(toSource));
       }}
     >
       <Stack gap="lg">
@@ -69,7 +77,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
           {t('market.sourcesIntro')}
         </Text>
         {change.isError && <ErrorNotice error={change.error} />}
-        {entries.map(({ id, name, index_url: address }) => (
+        {entries.map(({ id, name, index_url: address, public_key: key }) => (
           <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
             {/* On a phone the fields stack: an address is long. */}
             <Group gap="sm" flex={1}>
@@ -85,6 +93,15 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
                 placeholder="https://example.com/plugins/index.json"
                 onChange={(event) => edit(id, { index_url: event.currentTarget.value })}
                 flex="3 1 250px"
+                spellCheck={false}
+                autoCapitalize="none"
+              />
+              <TextInput
+                label={t('market.sourceKey')}
+                value={key ?? ''}
+                placeholder={t('market.sourceKeyHint')}
+                onChange={(event) => edit(id, { public_key: event.currentTarget.value })}
+                flex="1 1 100%"
                 spellCheck={false}
                 autoCapitalize="none"
               />
