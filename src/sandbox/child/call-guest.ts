@@ -1,10 +1,15 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { type EncodeValues, MAX_ENCODED_JSON_BYTES } from './encode-values.ts';
 import type { EngineExports, GuestMemory } from './load-engine.ts';
+import type { GuestValues, StringifyValues } from './stringify-values.ts';
 
 /** The last letter of a call's text, after which the engine expects a zero. */
 const CLOSING_BRACE = 0x7d;
 const POINTER_BYTES = 4;
+/** The upper half of an object, whose lower half is its address. */
+const OBJECT_TAG = 0xffffffff;
+/** As the guest says it of a value. */
+const VALUE_LETTER = 0x76;
 /** Most bytes of a letter in UTF-8, for one in UTF-16. */
 const MAX_LETTER_BYTES = 3;
 const NOTHING = new Uint8Array();
@@ -14,11 +19,20 @@ export type CallText = { start: string; value: Uint8Array };
 
 /**
  * Calls a function of the guest with a value of the guest or that of a text: the guest parses a
- * text that `encodeValues` does not take. Gives the text that the function returned, in UTF-8, as a
- * part of the guest's memory: it is lost when the guest runs or is reset. Empty where the guest had
- * no memory for it, `undefined` where the function threw.
+ * text that `encodeValues` does not take. Gives the text that the function returned, in UTF-8; of
+ * an object its JSON behind the letter of a value. It is lost when the guest, or another one, runs
+ * or is reset. Empty where the guest had no memory for it, `undefined` where the function threw.
  */
 export type CallGuest = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle) => Uint8Array | undefined;
+
+type Guest = {
+  exports: EngineExports;
+  memory: GuestMemory;
+  engine: { encodeValues: EncodeValues; stringifyValues: StringifyValues };
+  /** Gives the JSON of the object that was returned last. */
+  finish: QuickJSHandle;
+  prototypes: Record<keyof GuestValues['prototypes'], QuickJSHandle>;
+};
 
 /**
  * The library would decode and encode every text on its way, which takes as long as a short call.
@@ -27,8 +41,9 @@ export type CallGuest = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle)
  */
 export function createCallGuest(
   context: QuickJSContext,
-  { exports, memory, encodeValues }: { exports: EngineExports; memory: GuestMemory; encodeValues: EncodeValues },
+  { exports, memory, engine, finish, prototypes }: Guest,
 ): CallGuest {
+  const { encodeValues, stringifyValues } = engine;
   const { ffi, malloc, free, context: contextOf } = exports;
   const pointer = contextOf();
   const self = context.undefined.value;
@@ -63,18 +78,27 @@ export function createCallGuest(
     // Out of memory or stack: reading the text fails as well, and says so.
     return ffi.QTS_ResolveException(pointer, decoded) ? 0 : decoded;
   };
-  return (fn, argument) => {
+  const addressOf = (value: number): number => bytes().readUInt32LE(value);
+  const isObject = (value: number): boolean => bytes().readUInt32LE(value + POINTER_BYTES) === OBJECT_TAG;
+  const values: GuestValues = {
+    memory,
+    context: pointer,
+    prototypes: { object: addressOf(prototypes.object.value), array: addressOf(prototypes.array.value) },
+  };
+  const call: CallGuest = (fn, argument) => {
     if (argument) {
       const value = 'start' in argument ? newValue(argument) || newText(argument) : argument.value;
       bytes().writeUInt32LE(value, argv);
     }
     const result = ffi.QTS_Call(pointer, fn.value, self, argument ? 1 : 0, argv);
     if (ffi.QTS_ResolveException(pointer, result)) return undefined;
+    if (isObject(result)) return stringifyValues(values, addressOf(result), VALUE_LETTER) ?? call(finish);
     const at: number = ffi.QTS_GetString(pointer, result);
     if (at === 0) return NOTHING;
     const answer = bytes();
     return answer.subarray(at, answer.indexOf(0, at));
   };
+  return call;
 }
 
 /** Writes the whole text of a call, and gives its length. */

@@ -5,7 +5,8 @@
  * object of its own: each of these would run what the plugin put there.
  *
  * The function installs `utils`, `console`, `Date` and `Math.random`, and returns the functions
- * that the host calls. Their answers are strings. The first letter is the outcome, so no property
+ * that the host calls. Their answers are strings, or the object that a hook returned: the host
+ * reads its JSON itself, or asks `finish` for it. The first letter is the outcome, so no property
  * that a plugin defines decides how an answer is read:
  *
  * - `v` + JSON: a value; `u`: undefined
@@ -198,7 +199,19 @@ const isThenable = (value) =>
 
 // What a call works on, kept so that the engine need not free it piece by piece: the host resets
 // all memory at once.
-let keptCall, keptValue;
+let keptCall, keptValue, keptName;
+const finish = () => {
+  let result;
+  try {
+    result = stringify(keptValue);
+  } catch (thrown) {
+    const reason = describe(thrown);
+    return reason[0] === 'i' ? reason : 'c' + keptName + ' returned a value that is not JSON: ' + parse(apply(slice, reason, [1]))[0];
+  }
+  if (result === undefined) return 'c' + keptName + ' returned a ' + typeof keptValue + ', which is not JSON';
+  if (result.length > keptCall.maxResultBytes) return 'l' + keptName;
+  return 'v' + result;
+};
 let namespace, shapesLeft = 2000, thenable = '';
 const shape = (value, name, depth) => {
   shapesLeft--;
@@ -258,19 +271,20 @@ return {
       const value = keptValue = apply(target, owner, call.args);
       if (value === undefined) return 'u';
       if (isThenable(value)) return 'a' + name + ' returned a promise; hooks are synchronous';
-      let result;
-      try {
-        result = stringify(value);
-      } catch (thrown) {
-        const reason = describe(thrown);
-        return reason[0] === 'i' ? reason : 'c' + name + ' returned a value that is not JSON: ' + parse(apply(slice, reason, [1]))[0];
-      }
-      if (result === undefined) return 'c' + name + ' returned a ' + typeof value + ', which is not JSON';
-      if (result.length > call.maxResultBytes) return 'l' + name;
-      return 'v' + result;
+      keptName = name;
+      return typeof value === 'object' && value !== null ? value : finish();
     } catch (thrown) {
       return describe(thrown);
     }
   },
+  finish() {
+    try {
+      return finish();
+    } catch (thrown) {
+      return describe(thrown);
+    }
+  },
+  objectPrototype: Object.prototype,
+  arrayPrototype: Array.prototype,
 };
 }`;

@@ -9,6 +9,7 @@ import {
 } from 'quickjs-emscripten-core';
 import { createEncodeValues, type EncodeValues } from './encode-values.ts';
 import { findHeapLayout, type HeapLayout } from './memory-image.ts';
+import { createStringifyValues, type StringifyValues } from './stringify-values.ts';
 
 /** Pages of 64 KiB that the WebAssembly build needs at least: 16 MiB. */
 const INITIAL_PAGES = 256;
@@ -17,6 +18,7 @@ const INITIAL_PAGES = 256;
 export type Engine = {
   layout: HeapLayout;
   encodeValues: EncodeValues;
+  stringifyValues: StringifyValues;
   /** Creates an instance with its own memory, which WebAssembly itself caps at `memoryBytes`. */
   open(memoryBytes: number): Promise<Instance>;
 };
@@ -65,7 +67,12 @@ export async function loadEngine(): Promise<Engine> {
   };
 
   const probe = await open(INITIAL_PAGES * 65_536);
-  return { layout: findHeapLayout(probe.memory, probe.exports.malloc), encodeValues: createEncodeValues(), open };
+  return {
+    layout: findHeapLayout(probe.memory, probe.exports.malloc),
+    encodeValues: createEncodeValues(),
+    stringifyValues: createStringifyValues(),
+    open,
+  };
 }
 
 /** Instantiates the module with imports that note when the guest reads something of the system. */

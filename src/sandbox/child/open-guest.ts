@@ -48,7 +48,10 @@ const MEMORY_CONSEQUENCES: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown'
 
 type Running = { request: HookRequest; call: GuestCall; deadline: number; interrupted: boolean };
 type Argument = Parameters<CallGuest>[1];
-type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
+type Bridge = Record<
+  'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch' | 'finish' | 'objectPrototype' | 'arrayPrototype',
+  QuickJSHandle
+>;
 
 /** The process's monotonic clock, in ms. */
 export type MonotonicMs = () => number;
@@ -71,7 +74,8 @@ export async function openGuest(
   };
   let running = begin(request, loadDeadline);
   const bridge = bootGuest({ context, imports }, () => running.call);
-  const callGuest = createCallGuest(context, { exports, memory, encodeValues: engine.encodeValues });
+  const { finish, objectPrototype: object, arrayPrototype: array } = bridge;
+  const callGuest = createCallGuest(context, { exports, memory, engine, finish, prototypes: { object, array } });
   // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
   // process.
   runtime.setInterruptHandler(() => {
@@ -174,6 +178,9 @@ function bootGuest(
     bind: part('bind'),
     inspect: part('inspect'),
     dispatch: part('dispatch'),
+    finish: part('finish'),
+    objectPrototype: part('objectPrototype'),
+    arrayPrototype: part('arrayPrototype'),
   };
 }
 
