@@ -8,6 +8,7 @@ import type { OptionTrials, SettingsService } from '../settings/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { createUploadBudget } from './bodies/upload-budget.ts';
 import { openUploadFolder } from './bodies/upload-folder.ts';
+import { developmentRoutes, type ViewDevelopment } from './development/development-routes.ts';
 import { describeApi } from './openapi/openapi-document.ts';
 import { openApiRoutes } from './openapi/openapi-routes.ts';
 import { createHealth, type ReadinessChecks } from './operator/health.ts';
@@ -94,6 +95,8 @@ export type HttpDeps = {
   /** Called when a request begins. */
   onRequest: () => void;
   panel: PanelManifest;
+  /** Set by `plugin dev`: the calls of the plugin under development. */
+  development?: ViewDevelopment | undefined;
   version: string;
   clock: Clock;
   logger: Logger;
@@ -190,6 +193,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       create(kit, v1),
     ),
   );
+  if (deps.development) controllers.push(developmentRoutes(kit, deps.development));
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), deps.version)));
   return controllers;

@@ -6,6 +6,7 @@
  * Start reading at `pipeline/handle-request.ts`: route → access → body → answer.
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
+export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './development/development-routes.ts';
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { AttentionItem } from './panel-api/operation/attention.ts';

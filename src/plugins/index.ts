@@ -9,12 +9,12 @@
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
 export { cleanExchange } from './author/clean-exchange.ts';
-export { addCases, addExpected } from './author/edit-json.ts';
+export { addCases, addExpected, removeCases } from './author/edit-json.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
 export { openPlugin } from './author/open-plugin.ts';
 export { readFixture } from './author/read-fixture.ts';
-export { recordCall } from './author/record-call.ts';
+export { isRecorded, recordCall } from './author/record-call.ts';
 export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
 export {

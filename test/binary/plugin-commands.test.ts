@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandResult, runCommand, spawnCommand } from '../support/run-command.ts';
+import { keepCommandRunning } from '../support/keep-command-running.ts';
+import { type CommandResult, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -17,42 +18,8 @@ const read = (name: string): string => readFileSync(at(name), 'utf8');
 const plugin = (...argv: string[]): Promise<CommandResult> => runCommand(['plugin', ...argv], { cwd: folder });
 
 type Event = Record<string, unknown>;
-
-/** Long-running commands are killed at the end, also when a test fails. */
-const children: Bun.Subprocess[] = [];
-afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  await Promise.all(children.map(({ exited }) => exited));
-});
-
-/** A long-running command: its JSON events so far, and an end by Ctrl-C. */
-function keepRunning(argv: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) {
-  const child = spawnCommand(['plugin', ...argv, '--json'], { cwd: folder, ...options });
-  children.push(child);
-  let out = '';
-  const reading = (async () => {
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stdout) out += decoder.decode(chunk, { stream: true });
-  })();
-  const error = new Response(child.stderr).text();
-  const events = (): Event[] =>
-    out
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Event);
-  return {
-    events,
-    text: () => out,
-    wait: (what: string, check: (event: Event) => boolean): Promise<Event> =>
-      until(`${what} in\n${out}`, () => events().find(check)),
-    async interrupt(): Promise<{ code: number; err: string }> {
-      child.kill('SIGINT');
-      const code = await child.exited;
-      await reading;
-      return { code, err: await error };
-    },
-  };
-}
+const keepRunning = (argv: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) =>
+  keepCommandRunning(['plugin', ...argv], { cwd: folder, ...options });
 
 beforeAll(async () => {
   expect((await plugin('new', "Paper's Films")).code).toBe(0);

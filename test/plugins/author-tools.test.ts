@@ -11,6 +11,7 @@ import {
   openPlugin,
   readFixture,
   recordCall,
+  removeCases,
   runFixture,
 } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
@@ -237,6 +238,21 @@ describe('a fixture is changed only where necessary', () => {
     expect(text).toBe(after);
     expect(JSON.parse(text).cases.at(-1)).toEqual({ hook: 'x' });
   });
+});
+
+test('cases are removed from the beginning, the middle and the end of a list, and all of them', () => {
+  const text = '{\n  "cases": [\n    { "hook": "a" },\n    {\n      "hook": "b"\n    },\n    { "hook": "c" }\n  ]\n}\n';
+  expect(removeCases(text, [])).toBe(text);
+  expect(removeCases(text, [1])).toBe('{\n  "cases": [\n    { "hook": "a" },\n    { "hook": "c" }\n  ]\n}\n');
+  for (const [gone, left] of [
+    [[0], ['b', 'c']],
+    [[0, 1], ['c']],
+    [[2], ['a', 'b']],
+    [[0, 1, 2], []],
+  ] as const) {
+    const cases: { hook: string }[] = JSON.parse(removeCases(text, gone)).cases;
+    expect(cases.map(({ hook }) => hook)).toEqual([...left]);
+  }
 });
 
 describe('recording', () => {

@@ -34,6 +34,21 @@ const fixture = {
   doc: 'JSON file with the cases (default: FILE with .fixture.json for .js)',
 } as const;
 
+const baseUrl = {
+  type: 'string',
+  value: 'URL',
+  doc: 'address of a real vendor (default: the built-in demo vendor)',
+} as const;
+const price = {
+  type: 'string',
+  value: 'EXPR',
+  doc: 'price of its models in USD, such as 0.01*u("seconds") (default: free, and hooks for facts are not called)',
+} as const;
+const keyStdin = {
+  type: 'boolean',
+  doc: "read the vendor's key from standard input (default: ask at the terminal)",
+} as const;
+
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
@@ -106,8 +121,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: ['FILE'],
     options: {
       port: { type: 'string', value: 'PORT', doc: 'port to listen on, on loopback (default 4020; 0 takes a free one)' },
-      'base-url': { type: 'string', value: 'URL', doc: 'address of a real vendor (default: the built-in demo vendor)' },
-      'key-stdin': { type: 'boolean', doc: "read the vendor's key from standard input (default: ask at the terminal)" },
+      'base-url': baseUrl,
+      'key-stdin': keyStdin,
+      price,
+      'user-quota': {
+        type: 'string',
+        value: 'N',
+        doc: 'what the account has to spend; 500000 is 1 USD (default with --price: 500000000)',
+      },
       record: { type: 'string', value: 'FIXTURE', doc: 'add real exchanges to this fixture as cases' },
       'data-dir': {
         type: 'string',
@@ -116,11 +137,29 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
     },
     more: async () =>
-      'Prints an API key, a command that submits a task, and every hook call: arguments and result, shortened and without credentials. Source with faults\n' +
+      'Prints an API key, a command that submits a task, and every hook call: arguments and result, shortened and without credentials; the address after\n' +
+      '"Calls" shows them in a browser, with what their task costs. Source with faults\n' +
       'is not served: the last valid one keeps serving. Reads nothing from the environment.\n\n' +
       '--record removes credentials and tokens from the arguments first; "expected" is the result for those arguments. A new file freezes the clock\n' +
       'with "unixNow"; in a file without it, a result that depends on time or randomness is recorded without "expected".',
     load: () => import('./commands/dev-plugin.ts'),
+  },
+  {
+    name: 'plugin record',
+    summary: 'run one task and add its hook calls to the fixture of a plugin',
+    positionals: ['FILE'],
+    options: {
+      fixture,
+      request: { type: 'string', value: 'JSON', doc: 'body of the request (default: a prompt)' },
+      price,
+      'base-url': baseUrl,
+      'key-stdin': keyStdin,
+    },
+    more: async () =>
+      'Submits the request to POST /v1/videos if the plugin claims it, else to POST /v1/tasks/KEY, waits for the end, and reads task and results. Ctrl-C\n' +
+      'ends earlier and keeps what was recorded. Credentials and tokens are removed. Recorded cases that no longer fit are replaced; cases that you wrote\n' +
+      'are not touched. The fixture is created if it is absent.',
+    load: () => import('./commands/record-plugin.ts'),
   },
   {
     name: 'marketplace build',

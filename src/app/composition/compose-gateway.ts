@@ -37,7 +37,7 @@ export type ComposedGateway = {
 export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
   const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
-  const { auth, channels, plugins, tasks, disks, node } = services;
+  const { auth, billing, channels, plugins, tasks, disks, node } = services;
   let { port } = config;
   const { http, settingsService, demo } = composeHttp(foundation, services, () => port);
 
@@ -76,7 +76,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       const address = authSettings(services.options, node).serverAddress;
       return token === undefined ? undefined : `${address}/setup#token=${token}`;
     },
-    services: { auth, channels, plugins, options: settingsService },
+    services: { auth, channels, plugins, options: settingsService, billing, tasks },
   };
 }
 

@@ -127,6 +127,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     metrics,
     onRequest: () => lag.active(),
     panel: panelManifest,
+    development: foundation.development?.view,
     version: VERSION,
     clock,
     logger,

@@ -68,7 +68,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
     factory: development ? [] : factoryPlugins,
-    ...development,
+    ...(development ? { onHookCall: development.onHookCall } : {}),
     syncFrequencyMs,
   });
   const facts = createPluginFacts(plugins);

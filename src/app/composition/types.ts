@@ -1,7 +1,7 @@
 import type { Auth } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
-import type { Metrics } from '../../http/index.ts';
+import type { Metrics, ViewDevelopment } from '../../http/index.ts';
 import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
 import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
@@ -32,7 +32,7 @@ export type Foundation = {
 };
 
 /** A gateway for one plugin that its author works on: it serves no factory plugin. */
-export type Development = { onHookCall: (call: HookCall) => void };
+export type Development = { onHookCall: (call: HookCall) => void; view: ViewDevelopment };
 
 /** The services below HTTP, and what they share. */
 export type DomainServices = {
@@ -61,4 +61,6 @@ export type Services = {
   channels: Channels;
   plugins: PluginService;
   options: SettingsService;
+  billing: Billing;
+  tasks: Tasks;
 };

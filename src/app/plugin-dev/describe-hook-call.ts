@@ -2,21 +2,26 @@ import { isObject, type Json } from '../../kernel/index.ts';
 import { cleanExchange, type HookCall } from '../../plugins/index.ts';
 
 /** Limits that keep a call readable at a glance. */
-const MAX_TEXT = 80;
-const MAX_ITEMS = 5;
+const AT_A_GLANCE = { maxText: 80, maxItems: 5 };
 const MAX_LINE = 400;
 
-function shorten(value: Json): Json {
+type Limits = typeof AT_A_GLANCE;
+
+/** A copy with long texts and lists shortened. */
+export function shorten(value: Json, limits: Limits = AT_A_GLANCE): Json {
+  const { maxText, maxItems } = limits;
   if (typeof value === 'string') {
     const points = [...value];
-    return points.length > MAX_TEXT ? `${points.slice(0, MAX_TEXT).join('')}… (${points.length} characters)` : value;
+    return points.length > maxText ? `${points.slice(0, maxText).join('')}… (${points.length} characters)` : value;
   }
   if (Array.isArray(value)) {
-    const more = value.length - MAX_ITEMS;
-    return [...value.slice(0, MAX_ITEMS).map(shorten), ...(more > 0 ? [`… ${more} more`] : [])];
+    const more = value.length - maxItems;
+    const first = value.slice(0, maxItems).map((one) => shorten(one, limits));
+    return [...first, ...(more > 0 ? [`… ${more} more`] : [])];
   }
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value as { [key: string]: Json }).map(([key, one]) => [key, shorten(one)]));
+  const members = Object.entries(value as { [key: string]: Json });
+  return Object.fromEntries(members.map(([key, one]) => [key, shorten(one, limits)]));
 }
 
 /** An argument or a result without credentials, with long texts and lists shortened. */

@@ -2,11 +2,14 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { localOrigin } from '../../auth/index.ts';
+import type { DevelopmentView } from '../../http/index.ts';
 import { type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
 import { CommandError } from '../cli/command.ts';
+import type { Services } from '../composition/types.ts';
 import { readConfig } from '../config/config.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
+import { createDevelopmentView } from './development-view.ts';
 
 type DevOptions = {
   source: string;
@@ -15,6 +18,10 @@ type DevOptions = {
   dataDir: string | undefined;
   /** The vendor's address and the key of the channel. */
   vendor: { baseUrl: string; key: string };
+  /** The price of all models of the plugin, as an expression; undefined: they are free. */
+  price: string | undefined;
+  /** What the account has to spend. Default: enough for a long time if there is a price. */
+  userQuota: number | undefined;
   onHookCall: (call: HookCall) => void;
   clock: Clock;
   logger: Logger;
@@ -27,6 +34,10 @@ export type DevInstance = {
   apiKey: string;
   /** Serves a new source and binds the channel to it; or returns its faults and changes nothing. */
   reload(source: string): Promise<Manifest | PluginFault[]>;
+  /** Shows on the page which cases of the fixture no longer fit. */
+  showMisfits(misfits: DevelopmentView['misfits']): void;
+  /** A task as its owner sees it, for `plugin record`. */
+  task(id: string): Promise<{ status: string; failReason: string }>;
   stop(): Promise<void>;
 };
 
@@ -37,6 +48,8 @@ const ACCOUNTS_FILE = 'plugin-dev.json';
 const ROOT = 'root';
 const CHANNEL = 'plugin-dev';
 const VENDOR_CHANNEL_TYPE = 61;
+/** 1000 USD. */
+const PLENTY = 1000 * 500_000;
 
 /**
  * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel
@@ -54,14 +67,22 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
   try {
     const stored = readAccounts(folder);
     const config = devConfig(folder, options.port);
-    const started = await startGateway({ config, clock, logger, development: { onHookCall } });
+    const page = createDevelopmentView(clock, () => gateway?.services);
+    const onCall = (call: HookCall): void => {
+      page.log.add(call);
+      onHookCall(call);
+    };
+    const started = await startGateway({ config, clock, logger, development: { onHookCall: onCall, view: page.view } });
     gateway = started;
     const accounts = stored ?? (await createAccounts(started, folder));
+    await grantQuota(started, accounts, options);
     const bind = await openChannel(started, vendor);
     const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
       const developed = await started.services.plugins.develop(source);
       if (!developed.ok) return developed.error;
       await bind(developed.value);
+      await setPrices(started, developed.value, options.price);
+      page.show(developed.value);
       return developed.value;
     };
     const manifest = await reload(options.source);
@@ -72,6 +93,11 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
       root: { username: accounts.username, password: accounts.password },
       apiKey: accounts.apiKey,
       reload,
+      showMisfits: page.showMisfits,
+      async task(id) {
+        const { status, failReason } = (await started.services.tasks.detail(id, null)).task;
+        return { status, failReason };
+      },
       async stop() {
         await started.stop();
         discard();
@@ -127,19 +153,38 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
   const { auth, options } = services;
   const password = randomToken(18);
   await auth.setup.createRoot({ username: ROOT, password });
-  const login = await auth.passwords.logIn({
-    username: ROOT,
-    password,
-    origin: localOrigin('taskgate plugin dev'),
-  });
-  if (login.kind !== 'session') throw new Error('a new account asks for a second factor');
-  const principal = await auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);
+  const principal = await logIn(services, { username: ROOT, password });
   const { key } = await auth.apiKeys.create(principal, { name: CHANNEL, unlimited_quota: true });
-  // This gateway has no prices, and needs none.
+  // Only `--price` gives this gateway a price.
   await options.change([{ key: 'billing.unpriced', value: 'everyone' }]);
   const accounts: Accounts = { username: ROOT, password, apiKey: key };
   writeFileSync(join(folder, ACCOUNTS_FILE), `${JSON.stringify(accounts, null, 2)}\n`, { mode: 0o600 });
   return accounts;
+}
+
+async function logIn({ auth }: Services, account: { username: string; password: string }) {
+  const login = await auth.passwords.logIn({ ...account, origin: localOrigin('taskgate plugin dev') });
+  if (login.kind !== 'session') throw new CommandError('the account of this folder asks for a second factor');
+  return auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);
+}
+
+async function grantQuota({ services }: Gateway, accounts: Accounts, options: DevOptions): Promise<void> {
+  const value = options.userQuota ?? (options.price === undefined ? undefined : PLENTY);
+  if (value === undefined) return;
+  const principal = await logIn(services, accounts);
+  await services.auth.administration.changeQuota(principal, principal.user.id, { mode: 'override', value });
+}
+
+/** Gives every model of the plugin the price; without one, takes those of an earlier run away. */
+async function setPrices({ services }: Gateway, manifest: Manifest, expression: string | undefined): Promise<void> {
+  const { prices } = services.billing;
+  const pluginKey = manifest.key;
+  for (const price of prices.all()) {
+    const isKept = expression !== undefined && price.pluginKey === pluginKey && manifest.models.includes(price.model);
+    if (!isKept) await prices.delete(price.pluginKey, price.model);
+  }
+  if (expression === undefined) return;
+  for (const model of manifest.models) await prices.save({ pluginKey, model, expression });
 }
 
 /**

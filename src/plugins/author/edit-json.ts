@@ -82,5 +82,22 @@ export function addCases(text: string, added: readonly Json[]): string {
   return `${text.slice(0, cases.start + 1)}${written}${lineBreak}${closing}${text.slice(cases.end - 1)}`;
 }
 
+/** Removes cases by their positions. All other text stays the same, comments there are none. */
+export function removeCases(text: string, indexes: readonly number[]): string {
+  const { elements } = findCases(text);
+  const gone = new Set(indexes);
+  const kept = elements.filter((_, index) => !gone.has(index));
+  const [first] = elements;
+  const last = elements.at(-1);
+  if (first === undefined || last === undefined || kept.length === elements.length) return text;
+  // What is between two cases belongs to the second: a comma, and the white space before it.
+  const pieces = kept.map((one, index) => {
+    const before = elements[elements.indexOf(one) - 1];
+    const gap = index === 0 || before === undefined ? '' : text.slice(before.end, one.start);
+    return gap + text.slice(one.start, one.end);
+  });
+  return text.slice(0, first.start) + pieces.join('') + text.slice(last.end);
+}
+
 const indentationOfLine = (text: string, at: number): string =>
   /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1))?.[0] ?? '';

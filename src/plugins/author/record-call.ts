@@ -14,6 +14,8 @@ export type Recording = { case?: { [key: string]: Json }; note?: string };
 /** Most cases of one hook, and most with the same result, because polls repeat themselves. */
 const MAX_CASES_PER_HOOK = 20;
 const MAX_SAME_RESULT = 3;
+/** How the names of recorded cases begin. */
+const RECORDED = 'recorded: ';
 type RecordInput = {
   fixture: Fixture;
   call: Pick<HookCall, 'hook' | 'args' | 'outcome'>;
@@ -59,10 +61,13 @@ export async function recordCall(plugin: OpenPlugin, { fixture, call, channelKey
   return same.length >= MAX_SAME_RESULT ? {} : { case: { ...base, expected: result.value } };
 }
 
+/** Whether `recordCall` made a case, and not its author. */
+export const isRecorded = (name: string): boolean => name.startsWith(RECORDED);
+
 function nameOf(hook: string, cases: readonly FixtureCase[]): string {
   const names = new Set(cases.map(({ name }) => name));
   for (let number = 1; ; number++) {
-    const name = `recorded: ${hook} ${number}`;
+    const name = `${RECORDED}${hook} ${number}`;
     if (!names.has(name)) return name;
   }
 }

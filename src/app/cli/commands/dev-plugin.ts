@@ -1,16 +1,18 @@
-import { AppError, randomToken, systemClock } from '../../../kernel/index.ts';
+import { AppError, systemClock } from '../../../kernel/index.ts';
 import { type HookCall, lintPlugin, type Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { integer } from '../../config/config-kinds.ts';
-import { createDemoVendor } from '../../demo-vendor/index.ts';
 import { createLogger } from '../../logging/logger.ts';
 import { describeHookCall, summarizeHookCall } from '../../plugin-dev/describe-hook-call.ts';
+import { describeMisfits, findMisfits } from '../../plugin-dev/find-misfits.ts';
+import { openVendor, type Vendor } from '../../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
-import { askSecret } from '../ask-secret.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
+import { fixtureBeside } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
+import { quoteForShell } from '../quote-for-shell.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
@@ -18,6 +20,7 @@ import { readText, withSandbox } from '../with-sandbox.ts';
 /** Differs from the gateway's 3000 and the demo vendor's 4010. */
 const DEFAULT_PORT = 4020;
 const PORT = integer(0, 65_535);
+const QUOTA = integer(0, 500_000_000_000_000);
 
 /**
  * Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call, and
@@ -29,9 +32,8 @@ export function run(input: CommandInput): Promise<ExitCode> {
 
 async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> {
   const [file = ''] = input.positionals;
-  const given = option(input, 'port') ?? String(DEFAULT_PORT);
-  const port = PORT.parse(given);
-  if (!port.ok) throw new UsageError(`--port: read "${given}"; allowed: ${PORT.allowed}`, 'plugin dev');
+  const port = readNumber(input, 'port', PORT) ?? DEFAULT_PORT;
+  const userQuota = readNumber(input, 'user-quota', QUOTA);
   const stopping = stopSignals();
   const watcher = watchFiles([file], systemClock, stopping);
   watcher.mark();
@@ -42,7 +44,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
     return EXIT.failed;
   }
-  const vendor = await openVendor(input);
+  const vendor = await openVendor(input, 'plugin dev');
   const print = (event: object, text: string): void => answer(input, event, text);
   try {
     const path = option(input, 'record');
@@ -57,19 +59,30 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     };
     const instance = await startDevInstance({
       source,
-      port: port.value,
+      port,
       dataDir: option(input, 'data-dir'),
       vendor,
+      price: option(input, 'price'),
+      userQuota,
       onHookCall,
       clock: systemClock,
       logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
     });
+    const fixture = path ?? fixtureBeside(file);
+    const checkFixture = async (): Promise<void> => {
+      const misfits = await findMisfits(sandbox, { file, source, fixture });
+      instance.showMisfits(misfits);
+      if (misfits) print({ event: 'misfits', ...misfits }, describeMisfits(misfits));
+    };
     try {
       const ready = announce(instance, vendor, path);
       print(ready, banner(ready, file));
+      await checkFixture();
       while (await watcher.next()) {
         watcher.mark();
-        source = await reload(input, instance, { file, serving: source });
+        const serving = source;
+        source = await reload(input, instance, { file, serving });
+        if (source !== serving) await checkFixture();
       }
     } finally {
       await instance.stop();
@@ -81,6 +94,16 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     await vendor.stop();
   }
   return EXIT.ok;
+}
+
+type Numbers = { parse(text: string): { ok: true; value: number } | { ok: false }; allowed: string };
+
+function readNumber(input: CommandInput, name: string, { parse, allowed }: Numbers): number | undefined {
+  const given = option(input, name);
+  if (given === undefined) return undefined;
+  const number = parse(given);
+  if (!number.ok) throw new UsageError(`--${name}: read "${given}"; allowed: ${allowed}`, 'plugin dev');
+  return number.value;
 }
 
 /** Serves the saved file if it is valid; returns the source that now serves. */
@@ -110,33 +133,6 @@ async function reload(
   return serving;
 }
 
-type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Promise<void> };
-
-/**
- * The vendor that `--base-url` names, with a key from standard input or the terminal; else the demo
- * vendor in this process.
- */
-async function openVendor(input: CommandInput): Promise<Vendor> {
-  const baseUrl = option(input, 'base-url');
-  const fromStdin = input.values['key-stdin'] === true;
-  if (baseUrl === undefined) {
-    if (fromStdin) throw new UsageError('--key-stdin needs --base-url', 'plugin dev');
-    const key = randomToken(16);
-    const vendor = await createDemoVendor({ clock: systemClock, key }).start(0);
-    return { baseUrl: vendor.url, key, isDemo: true, stop: vendor.stop };
-  }
-  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
-    throw new UsageError(
-      `--base-url: read "${baseUrl}"; allowed: an address that begins with http:// or https://`,
-      'plugin dev',
-    );
-  const typed = fromStdin ? await input.io.readStdin() : await askSecret(`Key of the vendor at ${baseUrl}: `);
-  const key = typed?.replace(/\r?\n$/, '');
-  if (!key)
-    throw new UsageError('the key of the vendor is missing: give it on standard input with --key-stdin', 'plugin dev');
-  return { baseUrl, key, isDemo: false, stop: async () => {} };
-}
-
 type Ready = ReturnType<typeof announce>;
 
 const announce = ({ address, manifest, root, apiKey }: DevInstance, vendor: Vendor, record: string | undefined) => ({
@@ -149,6 +145,7 @@ const announce = ({ address, manifest, root, apiKey }: DevInstance, vendor: Vend
   root,
   vendor: { base_url: vendor.baseUrl, demo: vendor.isDemo },
   submit: submitCommand(manifest, address, apiKey),
+  page: `${address}/api/dev#${apiKey}`,
   ...(record === undefined ? {} : { record }),
 });
 
@@ -157,20 +154,19 @@ function submitCommand({ key, models, protocols }: Manifest, address: string, ap
   const video = protocols.find(({ name, models: own }) => name === 'proto_video' && own.length > 0);
   const authorization = `-H 'authorization: Bearer ${apiKey}'`;
   if (video) {
-    return `curl -s ${address}/v1/videos ${authorization} -F ${quote(`model=${video.models[0]}`)} -F 'prompt=a boat'`;
+    return `curl -s ${address}/v1/videos ${authorization} -F ${quoteForShell(`model=${video.models[0]}`)} -F 'prompt=a boat'`;
   }
   const body = JSON.stringify({ model: models[0], prompt: 'a boat' });
-  return `curl -s ${address}/v1/tasks/${key} ${authorization} -H 'content-type: application/json' -d ${quote(body)}`;
+  return `curl -s ${address}/v1/tasks/${key} ${authorization} -H 'content-type: application/json' -d ${quoteForShell(body)}`;
 }
 
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-const banner = ({ address, key, version, api_key, root, vendor, submit, record }: Ready, file: string): string =>
+const banner = ({ address, key, version, api_key, root, vendor, submit, page, record }: Ready, file: string): string =>
   [
     '',
     `  ${key}@${version} serves at ${address}`,
     '',
     `  Panel    ${address}  as ${root.username} with ${root.password}`,
+    `  Calls    ${page}`,
     `  API key  ${api_key}`,
     `  Vendor   ${vendor.demo ? 'the demo vendor' : vendor.base_url}`,
     ...(record === undefined ? [] : [`  Record   ${record}`]),

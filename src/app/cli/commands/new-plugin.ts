@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { newPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { quoteForShell } from '../quote-for-shell.ts';
 
 /** Writes the files of a new plugin; exit 1, and nothing is written, if one of them exists. */
 export async function run(input: CommandInput): Promise<ExitCode> {
@@ -24,7 +25,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       ...written.map((path) => `wrote ${path}`),
       '',
       'Next:',
-      ...['lint', 'test', 'dev'].map((command) => `  taskgate plugin ${command} ${quote(plugin)}`),
+      ...['lint', 'test', 'dev'].map((command) => `  taskgate plugin ${command} ${quoteForShell(plugin)}`),
     ].join('\n'),
   );
   return EXIT.ok;
@@ -53,6 +54,3 @@ function write(dir: string, files: readonly { path: string; text: string }[]): v
     throw new CommandError(`${path ?? dir} cannot be written (${code ?? String(error)})`);
   }
 }
-
-/** Quotes a path for a shell. */
-const quote = (path: string): string => (/^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

@@ -19,7 +19,7 @@ const HARMLESS: ReadonlySet<string | undefined> = new Set([
 const PASSING: ReadonlySet<string | undefined> = new Set([
   ...['String', 'encodeURIComponent', 'encodeURI', 'decodeURIComponent'],
   ...['JSON.stringify', 'Object.assign', 'Object.values', 'Object.entries', 'Object.fromEntries'],
-  ...['utils.base64', 'utils.base64URL', 'structuredClone'],
+  ...['utils.base64', 'utils.base64URL', 'utils.bytes', 'utils.urlEncodeRFC3986'],
 ]);
 
 const strongest = (all: readonly Exposure[]): Exposure =>

@@ -1,0 +1,105 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { isObject, type JsonObject, parseJson, systemClock } from '../../../kernel/index.ts';
+import { isRecorded, lintPlugin, removeCases, runFixture } from '../../../plugins/index.ts';
+import type { Sandbox } from '../../../sandbox/index.ts';
+import { createLogger } from '../../logging/logger.ts';
+import { openVendor } from '../../plugin-dev/open-vendor.ts';
+import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
+import { runTask } from '../../plugin-dev/run-task.ts';
+import { startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
+import { fixtureBeside } from '../fixture-file.ts';
+import { countOf } from '../pluralize.ts';
+import { readPlugin } from '../read-plugin.ts';
+import { replaceFile } from '../replace-file.ts';
+import { stopSignals } from '../stop-signals.ts';
+import { withSandbox } from '../with-sandbox.ts';
+
+/** What the demo vendor finishes at once, and most vendors understand. */
+const DEFAULT_REQUEST = { prompt: 'a paper boat [duration=1]' };
+
+/**
+ * Runs one task through a gateway of its own and adds its hook calls to the plugin's fixture;
+ * exit 1 if there was nothing to add because the task was refused.
+ */
+export function run(input: CommandInput): Promise<ExitCode> {
+  return withSandbox((sandbox) => record(input, sandbox));
+}
+
+async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> {
+  const [file = ''] = input.positionals;
+  const request = readRequest(option(input, 'request'));
+  const source = await readPlugin(file);
+  const linted = await lintPlugin(source, sandbox);
+  if (!linted.ok) {
+    const lines = linted.faults.map((fault) => describePluginFault(file, fault));
+    answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
+    return EXIT.failed;
+  }
+  const path = option(input, 'fixture') ?? fixtureBeside(file);
+  const vendor = await openVendor(input, 'plugin record');
+  const stopping = stopSignals();
+  try {
+    const replaced = await removeMisfits(sandbox, { source, path });
+    const notes: string[] = [];
+    const recorder = createRecorder({
+      path,
+      sandbox,
+      channelKey: vendor.key,
+      clock: systemClock,
+      print: (text) => void notes.push(text),
+    });
+    const instance = await startDevInstance({
+      source,
+      port: 0,
+      dataDir: undefined,
+      vendor,
+      price: option(input, 'price'),
+      userQuota: undefined,
+      onHookCall: (call) => recorder.add(source, call),
+      clock: systemClock,
+      logger: await createLogger({ level: 'error', pretty: !input.json, colors: input.io.isTerminal }),
+    });
+    const task = await runTask(instance, { request, clock: systemClock, stopping }).finally(instance.stop);
+    const cases = await recorder.end();
+    const ok = cases > 0 || task.status !== 'refused';
+    answer(
+      input,
+      { ok, file: path, cases, replaced, task, notes },
+      [
+        ...notes.map((note) => `note: ${note}`),
+        `the task ended as ${task.status}${task.reason === '' ? '' : `: ${task.reason}`}`,
+        ...(replaced > 0 ? [`${countOf(replaced, 'recorded case')} that no longer fitted removed from ${path}`] : []),
+        `${countOf(cases, 'case')} added to ${path}`,
+      ].join('\n'),
+    );
+    return ok ? EXIT.ok : EXIT.failed;
+  } finally {
+    await vendor.stop();
+  }
+}
+
+function readRequest(given: string | undefined): JsonObject {
+  if (given === undefined) return DEFAULT_REQUEST;
+  const request = parseJson(given);
+  if (!isObject(request)) {
+    throw new UsageError(
+      `--request: read "${given}"; allowed: a JSON object such as {"prompt":"a boat"}`,
+      'plugin record',
+    );
+  }
+  return request as JsonObject;
+}
+
+/** Removes recorded cases that no longer fit. Those that the author wrote stay as they are. */
+async function removeMisfits(sandbox: Sandbox, { source, path }: { source: string; path: string }): Promise<number> {
+  if (!existsSync(path)) return 0;
+  const text = readFileSync(path, 'utf8');
+  const report = await runFixture(sandbox, { source, fixture: parseJson(text) });
+  const gone = report.cases.flatMap(({ name, ok }, index) => (!ok && isRecorded(name) ? [index] : []));
+  if (gone.length > 0 && !replaceFile(path, text, removeCases(text, gone))) {
+    throw new CommandError(`${path} was saved meanwhile: try again`);
+  }
+  return gone.length;
+}
