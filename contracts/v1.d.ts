@@ -268,8 +268,14 @@ export interface SubmitDescriptor extends RequestDescriptor {
 export interface SubmitResponse {
   statusCode: number;
   headers: Record<string, string[]>;
-  /** Parsed JSON, or text. */
+  /** Parsed JSON, or text; "" for audio, images and video. */
   body: Json;
+  /**
+   * An extension: the bytes of audio, of an image or of a video (by its Content-Type) of at most
+   * 765 KiB, which fit into `state`; a `data:` URL in `buildContentRequest` serves them. Other
+   * hosts and larger answers leave it out.
+   */
+  base64?: string;
 }
 
 export interface SubmitResult {

@@ -8,11 +8,11 @@ import type { UpstreamResponse } from '../../src/upstream/index.ts';
 const MIB = 1024 * 1024;
 const MEDIA = 'QUJD'.repeat(MIB);
 
-const read = (text: string, tasks = 1) =>
-  readVendorAnswer(
-    { status: 200, headers: {}, bytes: async () => ok(Buffer.from(text)) } as unknown as UpstreamResponse,
-    { tasks },
-  );
+const read = (text: string, tasks = 1, type?: string) => {
+  const headers = type === undefined ? {} : { 'content-type': [type] };
+  const response = { status: 200, headers, bytes: async () => ok(Buffer.from(text)) };
+  return readVendorAnswer(response as unknown as UpstreamResponse, { tasks, media: true });
+};
 
 describe('a vendor answer', () => {
   test.each([
@@ -53,6 +53,17 @@ describe('a vendor answer', () => {
     const body = { image: MEDIA.slice(0, MIB - 100), path: 'a/b\n' };
     const answer = await read(JSON.stringify(body));
     expect(answer.ok && answer.value.body).toEqual(body);
+  });
+
+  test.each([
+    ['audio/mpeg', 765 * 1024, 'QUJD'],
+    ['audio/mpeg', 765 * 1024 + 1, undefined],
+    ['video/mp4', 3 * MIB, undefined],
+    ['image/png; charset=x', 3, 'QUJD'],
+  ])('of media (%s, %d bytes) has its bytes while they are few', async (type, size, start) => {
+    const answer = await read('ABC'.repeat(size).slice(0, size), 1, type);
+    expect(answer.ok && [answer.value.text, answer.value.body]).toEqual(['', '']);
+    expect(answer.ok ? answer.value.base64?.slice(0, 4) : 'refused').toBe(start);
   });
 
   test.each(['<html>', '[1,', ''])('that is not JSON (%j) is read as text', async (text) => {

@@ -50,17 +50,18 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   }
   const { status } = sent.value;
   const accepted = status >= 200 && status < 300;
-  const read = await readVendorAnswer(sent.value, { tasks: 1 });
+  const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error.message, shouldRetry: adviseRetry('in_doubt') });
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
   if (!accepted) return refusal(deps, prepared, read.value);
-  const { headers, body, uncut } = read.value;
+  const { headers, body, uncut, base64 } = read.value;
+  const response = { statusCode: status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
   const parsed = await parseSubmitResponse(
     submission.plugin,
-    { ctx: prepared.context, response: { statusCode: status, headers, body } },
+    { ctx: prepared.context, response },
     { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
   traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });

@@ -26,12 +26,16 @@ const TASK_BYTES = 2 * MIB;
 const BATCH_BYTES = 4 * MIB;
 const MAX_DEPTH = 64;
 
+/** Media up to this size reach a hook: in Base64 they fit into the state of a task. */
+const MEDIA_BYTES = 765 * 1024;
+const MEDIA_TYPE = /^(?:audio|image|video)\//i;
+
 /** Up to this size an answer is counted in one go, which takes less than a millisecond. */
 const SHORT_BYTES = 64 * 1024;
 
 /**
  * `body`: the parsed JSON, or the text when it is not JSON. It is parsed when it is first read:
- * most answers repeat the one before and are known by their text.
+ * most answers repeat the one before and are known by their text. `base64`: the bytes of media.
  */
 export type VendorAnswer = {
   readonly status: number;
@@ -40,6 +44,8 @@ export type VendorAnswer = {
   readonly body: Json;
   /** The bytes as they came, if media were cut out of the text. */
   readonly uncut?: Uint8Array;
+  /** The bytes of media. */
+  readonly base64?: string;
 };
 
 const utf8 = new TextDecoder();
@@ -47,14 +53,17 @@ const utf8 = new TextDecoder();
 /**
  * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
  * is parsed, so that no answer blocks the event loop. Base64 media are cut out of answers larger
- * than 1 MiB. `tasks`: how many tasks the request asked about.
+ * than 1 MiB. `tasks`: how many tasks the request asked about. `media`: an answer whose type is
+ * audio, image or video has no text but, unless it is larger than 765 KiB, its bytes.
  */
 export async function readVendorAnswer(
   response: UpstreamResponse,
-  { tasks }: { tasks: number },
+  { tasks, media = false }: { tasks: number; media?: boolean },
 ): Promise<Result<VendorAnswer, { message: string }>> {
   const read = await response.bytes();
   if (!read.ok) return read;
+  if (media && MEDIA_TYPE.test(response.headers['content-type']?.[0] ?? ''))
+    return ok(mediaAnswer(response, read.value));
   const bounds = {
     maxBytes: Math.min(tasks * TASK_BYTES, BATCH_BYTES),
     maxValues: Math.min(tasks * TASK_VALUES, BATCH_VALUES),
@@ -79,6 +88,11 @@ export async function readVendorAnswer(
       return body;
     },
   });
+}
+
+function mediaAnswer({ status, headers }: UpstreamResponse, bytes: Uint8Array): VendorAnswer {
+  const answer = { status, headers, text: '', body: '' };
+  return bytes.byteLength > MEDIA_BYTES ? answer : { ...answer, base64: Buffer.from(bytes).toString('base64') };
 }
 
 const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
