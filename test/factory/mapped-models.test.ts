@@ -10,11 +10,14 @@ setDefaultTimeout(120_000);
 
 type Mapped = {
   plugin: string;
-  /** The type of its channels in new-api. */
+  /** The type of its channels in new-api, or 61. */
   type: number;
   model: string;
   vendor: Record<string, unknown>;
   submit?: Call;
+  nameAtVendor?: string;
+  /** What the vendor needs beside a prompt. */
+  fields?: Record<string, unknown>;
   /** The protocols that it does not have. */
   lacks?: 'videos' | 'native';
 };
@@ -24,7 +27,8 @@ const VEO = 'veo-2.0-generate-001';
 const table: Mapped[] = [
   ...clients.map((client) => ({
     ...client,
-    type: TYPES[client.plugin] ?? 0,
+    type: TYPES[client.plugin] ?? 61,
+    ...(client.makes ? { lacks: 'videos' as const } : {}),
     // Its path says what is made, so no name can be given.
     ...(client.plugin === 'sunoapi' ? { lacks: 'videos' as const, submit: undefined } : {}),
   })),
@@ -61,21 +65,24 @@ afterAll(async () => {
 
 test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
   '%s: a mapped name reaches the vendor as its own, from every surface',
-  async (plugin, { type, model, vendor, submit, lacks }) => {
+  async (plugin, { type, model, vendor, submit, lacks, nameAtVendor = model, fields }) => {
     const server = answerFrom(vendor);
     vendors.set(plugin, server);
     const mine = `my-${plugin}`;
     const channel = await admin.call<{ type: number }>('POST', '/api/channel', {
       ...{ name: mine, type, base_url: server.url.origin, key: 'access|secret' },
       ...{ models: [mine], model_mapping: { [mine]: model } },
+      ...(type === 61 ? { task_plugin_key: plugin } : {}),
     });
     expect(channel.type).toBe(type);
-    const body = { model: mine, prompt: 'a cat', gpt_description_prompt: 'a cat' };
+    const body = { model: mine, prompt: 'a cat', gpt_description_prompt: 'a cat', ...fields };
     const surfaces: [string, Record<string, unknown>][] = [
       ...(lacks === 'videos' ? [] : [['/v1/videos', body] as [string, Record<string, unknown>]]),
-      ['/v1/responses', { model: mine, input: 'a cat', background: true }],
+      ['/v1/responses', { model: mine, input: 'a cat', background: true, ...fields }],
       [`/v1/tasks/${plugin}`, body],
-      ...(submit ? [[submit.path, JSON.parse(JSON.stringify(submit.body).replaceAll(model, mine))] as never] : []),
+      ...(submit
+        ? [[submit.path.replace(model, mine), JSON.parse(JSON.stringify(submit.body).replaceAll(model, mine))] as never]
+        : []),
     ];
     for (const [path, json] of surfaces) {
       const before = server.received.length;
@@ -83,7 +90,7 @@ test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
       expect([path, status, status === 200 ? '' : answer]).toEqual([path, 200, '']);
       const [sent = ''] = server.received.slice(before).filter((request) => request.startsWith('POST '));
       expect([path, sent]).toEqual([path, expect.not.stringContaining(mine)]);
-      if (plugin !== 'sunoapi') expect([path, sent]).toEqual([path, expect.stringContaining(model)]);
+      if (plugin !== 'sunoapi') expect([path, sent]).toEqual([path, expect.stringContaining(nameAtVendor)]);
     }
   },
   60_000,

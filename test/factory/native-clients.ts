@@ -13,9 +13,18 @@ export type NativeTest = {
   /** A submission that is refused, and part of the answer. */
   wrong: Call;
   refusal: unknown;
+  /** What the vendor's request says where that is not the model's name. */
+  nameAtVendor?: string;
+  /** What other surfaces need beside a prompt. */
+  fields?: Record<string, unknown>;
+  /** What does not go to `POST /v1/videos`. */
+  makes?: 'images' | 'audio';
 };
 
 const RESULT = 'https://results.example/1.mp4';
+const IMAGE = 'https://images.example/1.png';
+/** An answer that is the audio itself. */
+const SOUND = new Blob(['ID3'], { type: 'audio/mpeg' });
 
 export const clients: NativeTest[] = [
   {
@@ -145,6 +154,115 @@ export const clients: NativeTest[] = [
     wrong: { method: 'POST', path: '/suno/fetch', body: { ids: [5] } },
     refusal: { message: 'Please give the ids of your tasks as a list.' },
   },
+  {
+    plugin: 'runway',
+    model: 'gen4_turbo',
+    vendor: {
+      'POST /v1/image_to_video': { id: 'r1' },
+      'GET /v1/tasks/r1': { id: 'r1', status: 'SUCCEEDED', output: [RESULT] },
+    },
+    submit: {
+      method: 'POST',
+      path: '/runway/v1/image_to_video',
+      body: { model: 'gen4_turbo', promptText: 'a cat', promptImage: IMAGE, ratio: '1280:720', duration: 5 },
+    },
+    ask: (id) => ({ method: 'GET', path: `/runway/v1/tasks/${id}` }),
+    ended: (id) => ({ id, status: 'SUCCEEDED', output: [RESULT] }),
+    wrong: { method: 'POST', path: '/runway/v1/uploads', body: {} },
+    refusal: { error: 'This gateway does not serve the endpoint.' },
+    fields: { promptImage: IMAGE },
+  },
+  {
+    plugin: 'luma',
+    model: 'ray-2',
+    vendor: {
+      'POST /dream-machine/v1/generations': { id: 'l1', state: 'queued' },
+      'GET /dream-machine/v1/generations/l1': { id: 'l1', state: 'completed', assets: { video: RESULT } },
+    },
+    submit: {
+      method: 'POST',
+      path: '/luma/dream-machine/v1/generations',
+      body: { model: 'ray-2', prompt: 'a cat', resolution: '720p', duration: '5s' },
+    },
+    ask: (id) => ({ method: 'GET', path: `/luma/dream-machine/v1/generations/${id}` }),
+    ended: (id) => ({ id, state: 'completed', assets: { video: RESULT } }),
+    wrong: { method: 'POST', path: '/luma/dream-machine/v1/generations', body: { model: 'ray-2', size: 'large' } },
+    refusal: { detail: 'The size "large" is not in the form WIDTHxHEIGHT.' },
+  },
+  {
+    plugin: 'pixverse',
+    model: 'pixverse-v5',
+    vendor: {
+      'POST /openapi/v2/video/text/generate': { ErrCode: 0, Resp: { video_id: 7 } },
+      'GET /openapi/v2/video/result/7': { ErrCode: 0, Resp: { id: 7, status: 1, url: RESULT } },
+    },
+    submit: {
+      method: 'POST',
+      path: '/pixverse/openapi/v2/video/text/generate',
+      body: { model: 'pixverse-v5', prompt: 'a cat', duration: 5, quality: '540p' },
+    },
+    ask: (id) => ({ method: 'GET', path: `/pixverse/openapi/v2/video/result/${id}` }),
+    ended: (id) => ({ ErrCode: 0, Resp: { id, status: 1, url: RESULT } }),
+    wrong: { method: 'POST', path: '/pixverse/openapi/v2/video/text/generate', body: { model: 'v5', audio: 'loud' } },
+    refusal: { ErrCode: 400, ErrMsg: 'audio is true or false.' },
+    nameAtVendor: '"model":"v5"',
+  },
+  {
+    plugin: 'flux',
+    model: 'flux-2-pro',
+    vendor: {
+      'POST /v1/flux-2-pro': { id: 'f1' },
+      'GET /v1/get_result': { id: 'f1', status: 'Ready', result: { sample: RESULT } },
+    },
+    submit: { method: 'POST', path: '/bfl/v1/flux-2-pro', body: { prompt: 'a cat' } },
+    ask: (id) => ({ method: 'GET', path: `/bfl/v1/get_result?id=${id}` }),
+    ended: (id) => ({ id, status: 'Ready', result: { sample: RESULT } }),
+    wrong: { method: 'POST', path: '/bfl/v1/flux-2-pro', body: { prompt: 5 } },
+    refusal: { detail: 'prompt must be a text.' },
+    makes: 'images',
+  },
+  {
+    plugin: 'minimax-music',
+    model: 'music-2.0',
+    vendor: {
+      'POST /v1/music_generation': {
+        trace_id: 'm1',
+        data: { audio: RESULT, status: 2 },
+        base_resp: { status_code: 0 },
+      },
+    },
+    submit: {
+      method: 'POST',
+      path: '/minimax-music/v1/music_generation',
+      body: { model: 'music-2.0', prompt: 'folk', lyrics: 'la' },
+    },
+    ask: (id) => ({ method: 'GET', path: `/minimax-music/v1/music_generation/${id}` }),
+    ended: (id) => ({ trace_id: id, data: { audio: RESULT, status: 2 }, base_resp: { status_code: 0 } }),
+    wrong: {
+      method: 'POST',
+      path: '/minimax-music/v1/music_generation',
+      body: { model: 'music-2.0', stream: true },
+    },
+    refusal: { base_resp: { status_code: 400, status_msg: 'The gateway does not stream music; leave stream out.' } },
+    fields: { lyrics: 'la' },
+    makes: 'audio',
+  },
+  {
+    plugin: 'elevenlabs',
+    model: 'eleven_v3',
+    vendor: { 'POST /v1/text-to-speech/v1': SOUND },
+    submit: {
+      method: 'POST',
+      path: '/elevenlabs/v1/text-to-speech/v1',
+      body: { text: 'Hello', model_id: 'eleven_v3' },
+    },
+    ask: (id) => ({ method: 'GET', path: `/elevenlabs/v1/history/${id}` }),
+    ended: (id) => ({ history_item_id: id, model_id: 'eleven_v3', state: 'created' }),
+    wrong: { method: 'POST', path: '/elevenlabs/v1/text-to-speech/v1', body: { text: 5 } },
+    refusal: { detail: { message: 'text must be a text.' } },
+    fields: { voice_id: 'v1' },
+    makes: 'audio',
+  },
 ];
 
 /** A vendor that answers from a table, and keeps address and body of each request. */
@@ -158,6 +276,7 @@ export function answerFrom(vendor: Record<string, unknown>) {
       received.push(`${request.method} ${request.url} ${await request.text()}`);
       const action = searchParams.get('Action');
       const answer = vendor[`${request.method} ${pathname}${action === null ? '' : `?Action=${action}`}`];
+      if (answer instanceof Blob) return new Response(answer);
       return Response.json(answer ?? { asked: request.url }, { status: answer ? 200 : 400 });
     },
   });

@@ -11,7 +11,14 @@ import { type RunningVendor, startVendor, type Vendor } from './vendor.ts';
 
 setDefaultTimeout(120_000);
 
-const KEYS = ['ali', 'doubao', 'gemini', 'hailuo', 'jimeng', 'kling', 'sora', 'sunoapi', 'vidu'];
+const KEYS = ['ali', 'doubao', 'gemini', 'hailuo', 'jimeng', 'kling', 'sora', 'sunoapi', 'vidu'].concat([
+  'elevenlabs',
+  'flux',
+  'luma',
+  'minimax-music',
+  'pixverse',
+  'runway',
+]);
 const vendors: Vendor[] = [];
 for (const key of KEYS) vendors.push(((await import(`./${key}.ts`)) as { vendor: Vendor }).vendor);
 
@@ -45,8 +52,8 @@ afterAll(async () => {
 function requestOf(vendor: Vendor, name: string): { model: string; input: string } {
   const scenario = vendor.scenarios.find((candidate) => candidate.name === name);
   if (scenario?.client.via !== 'generic') throw new Error(`${vendor.key} has no generic scenario ${name}`);
-  const { prompt, gpt_description_prompt: description, ...fields } = scenario.client.json;
-  return { ...fields, model: String(fields.model), input: String(prompt ?? description) };
+  const { prompt, text, gpt_description_prompt: description, ...fields } = scenario.client.json;
+  return { ...fields, model: String(fields.model), input: String(prompt ?? text ?? description) };
 }
 
 /** The first result that the text shows, as bytes in a text. */

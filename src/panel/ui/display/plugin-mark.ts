@@ -2,14 +2,19 @@ import alibaba from '@lobehub/icons-static-svg/icons/alibaba-color.svg';
 import alibabacloud from '@lobehub/icons-static-svg/icons/alibabacloud-color.svg';
 import bytedance from '@lobehub/icons-static-svg/icons/bytedance-color.svg';
 import doubao from '@lobehub/icons-static-svg/icons/doubao-color.svg';
+import elevenlabs from '@lobehub/icons-static-svg/icons/elevenlabs.svg';
+import flux from '@lobehub/icons-static-svg/icons/flux.svg';
 import gemini from '@lobehub/icons-static-svg/icons/gemini-color.svg';
 import google from '@lobehub/icons-static-svg/icons/google-color.svg';
 import hailuo from '@lobehub/icons-static-svg/icons/hailuo-color.svg';
 import jimeng from '@lobehub/icons-static-svg/icons/jimeng-color.svg';
 import kling from '@lobehub/icons-static-svg/icons/kling-color.svg';
+import luma from '@lobehub/icons-static-svg/icons/luma-color.svg';
 import minimax from '@lobehub/icons-static-svg/icons/minimax-color.svg';
 import openai from '@lobehub/icons-static-svg/icons/openai.svg';
+import pixverse from '@lobehub/icons-static-svg/icons/pixverse-color.svg';
 import qwen from '@lobehub/icons-static-svg/icons/qwen-color.svg';
+import runway from '@lobehub/icons-static-svg/icons/runway.svg';
 import sora from '@lobehub/icons-static-svg/icons/sora-color.svg';
 import suno from '@lobehub/icons-static-svg/icons/suno.svg';
 import vidu from '@lobehub/icons-static-svg/icons/vidu-color.svg';
@@ -22,14 +27,19 @@ const pictures = new Map(
     alibabacloud,
     bytedance,
     doubao,
+    elevenlabs,
+    flux,
     gemini,
     google,
     hailuo,
     jimeng,
     kling,
+    luma,
     minimax,
     openai,
+    pixverse,
     qwen,
+    runway,
     sora,
     suno,
     vidu,

@@ -1,0 +1,333 @@
+// ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself, so a task ends with its submission. The gateway
+// hands over the bytes of a short answer, and the task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
+// sounds and music, so what would be too long is refused before it is bought.
+
+const words = (text) => text.split(' ');
+/** What the models make; one that is not listed is told by its name. */
+const SPEECH = words('eleven_v3 eleven_multilingual_v2 eleven_flash_v2_5 eleven_turbo_v2_5');
+const SOUND = 'eleven_text_to_sound_v2';
+const MUSIC = words('music_v1 music_v2');
+
+export const meta = {
+  apiVersion: 1,
+  key: 'elevenlabs',
+  name: 'ElevenLabs',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Speech, sound effects and music from text',
+    zh: 'ElevenLabs：文字转语音、音效与音乐生成',
+  },
+  icon: 'ElevenLabs',
+  sortPriority: 18,
+  website: 'https://elevenlabs.io/docs/api-reference',
+  baseUrl: 'https://api.elevenlabs.io',
+  fetchMode: 'per_task',
+  models: [...SPEECH, SOUND, ...MUSIC],
+  protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  // With `<gateway>/elevenlabs` as base address. Unlike the vendor's, answers name a task; its audio is an artifact.
+  routes: [
+    ...['text-to-speech/:voice_id', 'sound-generation', 'music'].map((path) => ({
+      method: 'POST',
+      path: `/elevenlabs/v1/${path}`,
+      type: 'submit',
+      decode: 'decodeSubmit',
+      render: 'presentItem',
+    })),
+    { method: 'GET', path: '/elevenlabs/v1/history/:task_id', type: 'query', render: 'presentItem' },
+  ],
+  usageSchema: {
+    characters: {
+      type: 'number',
+      unit: 'token',
+      description: {
+        en: 'Characters of the text to speak; what the vendor counts once it has answered',
+        zh: '朗读文本的字符数；厂商返回后以其计数为准',
+      },
+    },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of a sound or of music, per second', zh: '音效或音乐的时长，按秒计' },
+    },
+    kind: {
+      enum: ['speech', 'sound', 'music'],
+      enumLabels: {
+        speech: { en: 'Speech', zh: '语音' },
+        sound: { en: 'Sound effect', zh: '音效' },
+        music: { en: 'Music', zh: '音乐' },
+      },
+      description: { en: 'What is generated', zh: '生成内容的种类' },
+    },
+  },
+  usageExamples: [
+    { label: 'A sentence', facts: { characters: 80, seconds: 0, kind: 'speech' } },
+    { label: 'Music of 30 s', facts: { characters: 0, seconds: 30, kind: 'music' } },
+  ],
+};
+
+/** What the gateway hands over is at most 765 KiB; a file may be a little longer than its length says. */
+const HELD_BYTES = 700_000;
+const SOUND_SECONDS = [0.5, 30];
+const MUSIC_SECONDS = [3, 600];
+const DEFAULT_MUSIC_SECONDS = 30;
+/** Tried in this order for music. */
+const MUSIC_FORMATS = words('mp3_44100_128 mp3_44100_96 mp3_44100_64 mp3_44100_32');
+const FORMAT = /^(mp3|opus|pcm|wav|ulaw|alaw)_(\d{4,5})(?:_(\d{2,3}))?$/;
+const TYPES = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  wav: 'audio/wav',
+  pcm: 'audio/L16',
+  ulaw: 'audio/basic',
+  alaw: 'audio/x-alaw-basic',
+};
+/** Fields of the vendor that go to it as they are, by what they belong to. */
+const PASSED = {
+  speech: words(
+    'voice_settings language_code seed previous_text next_text apply_text_normalization pronunciation_dictionary_locators',
+  ),
+  sound: words('duration_seconds prompt_influence loop'),
+  music: words('composition_plan seed force_instrumental respect_sections_durations'),
+};
+const READ = words(
+  'text prompt input voice voice_id output_format response_format seconds duration music_length_ms music_prompt',
+);
+/** What the gateway decides. Without logging there is no history to fetch from. */
+const KEPT = words('model model_id metadata stream enable_logging callback_url webhook_url');
+const OWN = new Set([...Object.values(PASSED).flat(), ...READ, ...KEPT]);
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isGiven = (value) => value !== undefined && value !== null && value !== '';
+const firstGiven = (...values) => values.find(isGiven);
+const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
+const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
+const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+const keyHeader = (ctx) => ({ 'xi-api-key': ctx.apiKey });
+const kindOf = (model) => (/music/.test(model) ? 'music' : /sound/.test(model) ? 'sound' : 'speech');
+
+/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+function normalize(sent) {
+  const metadata = isObject(sent.metadata) ? sent.metadata : {};
+  const fields = { ...metadata, ...sent };
+  const text = firstGiven(fields.text, fields.prompt, fields.input);
+  if (isGiven(text) && typeof text !== 'string') throw new Error('text must be a text.');
+  const milliseconds = firstGiven(fields.music_length_ms);
+  const length = firstGiven(
+    fields.duration_seconds,
+    fields.seconds,
+    fields.duration,
+    milliseconds && milliseconds / 1000,
+  );
+  const seconds = length === undefined ? undefined : Number(length);
+  if (seconds !== undefined && !(seconds > 0)) throw new Error('The length is a number of seconds.');
+  const format = firstGiven(fields.output_format, fields.response_format);
+  if (format !== undefined && format !== 'mp3' && !FORMAT.test(format)) {
+    throw new Error('output_format is a codec with its sample rate and bit rate, such as mp3_44100_128.');
+  }
+  const voice = firstGiven(fields.voice_id, fields.voice);
+  if (voice !== undefined && !/^[\w-]{1,64}$/.test(voice)) throw new Error('voice_id is not in the form of an id.');
+  const intent = { text, voice_id: voice, seconds, output_format: format === 'mp3' ? undefined : format };
+  for (const name of Object.values(PASSED).flat()) {
+    if (isGiven(fields[name]) && name !== 'duration_seconds') intent[name] = fields[name];
+  }
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
+  for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
+  return intent;
+}
+
+/** Bytes of a second: compressed codecs say thousands of bits, the others have samples of one or two bytes. */
+function bytesASecond(format) {
+  const [, codec, rate, kilobits] = FORMAT.exec(format);
+  if (kilobits !== undefined) return Number(kilobits) * 125;
+  return Number(rate) * (codec === 'ulaw' || codec === 'alaw' ? 1 : 2);
+}
+
+function checkLength(seconds, [least, most], what) {
+  if (seconds < least || seconds > most) throw new Error(`${what} has from ${least} to ${most} seconds.`);
+}
+
+/** What is ordered and, the same, what is billed. */
+function plan(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const kind = kindOf(model);
+  const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const { text = '', output_format: wanted } = order;
+  const sections = kind === 'music' ? order.composition_plan : undefined;
+  if (text.trim() === '' && !sections) throw new Error('Please give a text.');
+  if (kind === 'speech') {
+    if (order.voice_id === undefined) throw new Error('Please give a voice_id.');
+    return { model, kind, order, format: wanted ?? 'mp3_44100_128', seconds: 0, characters: [...text].length };
+  }
+  const planned = (isObject(sections) && Array.isArray(sections.sections) ? sections.sections : [])
+    .map((section) => Number(section?.duration_ms) / 1000)
+    .reduce((sum, length) => sum + length, 0);
+  const unsaid = kind === 'sound' ? SOUND_SECONDS[1] : DEFAULT_MUSIC_SECONDS;
+  const seconds = sections ? planned : (order.seconds ?? unsaid);
+  if (!(seconds > 0)) throw new Error('The sections of composition_plan say their duration_ms.');
+  if (kind === 'sound') checkLength(seconds, SOUND_SECONDS, 'A sound');
+  else checkLength(seconds, MUSIC_SECONDS, 'Music');
+  const formats = wanted ? [wanted] : kind === 'music' ? MUSIC_FORMATS : MUSIC_FORMATS.slice(0, 1);
+  const format = formats.find((name) => bytesASecond(name) * seconds <= HELD_BYTES);
+  if (format === undefined) {
+    const most = Math.floor(HELD_BYTES / bytesASecond(formats.at(-1)));
+    throw new Error(`In ${formats.at(-1)} the gateway can keep ${most} seconds; ask for less or for a lower bit rate.`);
+  }
+  return { model, kind, order, format, seconds, characters: 0 };
+}
+
+/** Path and body by what is made. */
+function requestOf({ model, kind, order, seconds }) {
+  const { text, metadata } = order;
+  const passed = Object.fromEntries(PASSED[kind].filter((name) => name in order).map((name) => [name, order[name]]));
+  const common = { ...metadata, ...passed, model_id: model };
+  if (kind === 'speech') return [`text-to-speech/${encodeURIComponent(order.voice_id)}`, { ...common, text }];
+  // A sound's length is left to the vendor unless it is given.
+  if (kind === 'sound') return ['sound-generation', { ...common, text, duration_seconds: order.seconds }];
+  if (order.composition_plan) return ['music', common];
+  return ['music', { ...common, prompt: text, music_length_ms: Math.round(seconds * 1000) }];
+}
+
+export function buildSubmitRequest(ctx) {
+  const planned = plan(ctx);
+  const [path, body] = requestOf(planned);
+  return {
+    url: `${root(ctx)}/v1/${path}?output_format=${planned.format}`,
+    method: 'POST',
+    headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
+    // Members that are undefined are not sent.
+    body,
+    action: planned.kind,
+  };
+}
+
+export function extractUsage(ctx) {
+  const { kind, seconds, characters } = plan(ctx);
+  return { characters, seconds, kind };
+}
+
+/** The vendor explains in `detail`, as a text, an object with a message, or a list of faults. */
+function wordsOf(body) {
+  const { detail } = isObject(body) ? body : {};
+  const faults = (Array.isArray(detail) ? detail : []).map((fault) => textAt(fault, 'msg')).filter(Boolean);
+  return faults.join('; ') || textAt(body, 'detail') || textAt(objectAt(body, 'detail'), 'message');
+}
+
+/** The audio by one of three ways: its bytes, its item in the history, or a request that is looked up there. */
+export function parseSubmitResponse(ctx, { headers, body, base64 }) {
+  const { kind, format, order } = plan(ctx);
+  const header = (name) => headers[name]?.[0] ?? '';
+  const counted = Number(header('character-cost'));
+  const taskData = { kind, request_id: header('request-id') };
+  if (kind === 'speech' && counted > 0) taskData.characters = counted;
+  if (kind !== 'speech' && base64) taskData.seconds = Math.ceil((base64.length * 0.75) / bytesASecond(format));
+  const taskId = header('request-id') || ctx.publicTaskId;
+  const done = (state) => ({ taskId, taskData, immediate: { status: 'SUCCESS' }, state: { format, ...state } });
+  if (base64) return done({ base64 });
+  if (body !== '') throw new Error(wordsOf(body) || 'ElevenLabs answered without audio.');
+  if (kind === 'speech' && header('history-item-id')) return done({ history_item_id: header('history-item-id') });
+  if (kind !== 'speech' || header('request-id') === '') {
+    throw new Error('The audio is larger than what the gateway keeps; ask for less or for a lower bit rate.');
+  }
+  return { taskId, taskData, state: { format, voice_id: order.voice_id } };
+}
+
+/** What the vendor counted, and the length of what it made. */
+export function extractUsageOnSubmit(_ctx, data) {
+  const usage = {};
+  for (const name of ['characters', 'seconds']) if (isObject(data) && data[name] > 0) usage[name] = data[name];
+  return usage;
+}
+
+/** The newest items of the voice. */
+export function buildQueryRequest(ctx) {
+  const voice = textAt(ctx.state, 'voice_id');
+  const narrowed = voice === '' ? '' : `&voice_id=${encodeURIComponent(voice)}`;
+  return { url: `${root(ctx)}/v1/history?page_size=50${narrowed}`, headers: keyHeader(ctx) };
+}
+
+const isHeld = (state) => textAt(state, 'base64') !== '' || textAt(state, 'history_item_id') !== '';
+
+/** An item that is not there yet counts as a failed poll, so that the search ends. */
+export function parseTaskResult(ctx, body) {
+  if (isHeld(ctx.state)) return { status: 'SUCCESS' };
+  const items = isObject(body) && Array.isArray(body.history) ? body.history : [];
+  const item = items.find((candidate) => textAt(candidate, 'request_id') === ctx.taskId);
+  const id = textAt(item, 'history_item_id');
+  if (id === '')
+    return { status: 'UNKNOWN', reason: wordsOf(body) || 'The speech is not in the history of ElevenLabs yet.' };
+  return { status: 'SUCCESS', state: { ...ctx.state, history_item_id: id } };
+}
+
+const typeOf = (state) => TYPES[FORMAT.exec(textAt(state, 'format'))?.[1]] ?? TYPES.mp3;
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS' || !isHeld(task.state)) return [];
+  return [{ key: 'audio', type: 'audio', mimeType: typeOf(task.state) }];
+}
+
+export function buildContentRequest(ctx) {
+  const [held, item] = [textAt(ctx.state, 'base64'), textAt(ctx.state, 'history_item_id')];
+  if (ctx.artifactKey !== 'audio' || !isHeld(ctx.state)) throw new Error('artifact_not_found');
+  if (held !== '') return { url: `data:${typeOf(ctx.state)};base64,${held}` };
+  const { method, headers } = ctx.clientRequest;
+  const url = `${root(ctx)}/v1/history/${encodeURIComponent(item)}/audio`;
+  return { url, method, headers: { ...headers, ...keyHeader(ctx) } };
+}
+
+/** The texts of a Responses request in order, one a line; further fields stand beside `input`. */
+function fieldsOfResponses(body) {
+  const { input, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (typeof input === 'string') return { ...request, text: input };
+  const parts = (Array.isArray(input) ? input : []).flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text').map((part) => textAt(part, 'text'));
+  return texts.length === 0 ? request : { ...request, text: texts.join('\n').trim() };
+}
+
+const audioTag = (ctx) => `<audio controls src="${ctx.artifacts.audio.url}"></audio>`;
+
+export const protocols = {
+  proto_responses: {
+    decodeRequest(ctx) {
+      // What is not read of a client's labels is not for the vendor.
+      const { metadata: _labels, ...requestBody } = normalize(fieldsOfResponses(ctx.body));
+      return { kind: 'submit', model: ctx.model, requestBody };
+    },
+    renderEvents(ctx, task, previous) {
+      if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: audioTag(ctx) }], done: true };
+      if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };
+      const state = `${task.status} ${task.progress}`;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: state === previous ? [] : [progress], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: audioTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};
+
+/** What the vendor takes where `model_id` is left out, by the end of the path. */
+const DEFAULTS = { music: MUSIC[0], 'sound-generation': SOUND };
+
+export const native = {
+  /** Fields that are newer than this plugin go on as they are. */
+  decodeSubmit({ path, params, query, body }) {
+    if (body.kind !== 'json' || !isObject(body.value)) throw new Error('Please send a JSON object.');
+    const [output_format] = query.output_format ?? [];
+    const fields = { ...body.value, metadata: body.value, ...(output_format ? { output_format } : {}) };
+    const model = firstGiven(body.value.model_id, DEFAULTS[path.split('/').pop()], 'eleven_multilingual_v2');
+    if (typeof model !== 'string') throw new Error('model_id must be a text.');
+    const voice = params.voice_id === undefined ? {} : { voice_id: params.voice_id };
+    return { kind: 'submit', model, requestBody: normalize({ ...fields, ...voice }) };
+  },
+  presentItem(_ctx, task) {
+    const state = { SUCCESS: 'created', FAILURE: 'failed' }[task.status] ?? 'processing';
+    const seen = { history_item_id: task.task_id, model_id: task.model, date_unix: task.created_at, state };
+    return task.status === 'FAILURE' ? { ...seen, detail: task.fail_reason } : seen;
+  },
+  error: (_ctx, error) => ({ detail: { status: error.code, message: error.message } }),
+};

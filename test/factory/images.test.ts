@@ -1,0 +1,119 @@
+/**
+ * Plugins that make images behind `POST /v1/images/generations`, under a channel's own name for the
+ * model: answered with the bytes, billed; a failure says why and costs nothing.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+
+setDefaultTimeout(120_000);
+
+type Maker = {
+  plugin: string;
+  model: string;
+  price: string;
+  /** In quota units. */
+  bill: number;
+  job: unknown;
+  made: (url: string) => unknown;
+  failed: unknown;
+  reason: string;
+};
+
+const makers: Maker[] = [
+  {
+    plugin: 'flux',
+    model: 'flux-2-pro',
+    price: '0.01 * u("megapixels")',
+    bill: 5000,
+    job: { id: 'job-1' },
+    made: (sample) => ({ id: 'job-1', status: 'Ready', result: { sample } }),
+    failed: { id: 'job-1', status: 'Error', error: 'worker lost' },
+    reason: 'worker lost',
+  },
+  {
+    plugin: 'runway',
+    model: 'gen4_image',
+    price: '0.01 * u("images")',
+    bill: 5000,
+    job: { id: 'job-1' },
+    made: (url) => ({ id: 'job-1', status: 'SUCCEEDED', output: [url] }),
+    failed: { id: 'job-1', status: 'FAILED', failure: 'Flagged.' },
+    reason: 'Flagged.',
+  },
+  {
+    plugin: 'luma',
+    model: 'photon-1',
+    price: '0.01 * u("images")',
+    bill: 5000,
+    job: { id: 'job-1', state: 'queued' },
+    made: (image) => ({ id: 'job-1', state: 'completed', assets: { image } }),
+    failed: { id: 'job-1', state: 'failed', failure_reason: 'not allowed' },
+    reason: 'not allowed',
+  },
+];
+
+let gateway: Gateway;
+let admin: Administrator;
+let key: string;
+const vendors: { stop(now: boolean): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    env: {
+      TASK_POLL_INTERVAL_SECONDS: '1',
+      UPSTREAM_ALLOW_PRIVATE: 'true',
+      TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '10',
+    },
+  });
+  admin = await setUp(gateway);
+  key = await admin.createKey();
+}, 120_000);
+afterAll(async () => {
+  await gateway?.stop();
+  await Promise.all(vendors.map((vendor) => vendor.stop(true)));
+});
+
+/** A vendor whose jobs succeed, unless the prompt asks for the failure. */
+function startMaker({ job, made, failed }: Maker): string {
+  let fails = false;
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request, { url }) {
+      if (request.url.endsWith('/result.png')) return new Response('PNG', { headers: { 'content-type': 'image/png' } });
+      if (request.method === 'GET') return Response.json(fails ? failed : made(`${url.origin}/result.png`));
+      fails = (await request.text()).includes('[fail]');
+      return Response.json(job);
+    },
+  });
+  vendors.push(server);
+  return server.url.origin;
+}
+
+test.concurrent.each(makers.map((maker) => [maker.plugin, maker] as const))(
+  '%s makes images, billed when they are made',
+  async (plugin, maker) => {
+    const mine = `my-${plugin}`;
+    await admin.createChannel(startMaker(maker), {
+      ...{ name: mine, task_plugin_key: plugin, models: [mine], model_mapping: { [mine]: maker.model } },
+    });
+    await admin.call('PUT', '/api/price', { plugin_key: plugin, model: mine, expression: maker.price });
+    const make = (prompt: string) =>
+      ask(`${gateway.url}/v1/images/generations`, {
+        token: key,
+        body: { model: mine, prompt, size: '1024x1024', response_format: 'b64_json' },
+      });
+    const billOf = async (id: unknown) => {
+      const { ledger } = await admin.call<{ ledger: { amount: number }[] }>('GET', `/api/task/${id}`);
+      return -ledger.reduce((sum, { amount }) => sum + amount, 0) || 0;
+    };
+    const { status, body } = await make('a cat');
+    expect([status, body.data]).toEqual([200, [{ b64_json: btoa('PNG') }]]);
+    expect(await billOf(body.id)).toBe(maker.bill);
+    const refused = await make('[fail]');
+    expect(refused.body).toMatchObject({ error: { message: maker.reason } });
+    const failed = /task_\w{20,}/.exec(JSON.stringify(refused.body))?.[0];
+    if (failed) expect(await billOf(failed)).toBe(0);
+  },
+  60_000,
+);
