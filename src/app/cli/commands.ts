@@ -71,6 +71,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: ['NAME'],
     options: {
       dir: { type: 'string', value: 'DIR', doc: 'folder to write into, created if absent (default: the current one)' },
+      typescript: { type: 'boolean', doc: 'write KEY.ts, tsconfig.json and package.json instead of KEY.js' },
     },
     more: async () =>
       'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is derived from it: "Paper Films"\n' +
@@ -102,6 +103,18 @@ export const COMMANDS: readonly CommandSpec[] = [
       '--update adds "expected" to the latter and changes nothing else: no existing expectation, no formatting. It never writes "expectedError":\n' +
       'a case that throws fails until you expect the error. It does not write a result that differs each time.',
     load: () => import('./commands/test-plugin.ts'),
+  },
+  {
+    name: 'plugin build',
+    summary: 'make the one file that an upload takes of a plugin in TypeScript',
+    positionals: ['FILE.ts'],
+    options: {
+      out: { type: 'string', value: 'FILE', doc: 'where to write it (default: FILE with .js for .ts)' },
+    },
+    more: async () =>
+      'The file and what it imports become one module; the same files give the same text. Nothing is written while the plugin has faults. Types are\n' +
+      'checked by your editor or by tsc. The other commands for plugins take a file of TypeScript as it is.',
+    load: () => import('./commands/build-plugin.ts'),
   },
   {
     name: 'plugin bench',

@@ -1,4 +1,47 @@
+import type { PluginFault } from '../../plugins/index.ts';
+import { describePluginFault } from './describe-plugin-fault.ts';
 import { readText } from './with-sandbox.ts';
 
-/** The source of a plugin file, as an upload would get it. */
-export const readPlugin = async (file: string): Promise<string> => readText(file);
+/** A plugin as its author wrote it. */
+export type PluginFile = {
+  /** One JavaScript module, which an upload takes. */
+  source: string;
+  /** The files that it was made of. */
+  files: readonly string[];
+  /** A fault of `source` at its place in the author's file. */
+  place(fault: PluginFault): { file: string; fault: PluginFault };
+  describe(fault: PluginFault, level?: 'fault' | 'warning'): string;
+};
+
+/**
+ * Reads a plugin file; one of TypeScript is bundled with what it imports.
+ *
+ * @throws `CommandError` if it cannot be read or bundled
+ */
+export async function readPlugin(file: string): Promise<PluginFile> {
+  if (!file.endsWith('.ts')) {
+    return {
+      source: readText(file),
+      files: [file],
+      place: (fault) => ({ file, fault }),
+      describe: (fault, level) => describePluginFault(file, fault, level),
+    };
+  }
+  const { bundlePlugin } = await import('../typescript/bundle-plugin.ts');
+  const bundled = await bundlePlugin(file);
+  const place = (fault: PluginFault): { file: string; fault: PluginFault } => {
+    const { line, column = 1, ...rest } = fault;
+    const found = line === undefined ? undefined : bundled.place(line, column);
+    if (!found) return { file, fault: rest };
+    return { file: found.file, fault: { ...rest, line: found.line, column: found.column } };
+  };
+  return {
+    source: bundled.source,
+    files: bundled.files,
+    place,
+    describe(fault, level) {
+      const placed = place(fault);
+      return describePluginFault(placed.file, placed.fault, level);
+    },
+  };
+}

@@ -22,20 +22,30 @@ function signatureOf(path: string): string {
 /**
  * Waits for saves of files. Call `mark` before you read the files. `next` resolves with true at the
  * first save after that mark, so that no save during the work is lost; with false once `signal` is
- * aborted.
+ * aborted. `add` takes files that were found to belong to the first ones.
  */
-export function watchFiles(paths: readonly string[], clock: Clock, signal: AbortSignal) {
+export function watchFiles(first: readonly string[], clock: Clock, signal: AbortSignal) {
+  const paths = [...first];
+  const marked = new Map<string, string>();
   const signature = () => paths.map(signatureOf).join('\n');
-  let marked = '';
+  const mark = (): void => {
+    for (const path of paths) marked.set(path, signatureOf(path));
+  };
+  const isSaved = (path: string): boolean => signatureOf(path) !== marked.get(path);
   return {
-    mark() {
-      marked = signature();
+    mark,
+    add(more: readonly string[]): void {
+      for (const path of more) {
+        if (marked.has(path)) continue;
+        paths.push(path);
+        marked.set(path, signatureOf(path));
+      }
     },
     async next(): Promise<boolean> {
       for (;;) {
         if (signal.aborted) return false;
         const now = signature();
-        if (now !== marked) {
+        if (paths.some(isSaved)) {
           await clock.sleep(SETTLE_MS, signal);
           if (!signal.aborted && signature() === now) return true;
         } else await clock.sleep(CHECK_MS, signal);

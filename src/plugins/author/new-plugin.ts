@@ -5,6 +5,9 @@ import { embedText } from './embed-text.ts' with { type: 'macro' };
 const PLUGIN = embedText('template/plugin.js');
 const FIXTURE = embedText('template/fixture.json');
 const JSCONFIG = embedText('template/jsconfig.json');
+const TYPESCRIPT_PLUGIN = embedText('template/plugin.ts.txt');
+const TSCONFIG = embedText('template/tsconfig.json');
+const PACKAGE = embedText('template/package.json');
 
 /** Declares the two globals of plugins to editors, which a module alone cannot do. */
 const GLOBALS = `
@@ -31,7 +34,10 @@ const MAX_NAME_LENGTH = 100;
  * The files of a new plugin that works with the demo vendor. The key is the name in lower case,
  * with hyphens for characters that a key may not have. The error says why there is no key.
  */
-export function newPlugin(requestedName: string): Result<NewPlugin, string> {
+export function newPlugin(
+  requestedName: string,
+  { typescript = false }: { typescript?: boolean } = {},
+): Result<NewPlugin, string> {
   const name = requestedName.trim();
   if (name === '' || [...name].length > MAX_NAME_LENGTH || hasHiddenCharacters(name)) {
     return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} visible characters`);
@@ -56,10 +62,17 @@ export function newPlugin(requestedName: string): Result<NewPlugin, string> {
     key,
     name,
     files: [
-      { name: `${key}.js`, text: fill(PLUGIN), shared: false },
+      typescript
+        ? { name: `${key}.ts`, text: fill(TYPESCRIPT_PLUGIN), shared: false }
+        : { name: `${key}.js`, text: fill(PLUGIN), shared: false },
       { name: `${key}.fixture.json`, text: fill(FIXTURE), shared: false },
       { name: 'v1.d.ts', text: CONTRACT + GLOBALS, shared: true },
-      { name: 'jsconfig.json', text: JSCONFIG, shared: true },
+      ...(typescript
+        ? [
+            { name: 'tsconfig.json', text: TSCONFIG, shared: true },
+            { name: 'package.json', text: PACKAGE, shared: true },
+          ]
+        : [{ name: 'jsconfig.json', text: JSCONFIG, shared: true }]),
     ],
   });
 }

@@ -4,6 +4,7 @@ import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, U
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
+import { readPlugin } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 const DEFAULT_SECONDS = 3;
@@ -14,7 +15,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = fixtureFileOf(input, file, 'plugin bench');
   const durationMs = readSeconds(input) * 1000;
-  const source = readText(file);
+  const plugin = await readPlugin(file);
+  const { source } = plugin;
   const fixture = parseJson(readText(fixtureFile));
   if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
   const benched = await withSandbox((sandbox, { callTimeoutMs }) =>
@@ -22,7 +24,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   );
   if (!benched.ok) {
     const lines = benched.error.map((fault) =>
-      describePluginFault(fault.path === 'fixture' ? fixtureFile : file, fault),
+      fault.path === 'fixture' ? describePluginFault(fixtureFile, fault) : plugin.describe(fault),
     );
     answer(input, { ok: false, faults: benched.error }, lines.join('\n'));
     return EXIT.failed;

@@ -9,13 +9,13 @@ import { openVendor, type Vendor } from '../../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
+import { type PluginFile, readPlugin } from '../read-plugin.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
-import { readText, withSandbox } from '../with-sandbox.ts';
+import { withSandbox } from '../with-sandbox.ts';
 
 /** Differs from the gateway's 3000 and the demo vendor's 4010. */
 const DEFAULT_PORT = 4020;
@@ -37,10 +37,12 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
   const stopping = stopSignals();
   const watcher = watchFiles([file], systemClock, stopping);
   watcher.mark();
-  let source = readText(file);
+  const plugin = await readPlugin(file);
+  watcher.add(plugin.files);
+  let { source } = plugin;
   const linted = await lintPlugin(source, sandbox);
   if (!linted.ok) {
-    const lines = linted.faults.map((fault) => describePluginFault(file, fault));
+    const lines = linted.faults.map((fault) => plugin.describe(fault));
     answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
     return EXIT.failed;
   }
@@ -81,7 +83,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
       while (await watcher.next()) {
         watcher.mark();
         const serving = source;
-        source = await reload(input, instance, { file, serving });
+        source = await reload(input, instance, { file, serving, onRead: ({ files }) => watcher.add(files) });
         if (source !== serving) await checkFixture();
       }
     } finally {
@@ -110,17 +112,19 @@ function readNumber(input: CommandInput, name: string, { parse, allowed }: Numbe
 async function reload(
   input: CommandInput,
   instance: DevInstance,
-  { file, serving }: { file: string; serving: string },
+  { file, serving, onRead }: { file: string; serving: string; onRead: (plugin: PluginFile) => void },
 ): Promise<string> {
   try {
-    const source = readText(file);
+    const plugin = await readPlugin(file);
+    onRead(plugin);
+    const { source } = plugin;
     const result = await instance.reload(source);
     if (!Array.isArray(result)) {
       const { key, version } = result;
       answer(input, { event: 'reloaded', ok: true, key, version }, `reloaded: ${key}@${version}\n`);
       return source;
     }
-    const lines = result.map((fault) => describePluginFault(file, fault));
+    const lines = result.map((fault) => plugin.describe(fault));
     answer(
       input,
       { event: 'reloaded', ok: false, faults: result },

@@ -1,30 +1,40 @@
 import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
-import { readText, withSandbox } from '../with-sandbox.ts';
+import { type PluginFile, readPlugin } from '../read-plugin.ts';
+import { withSandbox } from '../with-sandbox.ts';
 
 type FileReport = LintReport & { file: string };
+type Linted = { plugin: PluginFile; report: FileReport };
 
 /** Prints the faults and warnings of plugin files; exit 1 if an upload of one would be refused. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const sources = input.positionals.map((file) => ({ file, source: readText(file) }));
-  const files = await withSandbox(async (sandbox) => {
+  const plugins: { file: string; plugin: PluginFile }[] = [];
+  for (const file of input.positionals) plugins.push({ file, plugin: await readPlugin(file) });
+  const linted = await withSandbox(async (sandbox) => {
     const compiler = createCompiler(sandbox);
-    const reports: FileReport[] = [];
-    for (const { file, source } of sources) reports.push({ file, ...(await lintPlugin(source, sandbox, compiler)) });
-    return reports;
+    const done: Linted[] = [];
+    for (const { file, plugin } of plugins) {
+      done.push({ plugin, report: { file, ...(await lintPlugin(plugin.source, sandbox, compiler)) } });
+    }
+    return done;
   });
+  const files = linted.map(({ plugin, report }) => ({
+    ...report,
+    faults: report.faults.map((fault) => plugin.place(fault).fault),
+    warnings: report.warnings.map((warning) => plugin.place(warning).fault),
+  }));
   const ok = files.every((report) => report.ok);
-  answer(input, { ok, files }, files.flatMap(describe).join('\n'));
+  answer(input, { ok, files }, linted.flatMap(describe).join('\n'));
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-function describe({ file, ok, key, version, faults, warnings }: FileReport): string[] {
+function describe({ plugin, report }: Linted): string[] {
+  const { file, ok, key, version, faults, warnings } = report;
   const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
   return [
-    ...faults.map((fault) => describePluginFault(file, fault)),
-    ...warnings.map((warning) => describePluginFault(file, warning, 'warning')),
+    ...faults.map((fault) => plugin.describe(fault)),
+    ...warnings.map((warning) => plugin.describe(warning, 'warning')),
     `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
   ];
 }

@@ -6,7 +6,8 @@ import { quoteForShell } from '../quote-for-shell.ts';
 
 /** Writes the files of a new plugin; exit 1, and nothing is written, if one of them exists. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const created = newPlugin(input.positionals[0] ?? '');
+  const typescript = input.values.typescript === true;
+  const created = newPlugin(input.positionals[0] ?? '', { typescript });
   if (!created.ok) throw new UsageError(created.error, 'plugin new');
   const dir = option(input, 'dir') ?? '.';
   const { key, name } = created.value;
@@ -16,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const taken = missing.find(({ path }) => existsSync(path));
   if (taken) throw new CommandError(`${taken.path} already exists: choose another name, or another folder with --dir`);
   write(dir, missing);
-  const plugin = join(dir, `${key}.js`);
+  const plugin = join(dir, `${key}.${typescript ? 'ts' : 'js'}`);
   const written = missing.map(({ path }) => path);
   answer(
     input,
@@ -25,7 +26,9 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       ...written.map((path) => `wrote ${path}`),
       '',
       'Next:',
-      ...['lint', 'test', 'dev'].map((command) => `  taskgate plugin ${command} ${quoteForShell(plugin)}`),
+      ...['lint', 'test', 'dev', ...(typescript ? ['build'] : [])].map(
+        (command) => `  taskgate plugin ${command} ${quoteForShell(plugin)}`,
+      ),
     ].join('\n'),
   );
   return EXIT.ok;

@@ -8,7 +8,6 @@ import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { runTask } from '../../plugin-dev/run-task.ts';
 import { startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
 import { readPlugin } from '../read-plugin.ts';
@@ -30,10 +29,11 @@ export function run(input: CommandInput): Promise<ExitCode> {
 async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const request = readRequest(option(input, 'request'));
-  const source = await readPlugin(file);
+  const plugin = await readPlugin(file);
+  const { source } = plugin;
   const linted = await lintPlugin(source, sandbox);
   if (!linted.ok) {
-    const lines = linted.faults.map((fault) => describePluginFault(file, fault));
+    const lines = linted.faults.map((fault) => plugin.describe(fault));
     answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
     return EXIT.failed;
   }

@@ -6,6 +6,7 @@ import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
+import { type PluginFile, readPlugin } from '../read-plugin.ts';
 import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
@@ -17,6 +18,9 @@ import { readText, withSandbox } from '../with-sandbox.ts';
  */
 type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; written: string[]; volatile: string[] };
 
+/** Told of the plugin, whose imported files are watched too. */
+type OnRead = (plugin: PluginFile) => void;
+
 /**
  * Runs the cases of a fixture against a plugin file; exit 1 unless all pass. `--watch` runs them
  * again after every save, until Ctrl-C.
@@ -24,9 +28,11 @@ type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; writte
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = fixtureFileOf(input, file, 'plugin test');
-  const once = (sandbox: Sandbox) => testOnce(input, sandbox, { file, fixtureFile });
+  const once = (sandbox: Sandbox, onRead: OnRead) => testOnce(input, sandbox, { file, fixtureFile, onRead });
   const ok = await withSandbox((sandbox) =>
-    input.values.watch === true ? repeatOnSave(input, [file, fixtureFile], () => once(sandbox)) : once(sandbox),
+    input.values.watch === true
+      ? repeatOnSave(input, [file, fixtureFile], (onRead) => once(sandbox, onRead))
+      : once(sandbox, () => {}),
   );
   return ok ? EXIT.ok : EXIT.failed;
 }
@@ -35,14 +41,14 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 async function repeatOnSave(
   input: CommandInput,
   files: readonly string[],
-  work: () => Promise<boolean>,
+  work: (onRead: OnRead) => Promise<boolean>,
 ): Promise<boolean> {
   const stopping = stopSignals();
   const watcher = watchFiles(files, systemClock, stopping);
   let ok = false;
   do {
     watcher.mark();
-    ok = await work().catch((error) => {
+    ok = await work(({ files: more }) => watcher.add(more)).catch((error) => {
       // A file may be missing or incomplete for a moment: the next save may fix it.
       if (!(error instanceof CommandError)) throw error;
       answer(input, { ok: false, error: error.message }, error.message);
@@ -56,9 +62,11 @@ async function repeatOnSave(
 async function testOnce(
   input: CommandInput,
   sandbox: Sandbox,
-  { file, fixtureFile }: { file: string; fixtureFile: string },
+  { file, fixtureFile, onRead }: { file: string; fixtureFile: string; onRead: OnRead },
 ): Promise<boolean> {
-  const source = readText(file);
+  const plugin = await readPlugin(file);
+  onRead(plugin);
+  const { source } = plugin;
   const text = readText(fixtureFile);
   const fixture = parseJson(text);
   if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
@@ -76,17 +84,19 @@ async function testOnce(
       report.written = additions.map(({ name }) => name);
     }
   }
-  answer(input, report, describe(report, { file, fixtureFile, filter }).join('\n'));
+  answer(input, report, describe(report, { plugin, fixtureFile, filter }).join('\n'));
   return report.ok;
 }
 
-type Names = { file: string; fixtureFile: string; filter: string | undefined };
+type Names = { plugin: PluginFile; fixtureFile: string; filter: string | undefined };
 
-function describe(report: TestReport, { file, fixtureFile, filter }: Names): string[] {
+function describe(report: TestReport, { plugin, fixtureFile, filter }: Names): string[] {
   const { cases, faults, passed, total, skipped, uncovered, unjudged, written, volatile } = report;
   if (faults.length > 0) {
     return [
-      ...faults.map((fault) => describePluginFault(fault.path === 'fixture' ? fixtureFile : file, fault)),
+      ...faults.map((fault) =>
+        fault.path === 'fixture' ? describePluginFault(fixtureFile, fault) : plugin.describe(fault),
+      ),
       `no case ran: ${countOf(faults.length, 'fault')}`,
     ];
   }

@@ -1,0 +1,44 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { lintPlugin } from '../../../plugins/index.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { countOf } from '../pluralize.ts';
+import { readPlugin } from '../read-plugin.ts';
+import { replaceFile } from '../replace-file.ts';
+import { readText, withSandbox } from '../with-sandbox.ts';
+
+/** Makes the one file that an upload takes of a plugin in TypeScript; nothing if it has faults. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const [file = ''] = input.positionals;
+  if (!file.endsWith('.ts')) throw new UsageError(`${file} is not TypeScript: upload it as it is`, 'plugin build');
+  const out = option(input, 'out') ?? file.replace(/\.ts$/, '.js');
+  const plugin = await readPlugin(file);
+  const { ok, key, version, faults, warnings } = await withSandbox((sandbox) => lintPlugin(plugin.source, sandbox));
+  const lines = [
+    ...faults.map((fault) => plugin.describe(fault)),
+    ...warnings.map((warning) => plugin.describe(warning, 'warning')),
+  ];
+  if (!ok) {
+    answer(
+      input,
+      { ok, faults },
+      [...lines, `${file}: ${countOf(faults.length, 'fault')}, nothing written`].join('\n'),
+    );
+    return EXIT.failed;
+  }
+  write(out, plugin.source);
+  answer(input, { ok, key, version, out, warnings }, [...lines, `wrote ${out}: ${key}@${version}`].join('\n'));
+  return EXIT.ok;
+}
+
+function write(path: string, text: string): void {
+  if (existsSync(path)) {
+    const before = readText(path);
+    if (before !== text && !replaceFile(path, before, text)) throw new CommandError(`${path} was saved meanwhile`);
+    return;
+  }
+  try {
+    writeFileSync(path, text, { flag: 'wx' });
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+  }
+}
