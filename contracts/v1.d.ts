@@ -418,6 +418,12 @@ export interface ContentDescriptor {
   body?: Json;
   /** A public URL on any host: GET or HEAD without headers and body. */
   credentialless?: boolean;
+  /**
+   * An extension, which other hosts of this contract do not have. The answer is JSON that contains
+   * the file as Base64: the gateway decodes it while it arrives, and sends it as `mimeType`.
+   * `index` counts, from 0, the texts of at least 16 KiB of Base64. Ranges are not served.
+   */
+  base64?: { index: number; mimeType: string };
 }
 
 /** A task, for presenters and renderers. */

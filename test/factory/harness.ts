@@ -81,7 +81,12 @@ export async function install(admin: Administrator, vendor: Vendor, url: string)
     throw new Error(`the executable does not ship src/plugins/factory/${key}.js as it is now: build it`);
   }
   for (const priority of [1, 0]) {
-    await admin.createChannel(url, { ...vendor.channel, name: `${key} ${priority}`, task_plugin_key: key, priority });
+    const named = { name: `${key} ${priority}`, task_plugin_key: key, priority };
+    await admin.createChannel(url, {
+      ...vendor.channel,
+      key: vendor.channel.key.replaceAll('{vendor}', url),
+      ...named,
+    });
   }
   for (const [model, expression] of Object.entries(vendor.prices)) {
     await admin.call('PUT', '/api/price', { plugin_key: key, model, expression });

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { accountKey } from '../support/service-account-cloud.ts';
 import { answerFrom, type Call, clients } from './native-clients.ts';
 
 setDefaultTimeout(120_000);
@@ -18,8 +19,10 @@ type Mapped = {
   nameAtVendor?: string;
   /** What the vendor needs beside a prompt. */
   fields?: Record<string, unknown>;
+  /** Of its channel, where it is not two halves; `url`: the vendor's address. */
+  key?: (url: string) => string;
   /** The protocols that it does not have. */
-  lacks?: 'videos' | 'native';
+  lacks?: 'videos';
 };
 
 const TYPES: Record<string, number> = { kling: 50, vidu: 52, ali: 17, hailuo: 35, jimeng: 51, doubao: 45, sunoapi: 36 };
@@ -37,6 +40,18 @@ const table: Mapped[] = [
     type: 24,
     model: VEO,
     vendor: { [`POST /v1beta/models/${VEO}:predictLongRunning`]: { name: `models/${VEO}/operations/1` } },
+  },
+  {
+    plugin: 'vertex',
+    type: 41,
+    model: 'vertex/veo-3.0-generate-001',
+    nameAtVendor: 'veo-3.0-generate-001',
+    key: accountKey,
+    vendor: {
+      'POST /token': { access_token: 'ya29.token', expires_in: 3600 },
+      'POST /v1/projects/project-7/locations/us-central1/publishers/google/models/veo-3.0-generate-001:predictLongRunning':
+        { name: 'projects/p/locations/l/publishers/google/models/m/operations/1' },
+    },
   },
   { plugin: 'sora', type: 55, model: 'sora-2', vendor: { 'POST /v1/videos': { id: 'video_1', status: 'queued' } } },
 ];
@@ -63,14 +78,33 @@ afterAll(async () => {
   await Promise.all([...vendors.values()].map((vendor) => vendor.stop(true)));
 });
 
+test('a plain name of Veo is served by Vertex AI where gemini is narrowed and the name is mapped', async () => {
+  const name = 'veo-3.0-generate-001';
+  const path = `POST /v1/projects/project-7/locations/us-central1/publishers/google/models/${name}:predictLongRunning`;
+  const operation = { name: `projects/p/locations/l/publishers/google/models/m/operations/1` };
+  const server = answerFrom({ 'POST /token': { access_token: 'ya29.token', expires_in: 3600 }, [path]: operation });
+  vendors.set('narrowed', server);
+  await admin.call('PUT', '/api/plugin/task/gemini/models', { models: [VEO] });
+  await admin.call('POST', '/api/channel', {
+    ...{ name: 'plain', type: 61, task_plugin_key: 'vertex', base_url: server.url.origin, models: [name] },
+    ...{ key: accountKey(server.url.origin), model_mapping: { [name]: `vertex/${name}` } },
+  });
+  const body = { model: name, prompt: 'a cat' };
+  const { status, body: answer } = await ask(`${gateway.url}/v1/videos`, { token: key, body });
+  expect([status, answer]).toEqual([200, expect.objectContaining({ model: name })]);
+});
+
 test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
   '%s: a mapped name reaches the vendor as its own, from every surface',
-  async (plugin, { type, model, vendor, submit, lacks, nameAtVendor = model, fields }) => {
+  async (
+    plugin,
+    { type, model, vendor, submit, lacks, nameAtVendor = model, fields, key: keyOf = () => 'access|secret' },
+  ) => {
     const server = answerFrom(vendor);
     vendors.set(plugin, server);
     const mine = `my-${plugin}`;
     const channel = await admin.call<{ type: number }>('POST', '/api/channel', {
-      ...{ name: mine, type, base_url: server.url.origin, key: 'access|secret' },
+      ...{ name: mine, type, base_url: server.url.origin, key: keyOf(server.url.origin) },
       ...{ models: [mine], model_mapping: { [mine]: model } },
       ...(type === 61 ? { task_plugin_key: plugin } : {}),
     });
@@ -88,7 +122,7 @@ test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
       const before = server.received.length;
       const { status, body: answer } = await ask(`${gateway.url}${path}`, { token: key, body: json });
       expect([path, status, status === 200 ? '' : answer]).toEqual([path, 200, '']);
-      const [sent = ''] = server.received.slice(before).filter((request) => request.startsWith('POST '));
+      const sent = server.received.slice(before).join('\n');
       expect([path, sent]).toEqual([path, expect.not.stringContaining(mine)]);
       if (plugin !== 'sunoapi') expect([path, sent]).toEqual([path, expect.stringContaining(nameAtVendor)]);
     }

@@ -18,6 +18,7 @@ const KEYS = ['ali', 'doubao', 'gemini', 'hailuo', 'jimeng', 'kling', 'sora', 's
   'minimax-music',
   'pixverse',
   'runway',
+  'vertex',
 ]);
 const vendors: Vendor[] = [];
 for (const key of KEYS) vendors.push(((await import(`./${key}.ts`)) as { vendor: Vendor }).vendor);

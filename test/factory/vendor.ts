@@ -145,12 +145,20 @@ export type Batch = {
  */
 export type Vendor = {
   key: string;
-  channel: { key: string; models: string[] };
+  /** `{vendor}` in the key stands for the vendor's own address. */
+  channel: {
+    key: string;
+    models: string[];
+    model_mapping?: Record<string, string>;
+    settings?: Record<string, unknown>;
+  };
   /** Expressions by model. */
   prices: Record<string, string>;
   /** Checks the credentials of every request except those to `content`. Gives what is wrong. */
   authorize: (received: Received) => string | undefined;
   batch?: Batch;
+  /** Answers a request that no scenario has, such as one for a token; `undefined` for others. */
+  serve?: (received: Received, origin: string) => Promise<Answer | undefined>;
   scenarios: Scenario[];
 };
 
@@ -187,6 +195,8 @@ export function startVendor(vendor: Vendor): RunningVendor {
     async fetch(request, { url }) {
       const origin = url.href.replace(/\/$/, '');
       const received = await readRequest(request);
+      const served = await vendor.serve?.(received, origin);
+      if (served) return respond(served, origin);
       const reply = vendor.batch && matches(vendor.batch.expect, received) ? replyInBatch(vendor.batch) : replyToOne();
       return respond(reply, origin);
 

@@ -262,6 +262,7 @@ describe("the channel's credential outside headers", () => {
       "export function buildSubmitRequest(ctx) { const headers = { Authorization: 'Bearer ' + ctx.apiKey }; return { url: ctx.baseUrl, headers, body: ctx.requestBody }; }",
       "export function buildSubmitRequest(ctx) { const [id, secret] = ctx.apiKey.split('|'); return { url: `${ctx.baseUrl}/x?id=${id}&sign=${utils.hmacSHA256(id, secret)}` }; }",
       'const readKeys = (ctx) => { const all = ctx.apiKey.split("|"); return { id: all[0], secret: all[1] }; };\nexport function buildSubmitRequest(ctx) { const { id, secret } = readKeys(ctx); return { url: ctx.baseUrl, body: { id, sign: utils.hmacSHA256(id, secret) } }; }',
+      'export function buildSubmitRequest(ctx) { return { url: `${ctx.baseUrl}/projects/${ctx.auth.projectId}/jobs` }; }',
       'export function buildSubmitRequest(ctx) { console.log(ctx.model, ctx.apiKey.length, !!ctx.apiKey); return { url: ctx.baseUrl, body: { model: ctx.upstreamModel, ...ctx.requestBody } }; }',
       "export function buildSubmitRequest(ctx) { if (!ctx.apiKey.startsWith('x')) throw new Error('no key'); return { url: ctx.baseUrl + '/' + orderOf(ctx).id }; }\nconst orderOf = (ctx) => ({ id: ctx.publicTaskId, key: ctx.apiKey });",
     ]) {

@@ -28,6 +28,22 @@ const ROBOT = 'robot@project.example';
 
 export type Cloud = ReturnType<typeof startCloud>;
 
+/** The account's key as its vendor hands it out. `url`: where the token server is. */
+export const accountKey = (url: string, change: object = {}): string =>
+  JSON.stringify({
+    type: 'service_account',
+    project_id: 'project-7',
+    private_key: privateKey,
+    client_email: ROBOT,
+    token_uri: `${url}/token`,
+    ...change,
+  });
+
+/** Verifies who asks the token server at `url`. @throws for anybody else */
+export async function verifyAssertion(url: string, assertion: string): Promise<void> {
+  await jwtVerify(assertion, pair.publicKey, { issuer: ROBOT, audience: `${url}/token` });
+}
+
 /** A vendor with its token server, which verifies who asks. */
 export function startCloud() {
   const cloud = {
@@ -35,16 +51,7 @@ export function startCloud() {
     tokens: 0,
     tokenStatus: 200,
     requests: [] as { path: string; authorization: string | null; seen: string }[],
-    /** The account's key as its vendor hands it out. */
-    key: (change: object = {}) =>
-      JSON.stringify({
-        type: 'service_account',
-        project_id: 'project-7',
-        private_key: privateKey,
-        client_email: ROBOT,
-        token_uri: `${cloud.url}/token`,
-        ...change,
-      }),
+    key: (change: object = {}) => accountKey(cloud.url, change),
     /** The lines of the private key, none of which anybody may see. */
     secretLines: privateKey.split('\n').filter((line) => line.length > 40),
     stop: () => Promise.resolve(),
@@ -56,8 +63,7 @@ export function startCloud() {
       const { pathname: path } = new URL(request.url);
       if (path === '/token') {
         const asked = new URLSearchParams(await request.text());
-        const audience = `${cloud.url}/token`;
-        await jwtVerify(asked.get('assertion') ?? '', pair.publicKey, { issuer: ROBOT, audience });
+        await verifyAssertion(cloud.url, asked.get('assertion') ?? '');
         cloud.tokens += 1;
         const body = { access_token: `ya29.token-${cloud.tokens}`, expires_in: 3600 };
         return Response.json(cloud.tokenStatus === 200 ? body : { error: 'invalid_grant' }, {

@@ -13,6 +13,8 @@ const ARTIFACT_KEY = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 const ARTIFACT_TYPES: ReadonlySet<unknown> = new Set(['video', 'audio', 'image', 'file']);
 /** RFC 2397: the media type, if any, its parameters, and the marker that the data are base64. */
 const DATA_HEADER = /^data:((?:[\w!#$&^.+-]+\/[\w!#$&^.+-]+)?)(?:;[\w!#$&^.+-]+=[^;,\s]*)*;base64$/i;
+const MAX_MIME_TYPE = 255;
+const MIME_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/;
 const ARTIFACT_FIELDS = new Set(['key', 'type', 'mimeType']);
 
 function readArtifact(entry: unknown): Result<Artifact, string> {
@@ -24,7 +26,7 @@ function readArtifact(entry: unknown): Result<Artifact, string> {
     return err(`artifact key ${JSON.stringify(key)} is not valid`);
   if (!ARTIFACT_TYPES.has(type)) return err(`artifact "${key}" must be a video, audio, image or file`);
   if (mimeType === undefined) return ok({ key, type: type as Artifact['type'] });
-  if (typeof mimeType !== 'string' || mimeType.length > 255 || /\p{Cc}/u.test(mimeType)) {
+  if (typeof mimeType !== 'string' || mimeType.length > MAX_MIME_TYPE || /\p{Cc}/u.test(mimeType)) {
     return err(`artifact "${key}" has no valid mimeType`);
   }
   return ok({ key, type: type as Artifact['type'], mimeType });
@@ -68,7 +70,22 @@ export type ContentRequest =
        * channel's host and `allowedHosts` are.
        */
       credentialless: boolean;
+      /** The answer is JSON that contains the file, at its `index`-th text of long Base64. */
+      base64?: { index: number; mimeType: string };
     };
+
+/** The place of a file in a JSON answer. Undefined: the answer is the file. */
+function readBase64(value: Json | undefined): Result<{ index: number; mimeType: string } | undefined, string> {
+  if (value === undefined || value === null) return ok(undefined);
+  const { index, mimeType } = isObject(value) ? value : {};
+  if (!Number.isSafeInteger(index) || Number(index) < 0 || Number(index) >= MAX_ARTIFACTS) {
+    return err(`base64.index must be a whole number from 0 to ${MAX_ARTIFACTS - 1}`);
+  }
+  if (typeof mimeType !== 'string' || mimeType.length > MAX_MIME_TYPE || !MIME_TYPE.test(mimeType)) {
+    return err('base64.mimeType must be a media type such as video/mp4');
+  }
+  return ok({ index: Number(index), mimeType });
+}
 
 function readDataUrl(url: string): Result<ContentRequest, string> {
   if (url.length > MAX_DATA_URL_LENGTH) return err('the data URL is too long');
@@ -100,6 +117,8 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
   if (!method.ok) return method;
   const headers = readHeaders(value.headers);
   if (!headers.ok) return headers;
+  const base64 = readBase64(value.base64);
+  if (!base64.ok) return base64;
   const hasBody = body !== undefined && body !== null;
   if (credentialless && (hasBody || Object.keys(headers.value).length > 0)) {
     return err('a credentialless request has no headers and no body');
@@ -113,6 +132,7 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
     headers: headers.value,
     credentialless,
     ...(hasBody ? { body: text } : {}),
+    ...(base64.value ? { base64: base64.value } : {}),
   });
 }
 

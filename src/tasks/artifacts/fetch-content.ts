@@ -6,6 +6,7 @@ import type { TaskDeps } from '../types.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { checkRedirects } from './check-redirects.ts';
+import { decodeBase64Content } from './decode-base64-content.ts';
 import { isMultiRange } from './multi-range.ts';
 import { pointsToSelf } from './points-to-self.ts';
 import type { Content, ContentRequest } from './types.ts';
@@ -48,12 +49,14 @@ type Fetch = {
 export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<Content> {
   const { plugin, channel, described, client, onUnauthorized } = fetch;
   if (described.kind === 'data') return dataContent(described, client.method);
-  const safeHeaders = pickHeaders(client.headers);
+  // A part of an answer is not a part of the file in it.
+  const safeHeaders = described.base64 ? {} : pickHeaders(client.headers);
   const request = contentRequest(deps, { plugin, channel, described, safeHeaders, signal: client.signal });
   const sent = await deps.upstream.request(request);
   if (!sent.ok) throw contentFailure(sent.error);
   if (sent.value.status === 401) onUnauthorized();
-  return forwardContent(deps, sent.value, client);
+  const content = await forwardContent(deps, sent.value, client);
+  return described.base64 ? await decodeBase64Content(content, described.base64) : content;
 }
 
 type HttpContent = {

@@ -173,5 +173,6 @@ function fieldIn(pattern: Syntax | null | undefined, name: string): string | und
 function exposeField(of: Exposure, field: string): Exposure {
   if (of === 'context') return CREDENTIALS.has(field) ? 'secret' : field === 'tasks' ? 'context' : 'none';
   if (of === 'parts') return field === '0' || HARMLESS.has(field) ? 'none' : 'secret';
-  return of === 'secret' && HARMLESS.has(field) ? 'none' : of;
+  // A service account's project is a name, and stands in the vendor's addresses.
+  return of === 'secret' && (HARMLESS.has(field) || field === 'projectId') ? 'none' : of;
 }

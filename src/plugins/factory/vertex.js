@@ -1,0 +1,455 @@
+// Google's Veo on Vertex AI: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation. The channel's
+// key is the JSON key of a service account; the gateway exchanges it for tokens.
+//
+// The Gemini API's plugin has the plain names of the models on the host's protocols, so this one's begin with `vertex/`. A channel may map any
+// other name to them.
+
+/** The models, without what this plugin puts before their names. */
+const PREFIX = 'vertex/';
+const MODELS = [
+  'veo-3.1-generate-001',
+  'veo-3.1-fast-generate-001',
+  'veo-3.1-lite-generate-001',
+  'veo-3.1-generate-preview',
+  'veo-3.1-fast-generate-preview',
+  'veo-3.0-generate-001',
+  'veo-3.0-fast-generate-001',
+  'veo-2.0-generate-001',
+];
+/** Where Veo runs; a channel's base URL may name any other. */
+const REGIONS = [
+  'us-central1',
+  'us-east4',
+  'us-west1',
+  'europe-west1',
+  'europe-west4',
+  'asia-southeast1',
+  'asia-northeast1',
+];
+
+export const meta = {
+  apiVersion: 1,
+  key: 'vertex',
+  name: 'Google Veo on Vertex AI',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Video from text, frames or reference images, by Vertex AI of Google Cloud',
+    zh: '通过谷歌云 Vertex AI 由文字、首尾帧或参考图片生成视频',
+  },
+  icon: 'VertexAI.Color',
+  models: MODELS.map((model) => PREFIX + model),
+  fetchMode: 'per_task',
+  channelTypes: [41],
+  auth: { type: 'oauth2_jwt' },
+  sortPriority: 75,
+  website: 'https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation',
+  baseUrl: 'https://us-central1-aiplatform.googleapis.com',
+  allowedHosts: [
+    'aiplatform.googleapis.com',
+    ...REGIONS.map((region) => `${region}-aiplatform.googleapis.com`),
+    'storage.googleapis.com',
+  ],
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: ['720p', '1080p', '4k'],
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+    audio: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
+  },
+  usageExamples: [
+    { label: '4 s at 720p without sound', facts: { seconds: 4, resolution: '720p', audio: false } },
+    { label: '8 s at 1080p with sound', facts: { seconds: 8, resolution: '1080p', audio: true } },
+  ],
+};
+
+const RESOLUTIONS = ['720p', '1080p', '4k'];
+const RATIOS = ['16:9', '9:16'];
+const DEFAULT_SECONDS = 8;
+const DEFAULT_REGION = 'us-central1';
+const MAX_REFERENCES = 3;
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+/** Optional texts that go to the vendor as they are, by their names in `parameters`. */
+const PASSED = { negative_prompt: 'negativePrompt', person_generation: 'personGeneration' };
+/** The vendor's names of fields that have another one here. */
+const RENAMED = {
+  durationSeconds: 'seconds',
+  aspectRatio: 'aspect_ratio',
+  negativePrompt: 'negative_prompt',
+  personGeneration: 'person_generation',
+  generateAudio: 'audio',
+};
+/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+const READ = new Set(
+  `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed audio image
+  input_reference last_frame reference_images durationSeconds aspectRatio negativePrompt personGeneration
+  generateAudio metadata extra`.split(/\s+/),
+);
+/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+const CLOSED =
+  /^(model|storage_?uri|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === 'string' && value.trim() !== '';
+const given = (value) => value !== undefined && value !== null && value !== '';
+const firstGiven = (...values) => values.find(given);
+const modelOf = (ctx) => (ctx.upstreamModel || ctx.model).replace(/^vertex\//, '');
+const isVeo2 = (model) => model.startsWith('veo-2');
+
+// ------------------------------------------------------------------------------------------------------- where the model is
+
+/** Google's own address of a region. A proxy's address has none of this form. */
+const GOOGLE = /^https:\/\/(?:([a-z0-9-]+)-)?aiplatform\.googleapis\.com$/;
+const rootOf = ({ baseUrl }) => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+const hostOf = (region) => `https://${region === 'global' ? '' : `${region}-`}aiplatform.googleapis.com`;
+
+/** The region of a submission: of the channel's settings, for all models or by model, else of its base URL. */
+function regionOf(ctx, model) {
+  const { region } = isObject(ctx.userSetting) ? ctx.userSetting : {};
+  const set = isObject(region) ? firstGiven(region[model], region.default) : region;
+  const google = GOOGLE.exec(rootOf(ctx));
+  const name = firstGiven(set, google ? google[1] || 'global' : DEFAULT_REGION);
+  if (!/^[a-z0-9-]{1,40}$/.test(name)) throw new Error('The region in the settings of the channel is no region.');
+  return name;
+}
+
+/** A model's address, in the region where it is asked. */
+function modelUrl(ctx, { project, region, model }) {
+  const root = GOOGLE.test(rootOf(ctx)) ? hostOf(region) : rootOf(ctx);
+  const path = ['projects', project, 'locations', region, 'publishers', 'google', 'models', model];
+  return `${root}/v1/${path.map(encodeURIComponent).join('/')}`;
+}
+
+/** Where results go: a folder of this task in the bucket of the channel's settings. Without a bucket they come inline. */
+function storageOf(ctx) {
+  const { storage_uri: uri } = isObject(ctx.userSetting) ? ctx.userSetting : {};
+  if (!given(uri)) return undefined;
+  if (!/^gs:\/\/[a-z0-9._-]{3,222}(\/|$)/.test(uri))
+    throw new Error('storage_uri in the settings of the channel must be gs://bucket/folder.');
+  return `${uri.replace(/\/+$/, '')}/${ctx.publicTaskId}/`;
+}
+
+function authorized(ctx) {
+  if (ctx.authError) throw new Error(ctx.authError);
+  return { Authorization: ctx.authHeader };
+}
+
+// ------------------------------------------------------------------------------------------------------------- the request
+
+/**
+ * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64). Addresses are refused: the API fetches none
+ * but `gs://`, and that with the operator's account.
+ */
+function imageOf(value, name) {
+  const url = isObject(value) ? value.image_url : value;
+  if (isText(url)) {
+    const match = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url);
+    if (!match) throw new Error(`${name} is an image file or a data URL with Base64: Veo takes no addresses.`);
+    return { data: match[2], mimeType: match[1] };
+  }
+  if (isObject(value) && isText(value.file)) return { file: value.file, mimeType: value.mimeType || 'image/png' };
+  if (isObject(value) && isText(value.data)) return { data: value.data, mimeType: value.mimeType || 'image/png' };
+  throw new Error(`${name} is an image file or a data URL with Base64.`);
+}
+
+/** "1280x720" as the ratio and resolution that come closest. */
+function shapeOf(size) {
+  const match = /^(\d+)x(\d+)$/.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const [width, height] = [Number(match[1]), Number(match[2])];
+  const side = Math.min(width, height);
+  const resolution = side <= 720 ? '720p' : side <= 1080 ? '1080p' : '4k';
+  return { resolution, ratio: width >= height ? '16:9' : '9:16' };
+}
+
+function oneOf(value, known, name) {
+  if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
+  return value;
+}
+
+/** A member with members of its own; in a form it is JSON text. */
+function membersOf(value, name) {
+  if (!given(value)) return {};
+  try {
+    const read = typeof value === 'string' ? JSON.parse(value) : value;
+    if (isObject(read)) return read;
+  } catch {}
+  throw new Error(`${name} is a JSON object.`);
+}
+
+/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+function withMetadata({ metadata, extra, ...fields }) {
+  const named = { ...membersOf(metadata, 'metadata') };
+  for (const [theirs, ours] of Object.entries(RENAMED)) {
+    if (given(named[theirs])) named[ours] = named[theirs];
+  }
+  const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
+  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  return { ...named, ...fields, extra: Object.fromEntries(passed) };
+}
+
+/** The fields of any request in one form, checked. Applied twice it gives the same. */
+function normalize(request) {
+  const fields = withMetadata(request);
+  if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
+  const shape = given(fields.size) ? shapeOf(String(fields.size)) : { resolution: '720p', ratio: '16:9' };
+  const seconds = Number(firstGiven(fields.seconds, fields.duration, DEFAULT_SECONDS));
+  if (!(seconds >= 4 && seconds <= 8)) throw new Error('The length of a video is from 4 to 8 seconds.');
+  const order = {
+    prompt: fields.prompt,
+    seconds,
+    resolution: oneOf(firstGiven(fields.resolution, shape.resolution), RESOLUTIONS, 'resolution'),
+    aspect_ratio: oneOf(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
+  };
+  for (const name of Object.keys(PASSED)) if (isText(fields[name])) order[name] = fields[name];
+  if (given(fields.audio)) order.audio = oneOf(String(fields.audio), ['true', 'false'], 'audio') === 'true';
+  if (given(fields.seed)) {
+    order.seed = Number(fields.seed);
+    if (!Number.isInteger(order.seed) || order.seed < 0) throw new Error('seed is a whole number of at least 0.');
+  }
+  const image = firstGiven(fields.image, fields.input_reference);
+  if (image) order.image = imageOf(image, 'image');
+  if (given(fields.last_frame)) order.last_frame = imageOf(fields.last_frame, 'last_frame');
+  if (order.last_frame && !order.image) throw new Error('last_frame needs the first frame in image.');
+  if (given(fields.reference_images)) {
+    const list = Array.isArray(fields.reference_images) ? fields.reference_images : [fields.reference_images];
+    if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
+    if (list.length > 0) order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
+  }
+  if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
+  return order;
+}
+
+/** The order with the rules of its model, and of a channel without a bucket. */
+function orderOf(ctx) {
+  const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const model = modelOf(ctx);
+  const lengths = isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8];
+  if (!lengths.includes(order.seconds)) throw new Error(`${model} makes videos of ${lengths.join(', ')} seconds.`);
+  if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
+  if (isVeo2(model) && order.audio) throw new Error(`${model} makes no sound; leave audio out.`);
+  if (order.resolution === '4k' && !model.startsWith('veo-3.1-')) throw new Error(`${model} makes no 4k videos.`);
+  // Inline, a larger video is more than the gateway takes of one answer, and would be paid for and lost.
+  if (order.resolution !== '720p' && storageOf(ctx) === undefined) {
+    throw new Error(`${order.resolution} needs a bucket: storage_uri in the settings of the channel.`);
+  }
+  return { ...order, audio: !isVeo2(model) && order.audio !== false };
+}
+
+/** The fields of a JSON or multipart body; files by the name of their field. Reference images may be repeated, as files, texts or both. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const [name, values] of Object.entries(body.fields)) {
+    fields[name] = name === 'reference_images' ? values.filter(isText) : values[0];
+  }
+  for (const { ref, field, mimeType } of body.kind === 'multipart' ? body.files : []) {
+    const file = { file: ref, mimeType };
+    if (field === 'reference_images') fields[field] = [...(fields[field] || []), file];
+    else fields[field] = file;
+  }
+  return fields;
+}
+
+export function buildSubmitRequest(ctx) {
+  const headers = authorized(ctx);
+  const model = modelOf(ctx);
+  const order = orderOf(ctx);
+  const bytes = ({ data, file, mimeType }) => ({
+    bytesBase64Encoded: data || { __fileRef: file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES },
+    mimeType,
+  });
+  const instance = { prompt: order.prompt };
+  if (order.image) instance.image = bytes(order.image);
+  if (order.last_frame) instance.lastFrame = bytes(order.last_frame);
+  if (order.reference_images) {
+    instance.referenceImages = order.reference_images.map((image) => ({ image: bytes(image), referenceType: 'asset' }));
+  }
+  const parameters = {
+    ...order.extra,
+    aspectRatio: order.aspect_ratio,
+    durationSeconds: order.seconds,
+    sampleCount: 1,
+  };
+  if (!isVeo2(model)) Object.assign(parameters, { resolution: order.resolution, generateAudio: order.audio });
+  for (const [name, theirs] of Object.entries(PASSED)) if (order[name]) parameters[theirs] = order[name];
+  if (order.seed !== undefined) parameters.seed = order.seed;
+  const storageUri = storageOf(ctx);
+  if (storageUri) parameters.storageUri = storageUri;
+  const where = { project: ctx.auth.projectId, region: regionOf(ctx, model), model };
+  return {
+    url: `${modelUrl(ctx, where)}:predictLongRunning`,
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: { instances: [instance], parameters },
+    action: actionOf(order),
+  };
+}
+
+function actionOf(order) {
+  if (order.reference_images) return 'reference_to_video';
+  if (order.last_frame) return 'first_tail_to_video';
+  return order.image ? 'image_to_video' : 'text_to_video';
+}
+
+// ------------------------------------------------------------------------------------------------------------- the answers
+
+const messageOf = (error) => (isObject(error) && (error.message || error.status)) || String(error);
+
+export function parseSubmitResponse(_ctx, { body }) {
+  if (!isObject(body) || !isText(body.name)) {
+    throw new Error(
+      `The answer holds no operation${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`,
+    );
+  }
+  return { taskId: body.name, taskData: body };
+}
+
+/** An operation's name is its path, and tells where to ask. */
+const OPERATION = /^projects\/([^/]+)\/locations\/([^/]+)\/publishers\/google\/models\/([^/]+)\/operations\/[^/]+$/;
+
+/** The question about an operation; the answer of a finished one has its videos, or says where they are. */
+function operationRequest(ctx, name) {
+  const match = OPERATION.exec(name);
+  if (!match || !/^[a-z0-9-]{1,40}$/.test(match[2])) throw new Error('The id of the task is not that of an operation.');
+  const [, project, region, model] = match;
+  return {
+    url: `${modelUrl(ctx, { project, region, model })}:fetchPredictOperation`,
+    method: 'POST',
+    headers: { ...authorized(ctx), 'Content-Type': 'application/json' },
+    body: { operationName: name },
+  };
+}
+
+export function buildQueryRequest(ctx) {
+  return operationRequest(ctx, ctx.taskId);
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readOperation(body);
+}
+
+/** The finished videos: each has an address in the bucket, or its bytes. */
+function videosOf(operation) {
+  const videos = isObject(operation) && isObject(operation.response) ? operation.response.videos : undefined;
+  return Array.isArray(videos)
+    ? videos.filter((video) => isText(video?.gcsUri) || isText(video?.bytesBase64Encoded))
+    : [];
+}
+
+function readOperation(operation) {
+  if (!isObject(operation) || !isText(operation.name)) {
+    return {
+      status: 'UNKNOWN',
+      reason: isObject(operation) && operation.error ? messageOf(operation.error) : 'no operation',
+    };
+  }
+  // An operation that runs has no `done` at all.
+  if (operation.done !== true) return { status: 'IN_PROGRESS' };
+  if (operation.error) return { status: 'FAILURE', reason: messageOf(operation.error) };
+  if (videosOf(operation).length > 0) return { status: 'SUCCESS', progress: 100 };
+  const filtered = operation.response?.raiMediaFilteredReasons;
+  const reason = Array.isArray(filtered) ? filtered.filter(isText).join(' ') : '';
+  return { status: 'FAILURE', reason: reason || 'The operation ended without a video.' };
+}
+
+export function extractUsage(ctx) {
+  const { seconds, resolution, audio } = orderOf(ctx);
+  return { seconds, resolution, audio };
+}
+
+/** What was made, where the vendor tells. */
+export function extractUsageOnComplete(_ctx, result, operation) {
+  const [video] = videosOf(operation);
+  if (result.status !== 'SUCCESS' || !video) return null;
+  const facts = {};
+  const seconds = Number.parseFloat(video.durationSeconds ?? video.duration);
+  if (seconds > 0) facts.seconds = seconds;
+  if (RESOLUTIONS.includes(video.resolution)) facts.resolution = video.resolution;
+  return facts;
+}
+
+const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS') return [];
+  return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+}
+
+/** A file of the bucket by the storage API; else the operation is asked once more, and the gateway takes the bytes out of its answer. */
+export function buildContentRequest(ctx) {
+  const videos = videosOf(ctx.data);
+  const index = videos.findIndex((_video, at) => keyOf(at) === ctx.artifactKey);
+  if (index < 0) throw new Error('artifact_not_found');
+  const { gcsUri } = videos[index];
+  if (!isText(gcsUri)) {
+    return { ...operationRequest(ctx, ctx.upstreamTaskId), base64: { index, mimeType: 'video/mp4' } };
+  }
+  const match = /^gs:\/\/([a-z0-9._-]+)\/(.+)$/.exec(gcsUri);
+  if (!match) throw new Error('artifact_not_found');
+  // A proxy of Vertex AI stands before the storage as well: no token goes past it.
+  const root = GOOGLE.test(rootOf(ctx)) ? 'https://storage.googleapis.com' : rootOf(ctx);
+  const { method, headers } = ctx.clientRequest;
+  const url = `${root}/storage/v1/b/${match[1]}/o/${encodeURIComponent(match[2])}?alt=media`;
+  return { url, method, headers: { ...headers, ...authorized(ctx) } };
+}
+
+// ----------------------------------------------------------------------------------------------------------- the protocols
+
+/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
+
+/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+function fieldsOfResponses(body) {
+  const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
+  if (isText(request.input)) return { ...request, prompt: request.input };
+  const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isText(part.text)).map(({ text }) => text);
+  const image = parts.find((part) => part?.type === 'input_image');
+  return { ...request, prompt: texts.join('\n'), ...(image ? { image: image.image_url } : {}) };
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};
