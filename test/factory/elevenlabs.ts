@@ -59,12 +59,12 @@ export const vendor: Vendor = {
   scenarios: [
     speak('success', [spoken('success', 700 * KIB)], audio('success', 700 * KIB)),
     speak('busy-at-poll', [spoken('busy-at-poll', 9 * KIB)], audio('busy-at-poll', 9 * KIB)),
-    speak('long', [spoken('long', LARGE)], {
-      ...audio('long', 2 * 1024 * KIB),
+    speak('unknown-status', [spoken('unknown-status', LARGE)], {
+      ...audio('unknown-status', 2 * 1024 * KIB),
       found: [
         { json: { history: [] } },
         { status: 429, json: {} },
-        { json: { history: [{ request_id: 'x' }, item('long')] } },
+        { json: { history: [{ request_id: 'x' }, item('unknown-status')] } },
       ],
     }),
     speak(

@@ -153,13 +153,12 @@ async function submit(stage: Stage, { client }: Scenario): ReturnType<typeof ask
   if (client.via === 'native') return askNatively(stage, client.submit);
   if (client.via === 'generic') return ask(`${url}/v1/tasks/${vendor.key}`, { token: key, body: client.json });
   if ('json' in client) return ask(`${url}/v1/videos`, { token: key, body: client.json });
-  const form = new FormData();
-  for (const [name, value] of Object.entries(client.form)) form.append(name, value);
-  return sendForm(`${url}/v1/videos`, key, form);
+  return sendForm(`${url}/v1/videos`, key, client.form);
 }
 
 /** One request of a vendor's client; tasks of other scenarios are waited for. */
-async function askNatively({ gateway, key, ids }: Stage, { path, json }: NativeRequest): ReturnType<typeof ask> {
+async function askNatively({ gateway, key, ids }: Stage, { path, json, form }: NativeRequest): ReturnType<typeof ask> {
+  if (form) return sendForm(`${gateway.url}${path}`, key, form);
   let body = JSON.stringify(json);
   for (const [mention, name = ''] of body?.matchAll(/\{task:([a-z0-9-]+)\}/g) ?? []) {
     body = body.replaceAll(mention, (await ids.get(name)?.promise) ?? '');
@@ -182,7 +181,9 @@ async function waitAsVendorsDo(stage: Stage, client: NativeClient, id: string): 
 const withoutId = (answers: unknown, id: string): unknown =>
   JSON.parse(JSON.stringify(answers).replaceAll(id, '{task}')) as unknown;
 
-async function sendForm(url: string, key: string, body: FormData): ReturnType<typeof ask> {
+async function sendForm(url: string, key: string, fields: Record<string, string | File>): ReturnType<typeof ask> {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.append(name, value);
   const response = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body });
   const answer = (await response.json()) as Record<string, unknown>;
   return { status: response.status, body: answer, headers: response.headers };

@@ -27,6 +27,7 @@ const content = (name: string, ending = 'mp4'): NonNullable<Scenario['content']>
 ];
 /** In the answers to the vendor's clients. */
 const address = (name: string, ending: string): unknown => expect.stringContaining(`/cdn/${mark(name)}.${ending}`);
+const FILE = new File([videoBytes('file')], `${mark('upload-of-a-file')}.png`, { type: 'image/png' });
 const done = (name: string) => video(name, { status: 1, url: `{vendor}/cdn/${mark(name)}.mp4` });
 
 export const vendor: Vendor = {
@@ -84,6 +85,29 @@ export const vendor: Vendor = {
       },
       content: content('upload', 'png'),
       outcome: { artifacts: { image: videoBytes('upload') } },
+    },
+    {
+      name: 'upload-of-a-file',
+      client: {
+        via: 'native',
+        submit: { path: '/pixverse/openapi/v2/image/upload', form: { image: FILE } },
+        taskIdIn: ({ Resp }) => Resp.img_id,
+        read: (id) => ({ path: `/pixverse/openapi/v2/video/result/${id}` }),
+        isEnded: ({ Resp }) => Resp.status === 1,
+        answers: {
+          submitted: fine({ img_id: '{task}', img_url: address('upload-of-a-file', 'png') }),
+          finished: fine({ img_id: 43, img_url: address('upload-of-a-file', 'png'), id: '{task}', status: 1 }),
+        },
+      },
+      submit: {
+        expect: {
+          ...{ method: 'POST', path: '/openapi/v2/image/upload' },
+          fields: { image: { file: FILE.name, type: 'image/png', bytes: videoBytes('file') } },
+        },
+        answers: [{ json: fine({ img_id: 43, img_url: `{vendor}/cdn/${mark('upload-of-a-file')}.png` }) }],
+      },
+      content: content('upload-of-a-file', 'png'),
+      outcome: { artifacts: { image: videoBytes('upload-of-a-file') } },
     },
     {
       name: 'from-upload',

@@ -51,6 +51,32 @@ export const vendor: Vendor = {
       bill: 0.05 * 5 * 500_000,
     }),
     {
+      name: 'uploaded-frame',
+      client: {
+        via: 'video',
+        form: {
+          ...{ model: 'gen4_turbo', prompt: mark('uploaded-frame'), seconds: '8', size: '720x1280' },
+          ...{ input_reference: new File([videoBytes('frame')], 'a.png', { type: 'image/png' }) },
+          metadata: '{"seed":7,"newer":true,"callback_url":"https://evil.example"}',
+        },
+      },
+      submit: {
+        expect: expectJob('image_to_video', {
+          ...{ model: 'gen4_turbo', promptText: mark('uploaded-frame'), ratio: '720:1280', duration: 8 },
+          promptImage: `data:image/png;base64,${Buffer.from(videoBytes('frame')).toString('base64')}`,
+          ...{ seed: 7, newer: true },
+        }),
+        answers: [{ json: { id: `job-${mark('uploaded-frame')}` } }],
+      },
+      poll: { expect: expectPoll('uploaded-frame'), answers: [{ json: done('uploaded-frame') }] },
+      content: content('uploaded-frame'),
+      outcome: {
+        artifacts: { video: videoBytes('uploaded-frame') },
+        bill: 0.05 * 8 * 500_000,
+        video: { status: 'completed', progress: 100 },
+      },
+    },
+    {
       name: 'image',
       client: { via: 'generic', json: { model: 'gen4_image', prompt: mark('image'), size: '1280x720' } },
       submit: {

@@ -84,7 +84,12 @@ export type Outcome = {
  * A request to the plugin's own routes; `{task:name}` in it stands for the task of that scenario.
  * POST where there is a body.
  */
-export type NativeRequest = { path: string; json?: Record<string, unknown> };
+export type NativeRequest = {
+  path: string;
+  json?: Record<string, unknown>;
+  /** A multipart body in place of JSON. */
+  form?: Record<string, string | File>;
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: every vendor's are different
 type VendorAnswer = any;
@@ -201,7 +206,9 @@ export function startVendor(vendor: Vendor): RunningVendor {
       return respond(reply, origin);
 
       function replyToOne(): Answer {
-        const fields = Object.values(received.fields ?? {}).filter((value) => typeof value === 'string');
+        const fields = Object.values(received.fields ?? {}).map((value) =>
+          typeof value === 'string' ? value : value.file,
+        );
         const named = carries([request.url, received.text, ...fields].join('\n'));
         const [scenario, ...others] = named.filter(({ name }) => !named.some(({ origin }) => origin === name));
         if (!scenario || others.length > 0) {
