@@ -13,9 +13,13 @@ const libraries: readonly (readonly string[])[] = [
   ['openid-client'],
   ['nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   ['@zxcvbn-ts/language-common'],
+  ['ioredis'],
+  ['rate-limiter-flexible'],
+  ['pino-pretty'],
 ];
 
 const folder = 'build/late-libraries';
+const factoryManifest = join(root, 'build/factory/manifest.gen.ts');
 /** Imports each file once, however many modules it holds. */
 const unpack = `
 const loaded = new Map();
@@ -37,11 +41,12 @@ const isName = /^[A-Za-z_$][\w$]*$/;
 
 /**
  * Bundles each of these libraries into one file and makes the executable import that file, which
- * it embeds as it is.
+ * it embeds as it is. The same for the factory plugins.
  */
 export async function bundleLateLibraries(): Promise<BunPlugin> {
   const modules = (await Promise.all(libraries.map(bundleLibrary))).flat();
   const contentOf = new Map(modules.map(({ name, content }) => [name, content]));
+  const factory = await packFactory();
   return {
     name: 'late libraries',
     setup(build) {
@@ -49,6 +54,11 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
         contentOf.has(path) ? { path, namespace: 'late' } : undefined,
       );
       build.onResolve({ filter: /^late:unpack$/ }, ({ path }) => ({ path, namespace: 'unpack' }));
+      build.onLoad({ filter: /build[\\/]factory[\\/]manifest\.gen\.ts$/ }, () => ({
+        contents: factory,
+        loader: 'js',
+        resolveDir: root,
+      }));
       build.onLoad({ filter: /./, namespace: 'unpack' }, () => ({ contents: unpack, loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
         contents: contentOf.get(path) ?? '',
@@ -58,6 +68,25 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
     },
   };
 }
+
+/**
+ * The factory plugins' texts, which compiled code would hold a second time. A start unpacks and
+ * parses them in a millisecond.
+ */
+async function packFactory(): Promise<string> {
+  const { factoryPlugins } = (await import(factoryManifest)) as { factoryPlugins: unknown };
+  const file = join(root, folder, 'factory-plugins.json.zst.bin');
+  writeFileSync(file, compress(JSON.stringify(factoryPlugins)));
+  return [
+    "import { readFileSync } from 'node:fs';",
+    `import path from ${JSON.stringify(file)} with { type: 'file' };`,
+    'const text = new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(path)));',
+    'export const factoryPlugins = JSON.parse(text);',
+  ].join('\n');
+}
+
+const compress = (text: string): Buffer =>
+  zstdCompressSync(text, { params: { [constants.ZSTD_c_compressionLevel]: 19 } });
 
 /** One module for each name, with the exports of the original. */
 async function bundleLibrary(names: readonly string[]): Promise<{ name: string; content: string }[]> {
@@ -74,8 +103,7 @@ async function bundleLibrary(names: readonly string[]): Promise<{ name: string; 
     minify: true,
     throw: true,
   });
-  const params = { [constants.ZSTD_c_compressionLevel]: 19 };
-  writeFileSync(file, zstdCompressSync((await outputs[0]?.text()) ?? '', { params }));
+  writeFileSync(file, compress((await outputs[0]?.text()) ?? ''));
   return Promise.all(
     names.map(async (name, index) => {
       const exported = Object.keys((await import(name)) as object).filter((key) => isName.test(key));
