@@ -43,7 +43,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]');
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0);
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -452,6 +452,47 @@ CREATE TABLE plugin_activations (
   rolled_back_at integer not null default 0,
   primary key (key, source_hash)
 );
+CREATE TABLE kept_results (
+  id integer primary key autoincrement,
+  task_id text not null,
+  artifact_key text not null,
+  user_id integer not null,
+  -- wanted, kept, lost
+  state text not null,
+  -- As the plugin says: video, image, audio, file.
+  kind text not null default '',
+  sha256 varchar(64),
+  bytes integer not null default 0,
+  mime_type text not null default '',
+  kept_at integer not null default 0,
+  -- 0: for ever.
+  kept_until integer not null default 0,
+  -- Why it was not kept at the last attempt, or why it is lost.
+  reason text not null default '',
+  attempts integer not null default 0,
+  -- Milliseconds, as are give_up_at and lease_until.
+  next_attempt_at integer not null,
+  give_up_at integer not null,
+  lease_owner text,
+  lease_until integer not null default 0,
+  lease_seq integer not null default 0,
+  created_at integer not null
+);
+CREATE UNIQUE INDEX kept_results_artifact on kept_results (task_id, artifact_key);
+CREATE INDEX kept_results_due on kept_results (next_attempt_at, lease_until) where state = 'wanted';
+CREATE INDEX kept_results_held on kept_results (lease_owner) where lease_owner is not null;
+CREATE INDEX kept_results_until on kept_results (kept_until) where state = 'kept' and kept_until > 0;
+CREATE INDEX kept_results_user on kept_results (user_id, state);
+CREATE INDEX kept_results_lost on kept_results (created_at) where state = 'lost';
+CREATE TABLE kept_files (
+  sha256 varchar(64) primary key,
+  bytes integer not null,
+  -- How many results need it. -1: it is being deleted, and takes no new ones.
+  refs integer not null,
+  -- When it was last needed or released, in seconds.
+  changed_at integer not null
+);
+CREATE INDEX kept_files_unused on kept_files (changed_at) where refs <= 0;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -5,6 +5,7 @@
  * rooms above. What only Redis needs is entered through `redis.ts`.
  */
 export { createFileOnce } from './drivers/create-file-once.ts';
+export { createFolderFiles } from './drivers/folder-files.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';

@@ -9,11 +9,11 @@ import type {
   TaskRecord,
   TaskSummary,
 } from '../store/ports/index.ts';
+import { type ArtifactList, describeArtifacts } from './artifacts/describe-artifacts.ts';
 import { createDownloadLimit } from './artifacts/limit-downloads.ts';
 import { createLinkLimit } from './artifacts/limit-links.ts';
-import { openArtifact } from './artifacts/open-artifact.ts';
+import { openContent } from './artifacts/open-content.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
-import { type ArtifactList, describeArtifacts } from './artifacts/read-artifacts.ts';
 import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
@@ -34,6 +34,7 @@ import { createResponse, type ResponseAnswer } from './responses/create-response
 import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
 import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
+import { createResults, type Results } from './results/results.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
 import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
@@ -192,6 +193,8 @@ export type Tasks = {
   readonly channelHealth: HealthReader;
   /** Webhook notices. They start and stop separately from polling. */
   readonly webhooks: Webhooks;
+  /** Results that the gateway keeps. */
+  readonly results: Results;
   /** Requests for models that no plugin serves. */
   readonly relay: Relay;
   /** The rows of this room that the hourly clean-up deletes. */
@@ -221,16 +224,19 @@ export function createTasks(services: TaskServices): Tasks {
     repeats: createRepeatLimit(),
     keySecrets: createKeySecrets(),
     sources: createSourceKeeper(),
+    wakeResults: () => results.wake(),
   };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
   const links = createLinkLimit(services, limits.links);
   const webhooks = createWebhooks(deps);
+  const results = createResults(deps);
   const rendered = createRenderedVideos();
   services.watchCache?.('rendered_videos', rendered.size);
 
   return {
     webhooks,
+    results,
     figures: createFigureReader(deps),
     channelHealth: createHealthReader(deps),
     relay,
@@ -242,6 +248,7 @@ export function createTasks(services: TaskServices): Tasks {
       { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },
       { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
+      ...results.cleanUpSteps,
     ],
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {
@@ -250,9 +257,10 @@ export function createTasks(services: TaskServices): Tasks {
       }
       await relay.start();
       engine.start({ poll });
+      await results.start();
     },
     async stop(graceMs) {
-      await Promise.all([engine.stop(graceMs), relay.stop()]);
+      await Promise.all([engine.stop(graceMs), relay.stop(), results.stop()]);
     },
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
@@ -329,7 +337,7 @@ export function createTasks(services: TaskServices): Tasks {
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, choice, request) =>
       holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
-        openArtifact(deps, { task, choice, client: { ...request, onStreamEnd } }),
+        openContent(deps, { task, choice, client: { ...request, onStreamEnd } }),
       ),
     contentByLink: (link, request) => openLinkedArtifact({ ...deps, links }, link, request),
 

@@ -8,6 +8,7 @@ import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
+import type { ResultServices } from './results/types.ts';
 import type { FindKeySecrets } from './vendor/key-secrets.ts';
 import type { WebhookServices } from './webhooks/types.ts';
 
@@ -59,6 +60,8 @@ export type TaskDeps = TaskServices & {
   keySecrets: FindKeySecrets;
   /** Stores the sources that begin tasks. */
   sources: SourceKeeper;
+  /** Call after the commit that wants results. */
+  wakeResults: () => void;
 };
 
 /** Dependencies that `app` passes to `createTasks`. */
@@ -71,6 +74,7 @@ export type TaskServices = {
   channels: Channels;
   billing: Billing;
   webhooks: WebhookServices;
+  results: ResultServices;
   /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
   /** This process's name in leases, different at each start. */
@@ -166,6 +170,8 @@ export type ClientRequest = {
   body: RequestBody;
   /** The X-Callback-Url header as sent; null or absent without one. */
   callbackUrl?: string | null;
+  /** The X-Keep-Result header as sent; null or absent without one. */
+  keepResult?: string | null;
   /** The Idempotency-Key header as sent; null or absent without one. */
   idempotencyKey?: string | null;
   /** Aborted when the client disconnects. It ends waiting, never a submission. */

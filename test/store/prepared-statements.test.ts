@@ -50,6 +50,8 @@ const requests: Work[] = [
   ['a new session', ({ sessions }, { userId }) => sessions.insert(newSession(userId))],
   ['the last use of a session', ({ sessions }, { sid }) => sessions.touch(sid, at)],
   ['an API key by its id', ({ apiKeys }, { keyId }) => apiKeys.byId(keyId)],
+  ['a kept result', ({ results }, { task }) => results.find(task.taskId, 'video')],
+  ['the kept results of a task', ({ results }, { task }) => results.ofTasks([task.taskId])],
   ['the timeline of a task', ({ tasks }, { task }) => tasks.events(task.taskId)],
   ['the ledger of a task', ({ ledger }, { task }) => ledger.byTask(task.taskId)],
   ['a channel', ({ channels }, { channelId }) => channels.byId(channelId)],
@@ -225,6 +227,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
+  results:
+    'claim deleted depth expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew untilDue',

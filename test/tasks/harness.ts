@@ -21,13 +21,20 @@ import {
 } from '../../src/kernel/index.ts';
 import { createPluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
-import { createMemoryCounters } from '../../src/store/index.ts';
-import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
-import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
+import { createFolderFiles, createMemoryCounters } from '../../src/store/index.ts';
+import type { FileStore, Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
+import {
+  type ClientRequest,
+  createCallbackUrls,
+  createTasks,
+  type ResultSettings,
+  type TaskLimits,
+} from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
 import { addUser } from '../support/add-user.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // For hooks and tests that start a sandbox and a database on a busy machine.
 setDefaultTimeout(60_000);
@@ -51,8 +58,14 @@ export async function startEngine(
     canStore = () => true,
     clock = systemClock,
     factory = [demoSource, batchSource],
+    files = createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }),
     ...limits
-  }: Partial<TaskLimits> & { canStore?: () => boolean; clock?: Clock; factory?: readonly string[] } = {},
+  }: Partial<TaskLimits> & {
+    canStore?: () => boolean;
+    clock?: Clock;
+    factory?: readonly string[];
+    files?: FileStore;
+  } = {},
 ) {
   const warnings: string[] = [];
   const logger: Logger = {
@@ -60,6 +73,14 @@ export async function startEngine(
     warn: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
     error: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
     child: () => logger,
+  };
+  /** What tests change of what administrators decide about kept results. */
+  const keeping: ResultSettings = {
+    keep: 'off',
+    daysOf: () => 0,
+    quotaOf: () => undefined,
+    usdPerGbDayOf: () => 0,
+    redirects: false,
   };
   const common = { store, clock, logger, syncFrequencyMs: 60_000 };
   const plugins = createPluginService({
@@ -91,6 +112,11 @@ export async function startEngine(
       updateEveryMs: 0,
       hostConcurrency: 8,
       attemptMs: 15_000,
+    },
+    results: {
+      files,
+      settings: () => keeping,
+      maxFileBytes: 10_000_000,
     },
     channels,
     billing,
@@ -147,6 +173,8 @@ export async function startEngine(
     plugins,
     vendorUrl: listening.url,
     warnings,
+    keeping,
+    files,
     addChannel,
     /** Advances the vendor's clock only, so that its jobs are done. */
     finishJobs() {

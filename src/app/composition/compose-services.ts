@@ -14,11 +14,13 @@ import {
   serverAddress,
   taskPublicAddress,
 } from '../../settings/index.ts';
+import { createFolderFiles } from '../../store/index.ts';
 import { createCallbackUrls, createTasks } from '../../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
+import { resultSettings } from '../config/result-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
@@ -29,6 +31,8 @@ import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
 const UPLOADS_FOLDER = 'taskgate.uploads';
+const RESULTS_FOLDER = 'results';
+const MIB = 1024 * 1024;
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
 
@@ -137,6 +141,14 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       updateEveryMs: config.webhookUpdateSeconds * 1000,
       hostConcurrency: config.webhookHostConcurrency,
       attemptMs: config.webhookTimeoutSeconds * 1000,
+    },
+    results: {
+      files: createFolderFiles({
+        folder: join(config.dataDir, RESULTS_FOLDER),
+        minFreeBytes: config.resultsMinFreeMb * MIB,
+      }),
+      settings: () => resultSettings(options),
+      maxFileBytes: config.resultsMaxFileMb * MIB,
     },
     channels,
     billing,

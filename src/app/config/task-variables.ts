@@ -149,6 +149,20 @@ export const TASK_VARIABLES = {
     kind: integer(1, 4096),
     default: 64,
   }),
+  resultsMaxFileMb: variable({
+    env: 'RESULTS_MAX_FILE_MB',
+    group: 'artifacts',
+    doc: 'Largest result that is kept, in MB. A larger one is only handed through.',
+    kind: integer(1, 1_000_000),
+    default: 2048,
+  }),
+  resultsMinFreeMb: variable({
+    env: 'RESULTS_MIN_FREE_MB',
+    group: 'artifacts',
+    doc: 'Free space, in MB, below which no result is written into the folder of results.',
+    kind: integer(0, 1_000_000_000),
+    default: 1024,
+  }),
   artifactLinkDays: variable({
     env: 'TASK_ARTIFACT_LINK_DAYS',
     group: 'artifacts',

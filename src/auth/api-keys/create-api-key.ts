@@ -45,6 +45,7 @@ export async function createApiKey(
     expiresAt: rest.expiresAt ?? 0,
     group: rest.group ?? null,
     webhookUrl: rest.webhookUrl ?? null,
+    keepResults: rest.keepResults ?? false,
     webhookSecretSealed: webhookSecret === null ? null : secretBox.seal(webhookSecret),
     createdAt: now,
   });

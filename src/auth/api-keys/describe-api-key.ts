@@ -20,6 +20,7 @@ export type ApiKeyView = {
   expires_at: number;
   group: string | null;
   webhook_url: string | null;
+  keep_results: boolean;
   /**
    * Whether webhook notices can be signed. `unreadable`: CRYPTO_SECRET was changed; the owner must
    * make a new secret.
@@ -57,6 +58,7 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
     expires_at: key.expiresAt,
     group: key.group,
     webhook_url: key.webhookUrl,
+    keep_results: key.keepResults,
     webhook_secret: webhookSecretState(key, secretBox),
     webhook_former_until: key.webhookFormers[0]?.until ?? 0,
     created_at: key.createdAt,

@@ -18,13 +18,24 @@ export type ApiKeyFields = {
   group?: string | null;
   /** Receives webhook notices of the key's tasks; `null`: none are sent. */
   webhook_url?: string | null;
+  /** Whether results of the key's tasks are kept, where the operator allows it. */
+  keep_results?: boolean;
   status?: number;
 };
 
 export type ApiKeyChange = Partial<
   Pick<
     ApiKeyRecord,
-    'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group' | 'webhookUrl'
+    | 'name'
+    | 'status'
+    | 'unlimitedQuota'
+    | 'quota'
+    | 'models'
+    | 'allowIps'
+    | 'expiresAt'
+    | 'group'
+    | 'webhookUrl'
+    | 'keepResults'
   >
 >;
 
@@ -60,6 +71,7 @@ export function validateApiKeyFields(
   if (fields.webhook_url !== undefined) {
     change.webhookUrl = fields.webhook_url === null ? null : validateWebhookUrl(fields.webhook_url, checkWebhookUrl);
   }
+  if (fields.keep_results !== undefined) change.keepResults = fields.keep_results;
   return change;
 }
 

@@ -58,6 +58,7 @@ const describeRequest = (
   accept: request.headers.get('accept') ?? '',
   idempotencyKey: request.headers.get('idempotency-key'),
   callbackUrl: request.headers.get('x-callback-url'),
+  keepResult: request.headers.get('x-keep-result'),
   signal: request.signal,
 });
 

@@ -8,6 +8,8 @@ export type ContentUse = 'link' | 'key' | 'api';
 const INLINE = /^(?:video|audio|image)\/(?!.*(?:svg|xml))/;
 const API_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream', 'text/plain']);
 const DOWNLOAD = 'application/octet-stream';
+/** Several ranges of a kept result. No browser displays it. */
+const PARTS = 'multipart/byteranges';
 
 const MAX_TYPE = 256;
 const ESSENCE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
@@ -29,7 +31,7 @@ function readMediaType(header: string | undefined): { essence: string; parameter
 }
 
 function allows(use: ContentUse, essence: string): boolean {
-  if (use !== 'api') return INLINE.test(essence);
+  if (use !== 'api') return essence === PARTS || INLINE.test(essence);
   return API_TYPES.has(essence) || INLINE.test(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 

@@ -83,5 +83,5 @@ export function contentResponse({ status, headers, body }: Content, use: Content
     if (!BODILESS.includes(status)) return new Response(streamChunks(body, STALL_MS), init);
     void body.cancel().catch(() => undefined);
   }
-  return new Response(BODILESS.includes(status) ? null : (body as Uint8Array<ArrayBuffer> | null), init);
+  return new Response(BODILESS.includes(status) ? null : (body as Uint8Array<ArrayBuffer> | Blob | null), init);
 }

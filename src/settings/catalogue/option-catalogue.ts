@@ -10,6 +10,7 @@ import type { OptionRule, OptionType } from './option-rule.ts';
 import { passkeyOptions } from './passkey.ts';
 import { pluginOptions } from './plugins.ts';
 import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './providers.ts';
+import { resultOptions } from './results.ts';
 import { signInOptions } from './sign-in.ts';
 
 /** The groups in which the panel shows the options. */
@@ -28,6 +29,7 @@ const GROUPS = {
   limits: limitOptions,
   billing: billingOptions,
   plugins: pluginOptions,
+  results: resultOptions,
   legal: legalOptions,
 };
 
@@ -47,6 +49,7 @@ export const OPTION_CATALOGUE = {
   ...limitOptions,
   ...billingOptions,
   ...pluginOptions,
+  ...resultOptions,
   ...legalOptions,
 };
 

@@ -102,6 +102,8 @@ export type ApiKeyRecord = {
   webhookSecretSealed: string | null;
   /** Replaced secrets that still sign, the latest first. */
   webhookFormers: FormerSecret[];
+  /** Whether results of its tasks are kept, unless a submission says otherwise. */
+  keepResults: boolean;
   createdAt: number;
   lastUsedAt: number;
 };

@@ -84,9 +84,9 @@ export interface SessionStore {
   deleteRevoked(rows: { revokedUntil: number; createdAfter: number; limit: number }): Promise<number>;
 }
 
-type WebhookFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormers';
-export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | WebhookFields> &
-  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed'>>;
+type DefaultedFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormers' | 'keepResults';
+export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
+  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults'>>;
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
   byHash(keyHash: string): Promise<{ key: PresentedKey; user: KeyOwner } | undefined>;
@@ -103,7 +103,16 @@ export interface ApiKeyStore {
     change: Partial<
       Pick<
         ApiKeyRecord,
-        'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group' | 'webhookUrl'
+        | 'name'
+        | 'status'
+        | 'unlimitedQuota'
+        | 'quota'
+        | 'models'
+        | 'allowIps'
+        | 'expiresAt'
+        | 'group'
+        | 'webhookUrl'
+        | 'keepResults'
       >
     >,
   ): Promise<ApiKeyRecord | undefined>;

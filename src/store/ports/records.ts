@@ -57,6 +57,8 @@ export type TaskProperties = {
   originModelName: string;
   /** The name after the channel's model mapping. */
   upstreamModelName: string;
+  /** Whether its request asked for its result to be kept, or not to be. */
+  keep?: boolean;
   /** What a video's request asked for, as OpenAI's video object shows it. */
   video?: { seconds?: string; size?: string; remixed_from_video_id?: string };
 };

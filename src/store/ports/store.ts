@@ -28,6 +28,7 @@ import type {
   UsageLogRecord,
 } from './records.ts';
 import type { RelayStore } from './relay-store.ts';
+import type { ResultStore } from './result-store.ts';
 import type { IdempotencyStore, TaskStore } from './task-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
@@ -239,6 +240,7 @@ export interface Repositories {
   readonly idempotency: IdempotencyStore;
   readonly webhooks: WebhookStore;
   readonly relays: RelayStore;
+  readonly results: ResultStore;
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;

@@ -21,6 +21,7 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     webhookUrl: keys.webhookUrl,
     webhookSecretSealed: keys.webhookSecretSealed,
     webhookFormers: keys.webhookFormers,
+    keepResults: keys.keepResults,
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
   };

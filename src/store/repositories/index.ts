@@ -15,6 +15,7 @@ import { createPasskeyStore } from './passkeys.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './plugin-history.ts';
 import { createPluginStore } from './plugins.ts';
 import { createRelayStore } from './relays.ts';
+import { createResultStore } from './results.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
@@ -44,6 +45,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),
     relays: withStoreErrors(createRelayStore(context)),
+    results: withStoreErrors(createResultStore(context)),
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),

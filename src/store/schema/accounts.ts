@@ -158,6 +158,7 @@ export const defineAccounts = (kit: Kit) => ({
     webhookUrl: kit.text('webhook_url'),
     webhookSecretSealed: kit.text('webhook_secret_sealed'),
     webhookFormers: kit.json<FormerSecret[]>('webhook_formers').notNull().default([]),
+    keepResults: kit.bool('keep_results').notNull().default(false),
     createdAt: kit.big('created_at').notNull(),
     lastUsedAt: kit.big('last_used_at').notNull().default(0),
   }),

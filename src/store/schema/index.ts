@@ -3,6 +3,7 @@ import { defineGateway } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
 import { definePluginHistory } from './plugin-history.ts';
 import { defineRelay } from './relay.ts';
+import { defineResults } from './results.ts';
 import { defineTasks } from './tasks.ts';
 
 const defineTables = (kit: Kit) => ({
@@ -11,6 +12,7 @@ const defineTables = (kit: Kit) => ({
   ...defineTasks(kit),
   ...defineRelay(kit),
   ...definePluginHistory(kit),
+  ...defineResults(kit),
 });
 
 export type Tables = ReturnType<typeof defineTables>;

@@ -4,7 +4,7 @@ import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
 import { isLinkExpired } from './issue-artifact-links.ts';
-import { openArtifact } from './open-artifact.ts';
+import { openContent } from './open-content.ts';
 import type { Content, ContentRequest, LinkLimit } from './types.ts';
 
 /** An artifact and the capability in its link. */
@@ -45,7 +45,7 @@ export async function openLinkedArtifact(
       if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
       if (owner.linkVersion !== terms.version || isLinkExpired(deps, terms, task))
         throw taskErrors.artifact_not_found();
-      return openArtifact(deps, { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } });
+      return openContent(deps, { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } });
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -52,7 +52,7 @@ export type ContentRequest = {
 export type Content = {
   status: number;
   headers: Record<string, string>;
-  body: ReadableStream<Uint8Array> | Uint8Array | null;
+  body: ReadableStream<Uint8Array> | Uint8Array | Blob | null;
 };
 
 /**

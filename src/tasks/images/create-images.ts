@@ -2,8 +2,9 @@ import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { issueArtifactLinks } from '../artifacts/issue-artifact-links.ts';
-import { openArtifact } from '../artifacts/open-artifact.ts';
+import { openContent } from '../artifacts/open-content.ts';
 import { projectArtifacts } from '../artifacts/read-artifacts.ts';
+import type { Content } from '../artifacts/types.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
@@ -146,7 +147,7 @@ async function bytesOf(deps: TaskDeps, { task, images, requestId, signal }: Inli
     const data: JsonObject[] = [];
     // One after the other: so the limit holds for all of them.
     for (const { key } of images) {
-      const { body } = await openArtifact(deps, {
+      const { body } = await openContent(deps, {
         task,
         choice: { key },
         client: { method: 'GET', headers: {}, signal, requestId },
@@ -160,9 +161,10 @@ async function bytesOf(deps: TaskDeps, { task, images, requestId, signal }: Inli
 }
 
 /** @throws tasks.images_too_large once `left` is used up */
-async function collect(body: ReadableStream<Uint8Array> | Uint8Array | null, left: { bytes: number }): Promise<Buffer> {
+async function collect(body: Content['body'], left: { bytes: number }): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of body instanceof Uint8Array ? [body] : (body ?? [])) {
+  const source = body instanceof Blob ? body.stream() : (body ?? []);
+  for await (const chunk of source instanceof Uint8Array ? [source] : source) {
     left.bytes -= chunk.byteLength;
     if (left.bytes < 0) throw taskErrors.images_too_large();
     // A chunk is valid until the next one is requested.

@@ -17,7 +17,11 @@ export async function deleteTask(deps: TaskDeps, userId: number, taskId: string)
   const ended = hasEnded(task) ? task : await cancelOrReadEnded(deps, task);
   const { request: _request, response: _response, result: _result, ...execution } = ended.execution;
   const { video: _video, ...properties } = ended.properties;
-  const hidden = await deps.store.tasks.hide({ ...ended, execution, properties: { ...properties, input: '' } });
+  const hidden = await deps.store.transaction(async (tx) => {
+    if (!(await tx.tasks.hide({ ...ended, execution, properties: { ...properties, input: '' } }))) return false;
+    await tx.results.forget(taskId);
+    return true;
+  });
   // Another request deleted it meanwhile.
   if (!hidden) throw taskErrors.task_not_found();
 }

@@ -1,4 +1,5 @@
 import type { Lease, TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import { wantResults } from '../results/want-results.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
@@ -38,6 +39,7 @@ export async function finishTask(
     startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
   };
+  let wantsResults = false;
   const ended = await store.transaction(async (tx) => {
     // `reserved` guards the amount: it was read earlier, and a move to another price that was
     // committed late may have changed it.
@@ -50,6 +52,7 @@ export async function finishTask(
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
     await recordTransition(deps, tx, { task, change: final });
+    if (succeeded) wantsResults = await wantResults(deps, tx, task);
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     // Last: it locks the rows of user, key and channel, and all their other tasks wait for these.
     if (succeeded) await billing.settle(tx, task, bill);
@@ -66,6 +69,7 @@ export async function finishTask(
       billed: bill.quota,
     });
     deps.watchers.changed(task);
+    if (wantsResults) deps.wakeResults();
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }

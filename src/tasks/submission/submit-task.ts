@@ -2,6 +2,7 @@ import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { responseFields } from '../responses/client-fields.ts';
+import { asksToKeep } from '../results/want-results.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
@@ -128,6 +129,11 @@ const pick = (
     ...(originTasks ? { only: originTasks.channelId } : {}),
   });
 
+const keepFlag = (submission: Submission): { keep?: boolean } => {
+  const keep = asksToKeep(submission);
+  return keep === undefined ? {} : { keep };
+};
+
 type NewTask = { submission: Submission; prepared: Prepared; taskId: string; callbackUrl: string | null };
 
 /** Writes the reservation and the task row in one transaction. */
@@ -156,6 +162,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
           originModelName: prepared.model,
           upstreamModelName: prepared.upstreamModel,
           ...videoFields(submission),
+          ...keepFlag(submission),
         },
         execution: {
           requestId: submission.requestId,

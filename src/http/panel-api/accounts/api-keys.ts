@@ -16,6 +16,12 @@ const fields = {
   ),
   expires_at: t.Optional(whole({ minimum: 0, description: 'Unix seconds; 0: never.' })),
   group: t.Optional(t.Union([t.String({ maxLength: 200 }), t.Null()])),
+  keep_results: t.Optional(
+    t.Boolean({
+      description:
+        'Whether results of its tasks are kept where results.keep is "asked"; X-Keep-Result of a submission overrides it.',
+    }),
+  ),
   webhook_url: t.Optional(
     t.Union([t.String({ maxLength: 8192 }), t.Null()], {
       description: 'Where webhooks go for tasks without an X-Callback-Url of their own; null: nowhere.',

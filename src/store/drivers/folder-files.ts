@@ -1,0 +1,161 @@
+import type { Dirent } from 'node:fs';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { err, ok, type Result, randomAlnum } from '../../kernel/index.ts';
+import type { FileFault, FileStore, StoredFile } from '../ports/index.ts';
+
+/** Files in the making; a file's place under its digest is taken by renaming it. */
+const PARTIAL = '.partial';
+const DIGEST = /^[0-9a-f]{64}$/;
+/** Free space is looked at again after this many written bytes. */
+const CHECK_EVERY_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Files in a folder, which several nodes may share. `ab/cdef…` holds the file whose digest is
+ * `abcdef…`. A file is written beside, flushed to the disk and then renamed, so a file under a digest
+ * is whole. `minFreeBytes`: writing stops before the disk has less than this.
+ */
+export function createFolderFiles({ folder, minFreeBytes }: { folder: string; minFreeBytes: number }): FileStore {
+  const partial = join(folder, PARTIAL);
+  const pathOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
+
+  async function requireSpace(written: number): Promise<FileFault | undefined> {
+    const { bavail, bsize } = await statfs(partial);
+    if (bavail * bsize >= minFreeBytes) return undefined;
+    return { kind: 'full', message: `less than ${minFreeBytes} bytes are free after ${written} bytes` };
+  }
+
+  /** Writes everything to `handle`. Says its digest, or why it was not written. */
+  async function write(
+    handle: FileHandle,
+    source: AsyncIterable<Uint8Array>,
+    { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+  ): Promise<Result<StoredFile, FileFault>> {
+    const hash = new Bun.CryptoHasher('sha256');
+    let bytes = 0;
+    let nextCheck = 0;
+    for await (const chunk of source) {
+      signal.throwIfAborted();
+      if (bytes + chunk.byteLength > maxBytes) {
+        return err({ kind: 'too_large', message: `it has more than ${maxBytes} bytes` });
+      }
+      if (bytes >= nextCheck) {
+        const fault = await requireSpace(bytes);
+        if (fault) return err(fault);
+        nextCheck = bytes + CHECK_EVERY_BYTES;
+      }
+      hash.update(chunk);
+      await handle.writeFile(chunk);
+      bytes += chunk.byteLength;
+    }
+    signal.throwIfAborted();
+    await handle.sync();
+    return ok({ sha256: hash.digest('hex'), bytes });
+  }
+
+  async function place(from: string, sha256: string): Promise<void> {
+    const path = pathOf(sha256);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await rename(from, path);
+    // The name is durable only once its folder is.
+    await syncFolder(dirname(path));
+    await syncFolder(folder);
+  }
+
+  return {
+    kind: 'folder',
+
+    async put(source, limit) {
+      const temporary = join(partial, randomAlnum(24));
+      try {
+        await mkdir(partial, { recursive: true, mode: 0o700 });
+        const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_APPEND;
+        const handle = await open(temporary, flags, 0o600);
+        const written = await write(handle, source, limit).finally(() => handle.close());
+        if (written.ok) await place(temporary, written.value.sha256);
+        return written;
+      } catch (error) {
+        const fault = toFault(error);
+        if (fault) return err(fault);
+        throw error;
+      } finally {
+        await rm(temporary, { force: true }).catch(() => undefined);
+      }
+    },
+
+    async open(sha256, span) {
+      const file = Bun.file(pathOf(sha256));
+      if (!(await file.exists())) return undefined;
+      return span ? file.slice(span.start, span.end) : file;
+    },
+
+    async size(sha256) {
+      return (await statOrNothing(pathOf(sha256)))?.size;
+    },
+
+    async delete(sha256) {
+      await rm(pathOf(sha256), { force: true });
+    },
+
+    async list(after, limit) {
+      const found: { sha256: string; changedAt: number; bytes: number }[] = [];
+      for (const prefix of (await entriesOf(folder)).map(({ name }) => name).sort()) {
+        if (!/^[0-9a-f]{2}$/.test(prefix) || prefix < after.slice(0, 2)) continue;
+        const names = (await entriesOf(join(folder, prefix))).map(({ name }) => name).sort();
+        for (const name of names) {
+          if (!DIGEST.test(name) || name <= after) continue;
+          const file = await statOrNothing(pathOf(name));
+          if (file) found.push({ sha256: name, changedAt: Math.floor(file.mtimeMs / 1000), bytes: file.size });
+          if (found.length >= limit) return found;
+        }
+      }
+      return found;
+    },
+
+    async sweep(before) {
+      let removed = 0;
+      for (const { name } of await entriesOf(partial)) {
+        const path = join(partial, name);
+        const file = await statOrNothing(path);
+        if (!file || file.mtimeMs / 1000 >= before) continue;
+        await rm(path, { force: true });
+        removed += 1;
+      }
+      return removed;
+    },
+
+    presign: () => undefined,
+  };
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY);
+  // Some network file systems cannot flush a folder; there the rename itself is durable.
+  await handle.sync().catch(() => undefined);
+  await handle.close();
+}
+
+const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
+const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ESTALE', 'EMFILE', 'ENFILE'];
+
+function toFault(error: unknown): FileFault | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (FULL.includes(code)) return { kind: 'full', message: `the folder of results is full (${code})` };
+  if (UNAVAILABLE.includes(code)) {
+    return { kind: 'unavailable', message: `the folder of results cannot be written (${code})` };
+  }
+  return undefined;
+}
+
+const entriesOf = (path: string): Promise<Dirent[]> =>
+  readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+
+const statOrNothing = (path: string) =>
+  stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });

@@ -1,0 +1,43 @@
+/** Where the bytes of kept results are. Files are named by their digest and never change. */
+
+import type { Result } from '../../kernel/index.ts';
+
+/** Bytes as they arrive, the SHA-256 and size that they turned out to have. */
+export type StoredFile = { sha256: string; bytes: number };
+
+export type FileFault = {
+  /**
+   * `full`: no room, by the disk or by a limit. `too_large`: the file is larger than one may be.
+   * `unavailable`: the place does not answer, or refuses.
+   */
+  kind: 'full' | 'too_large' | 'unavailable';
+  /** Safe to show: no address, no credential. */
+  message: string;
+};
+
+/** A part of a file; `end` is the first byte after it. */
+export type ByteSpan = { start: number; end: number };
+
+export interface FileStore {
+  readonly kind: 'folder' | 's3';
+  /**
+   * Stores the bytes of `source`, and resolves when they are durable under their digest. After a
+   * fault nothing new is under any digest. Rejects with what `source` throws.
+   */
+  put(
+    source: AsyncIterable<Uint8Array>,
+    limit: { maxBytes: number; signal: AbortSignal },
+  ): Promise<Result<StoredFile, FileFault>>;
+  /** The bytes of a file, or a part. Undefined: it is not there. */
+  open(sha256: string, span?: ByteSpan): Promise<Blob | ReadableStream<Uint8Array> | undefined>;
+  /** The size of a file in bytes; undefined: it is not there. */
+  size(sha256: string): Promise<number | undefined>;
+  /** Removes a file; nothing happens if it is not there. */
+  delete(sha256: string): Promise<void>;
+  /** Files after a digest, in order of the digest. `changedAt`: Unix seconds. */
+  list(after: string, limit: number): Promise<{ sha256: string; changedAt: number; bytes: number }[]>;
+  /** Removes what interrupted writes left behind that began before `before` (Unix seconds). */
+  sweep(before: number): Promise<number>;
+  /** A link to the file that works without us for `seconds`; undefined where the place has none. */
+  presign(sha256: string, link: { seconds: number; mimeType: string }): string | undefined;
+}

@@ -1,0 +1,111 @@
+/** Queries and state changes of kept results. `store.ts` states the rules for every implementation. */
+
+/** `wanted`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
+export type ResultState = 'wanted' | 'kept' | 'lost';
+
+/** An artifact of a task that the gateway keeps, or is to keep. */
+export type ResultRecord = {
+  id: number;
+  taskId: string;
+  /** Empty: stands for all artifacts of the task, which are not listed yet. */
+  artifactKey: string;
+  userId: number;
+  state: ResultState;
+  /** The artifact's type as its plugin says; empty while it is not listed. */
+  kind: string;
+  /** In hex; null unless kept. */
+  sha256: string | null;
+  bytes: number;
+  mimeType: string;
+  /** Unix seconds. */
+  keptAt: number;
+  /** Unix seconds; 0: for ever. */
+  keptUntil: number;
+  /** Why the last attempt failed, or why it is lost. Safe to show. */
+  reason: string;
+  attempts: number;
+  nextAttemptAtMs: number;
+  giveUpAtMs: number;
+  leaseOwner: string | null;
+  leaseUntilMs: number;
+  leaseSeq: number;
+  createdAt: number;
+};
+
+/** Proof of a claim, which each write of the attempt must name. */
+export type ResultLease = Pick<ResultRecord, 'id' | 'leaseSeq'> & { leaseOwner: string };
+
+export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+
+/** A file that was copied whole and stands in its place. */
+export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & { sha256: string };
+
+export interface ResultStore {
+  /**
+   * Adds results to keep, due at once and given up `forMs` from now; those that are known stay as
+   * they are.
+   */
+  want(results: readonly WantedResult[], forMs: number): Promise<void>;
+  /**
+   * Milliseconds until the next wanted result is due, by the store's clock: 0 or less when one is;
+   * undefined without one whose lease is free.
+   */
+  untilDue(): Promise<number | undefined>;
+  /** Claims wanted results that are due, the longest overdue first. */
+  claim(claim: { owner: string; limit: number; leaseForMs: number }): Promise<ResultRecord[]>;
+  /** Extends a claim. False when it was lost. */
+  renew(lease: ResultLease, forMs: number): Promise<boolean>;
+  /**
+   * Replaces the result that stands for all artifacts of a task by these. False when the claim was
+   * lost: then nothing was written.
+   */
+  list(lease: ResultLease, artifacts: readonly WantedResult[], forMs: number): Promise<boolean>;
+  /**
+   * Marks a result as kept and counts it among those that need its file. `lost_claim`,
+   * `being_deleted`: nothing was written; in the second case a file with this digest is being
+   * deleted, also the one that was just copied.
+   */
+  keep(lease: ResultLease, file: CopiedFile): Promise<'kept' | 'lost_claim' | 'being_deleted'>;
+  /**
+   * Ends an attempt that failed: it is repeated after `inMs`, or the result is lost where its time
+   * is over or `inMs` is null. False when the claim was lost.
+   */
+  postpone(lease: ResultLease, change: { inMs: number | null; reason: string }): Promise<boolean>;
+  /** Makes a lost or wanted result due at once, given up `forMs` from now. False: there is none. */
+  retry(id: number, forMs: number): Promise<boolean>;
+  find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;
+  /** All results of these tasks. */
+  ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
+  /** Forgets all results of a task and releases their files. Returns how many there were. */
+  forget(taskId: string): Promise<number>;
+  /** The same for about `limit` results whose `keptUntil` has passed. */
+  forgetExpired(until: number, limit: number): Promise<number>;
+  /** The same for about `limit` results of users who were deleted. */
+  forgetOfDeletedUsers(limit: number): Promise<number>;
+  /** Bytes and number of the kept results of a user. */
+  usage(userId: number): Promise<{ bytes: number; results: number }>;
+  /** Bytes of the kept results of each user that has any. */
+  usageByUser(): Promise<{ userId: number; bytes: number }[]>;
+  /** Counts over all users; `lost` since `lostSince`, by its creation. */
+  depth(lostSince: number): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
+  /** Kept files after a digest, in order of the digest. */
+  files(after: string, limit: number): Promise<{ sha256: string; bytes: number; refs: number }[]>;
+  /** Which of these files have a row. */
+  knownFiles(digests: readonly string[]): Promise<string[]>;
+  /**
+   * Takes files that nothing has needed since before `until` and marks them as being
+   * deleted. Files that a dead process left so marked are returned again.
+   */
+  takeUnused(until: number, limit: number): Promise<string[]>;
+  /**
+   * Marks a file without a row as being deleted, so that no result can begin to need it. False when
+   * it has a row.
+   */
+  takeOrphan(sha256: string, at: number): Promise<boolean>;
+  /** Forgets a file that was marked as being deleted and is gone. */
+  deleted(sha256: string): Promise<void>;
+  /** Ends this owner's claims without an attempt (a node that stops). */
+  releaseOwner(owner: string): Promise<number>;
+  /** Ends all claims: those of an earlier process of the same SQLite database. */
+  expireLeases(): Promise<number>;
+}

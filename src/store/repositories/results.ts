@@ -1,0 +1,324 @@
+import { and, eq, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm';
+import type { ResultRecord, ResultStore } from '../ports/index.ts';
+import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
+
+/** Literals and not parameters, so that the partial indexes apply. */
+const WANTED = sql.raw(`'wanted'`);
+const KEPT = sql.raw(`'kept'`);
+const LOST = sql.raw(`'lost'`);
+
+/**
+ * `list`, `keep` and the `forget…` methods take several statements. Outside a transaction the store
+ * opens one for them.
+ */
+export function createResultStore(context: Context): ResultStore {
+  const { db, tables, nowMs, now, amongRows, amongTexts, prepare } = context;
+  const { keptResults: results, keptFiles: files } = tables;
+  const at = sql.placeholder;
+  const isWanted = sql`${results.state} = ${WANTED}`;
+  const isKept = sql`${results.state} = ${KEPT}`;
+  const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
+  const isHeld = and(
+    eq(results.id, at('id')),
+    eq(results.leaseOwner, at('leaseOwner')),
+    eq(results.leaseSeq, at('leaseSeq')),
+  );
+  const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
+
+  const insert = lazy(() => {
+    const { taskId, artifactKey, userId, kind, createdAt } = results;
+    return db
+      .insert(results)
+      .values({
+        ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
+        state: 'wanted',
+        nextAttemptAtMs: sql`${nowMs}`,
+        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
+      })
+      .onConflictDoNothing({ target: [taskId, artifactKey] })
+      .prepare();
+  });
+  const findNextDue = lazy(() =>
+    prepare(sql`select next_attempt_at - ${nowMs} from kept_results
+      where state = ${WANTED} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
+  );
+  const claim = lazy(() => {
+    const due = sql`select ${results.id} from ${results} where ${isWanted} and ${results.nextAttemptAtMs} <= ${nowMs}
+      and ${isFree} order by ${results.nextAttemptAtMs} limit ${at('limit')}`;
+    return db
+      .update(results)
+      .set({
+        leaseOwner: sql`${at('owner')}`,
+        leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
+        leaseSeq: sql`${results.leaseSeq} + 1`,
+      })
+      .where(and(amongRows(results.id, due), isWanted))
+      .returning()
+      .prepare();
+  });
+  const renew = lazy(() =>
+    db
+      .update(results)
+      .set({ leaseUntilMs: sql`${nowMs} + ${at('forMs')}` })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare(),
+  );
+  const removeListed = lazy(() =>
+    db
+      .delete(results)
+      .where(and(isHeld, isWanted, eq(results.artifactKey, '')))
+      .returning({ id: results.id })
+      .prepare(),
+  );
+  // Not while it is being deleted: the file may be gone before this commits.
+  const addReference = lazy(() =>
+    prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
+      values (${at('sha256')}, ${at('bytes')}, 1, ${at('keptAt')})
+      on conflict (sha256) do update set refs = kept_files.refs + 1, changed_at = excluded.changed_at
+      where kept_files.refs >= 0 returning refs`),
+  );
+  const markKept = lazy(() => {
+    const { sha256, bytes, mimeType, keptAt, keptUntil } = results;
+    const given = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil });
+    return db
+      .update(results)
+      .set({ ...released, ...given, state: 'kept', reason: '', attempts: sql`${results.attempts} + 1` })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare();
+  });
+  const postpone = lazy(() => {
+    const next = sql`${nowMs} + ${at('inMs')}`;
+    const isOver = sql`${at('isFinal')} = 1 or ${results.giveUpAtMs} <= ${nowMs}`;
+    return db
+      .update(results)
+      .set({
+        ...released,
+        ...columnPlaceholders({ reason: results.reason }),
+        state: sql`case when ${isOver} then ${LOST} else ${WANTED} end`,
+        attempts: sql`${results.attempts} + 1`,
+        // The last attempt is made at the give-up time.
+        nextAttemptAtMs: sql`case when ${next} < ${results.giveUpAtMs} then ${next} else ${results.giveUpAtMs} end`,
+      })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare();
+  });
+  const find = lazy(() =>
+    db
+      .select()
+      .from(results)
+      .where(and(eq(results.taskId, at('taskId')), eq(results.artifactKey, at('artifactKey'))))
+      .prepare(),
+  );
+  const ofTasks = lazy(() =>
+    db
+      .select()
+      .from(results)
+      .where(amongTexts(results.taskId, 'taskIds'))
+      .orderBy(results.taskId, results.id)
+      .prepare(),
+  );
+  const release = lazy(() =>
+    prepare(sql`update kept_files set refs = refs - 1, changed_at = ${nowMs} / 1000
+      where sha256 = ${at('sha256')} and refs > 0`),
+  );
+
+  /** Files that nothing needs any more stay until the sweep takes them. */
+  async function releaseFiles(forgotten: readonly Pick<ResultRecord, 'sha256'>[]): Promise<number> {
+    // In one order everywhere, so that two transactions cannot wait for each other.
+    const digests = forgotten.flatMap(({ sha256 }) => (sha256 === null ? [] : [sha256])).sort();
+    for (const sha256 of digests) await release()({ sha256, ...now() });
+    return forgotten.length;
+  }
+
+  return {
+    async want(wanted, forMs) {
+      for (const result of wanted) await insert().execute({ ...result, forMs, ...now() });
+    },
+
+    async untilDue() {
+      const [first] = await findNextDue()(now());
+      return first && Number(first[0]);
+    },
+
+    async claim({ owner, limit, leaseForMs }) {
+      const claimed = await claim().execute({ owner, limit, leaseForMs, ...now() });
+      // `returning` promises no order.
+      return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
+    },
+
+    async renew(lease, forMs) {
+      return (await renew().execute({ ...lease, forMs, ...now() })).length === 1;
+    },
+
+    async list(lease, artifacts, forMs) {
+      if ((await removeListed().execute({ ...lease })).length === 0) return false;
+      for (const artifact of artifacts) await insert().execute({ ...artifact, forMs, ...now() });
+      return true;
+    },
+
+    async keep(lease, file) {
+      const { sha256, bytes, keptAt } = file;
+      const [counted] = await addReference()({ sha256, bytes, keptAt });
+      if (!counted) return 'being_deleted';
+      if ((await markKept().execute({ ...lease, ...file })).length === 1) return 'kept';
+      await releaseFiles([file]);
+      return 'lost_claim';
+    },
+
+    async postpone(lease, { inMs, reason }) {
+      const change = { inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0, reason };
+      return (await postpone().execute({ ...lease, ...change, ...now() })).length === 1;
+    },
+
+    async retry(id, forMs) {
+      const rows = await db
+        .update(results)
+        .set({
+          ...released,
+          state: 'wanted',
+          reason: '',
+          nextAttemptAtMs: nowMs,
+          giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
+        })
+        .where(and(eq(results.id, id), sql`${results.state} <> ${KEPT}`, isFree))
+        .returning({ id: results.id })
+        .prepare()
+        .execute({ forMs, ...now() });
+      return rows.length === 1;
+    },
+
+    async find(taskId, artifactKey) {
+      const [row] = await find().execute({ taskId, artifactKey });
+      return row;
+    },
+
+    ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
+
+    async forget(taskId) {
+      return releaseFiles(await db.delete(results).where(eq(results.taskId, taskId)).returning());
+    },
+
+    async forgetExpired(until, limit) {
+      const isOver = and(isKept, gt(results.keptUntil, 0), lte(results.keptUntil, until));
+      const rows = sql`select ${results.id} from ${results} where ${isOver} order by ${results.keptUntil} limit ${limit}`;
+      return releaseFiles(
+        await db
+          .delete(results)
+          .where(and(amongRows(results.id, rows), isOver))
+          .returning(),
+      );
+    },
+
+    async forgetOfDeletedUsers(limit) {
+      const isTheirs = sql`${results.userId} in (select id from users where deleted_at > 0)`;
+      const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${results.id} limit ${limit}`;
+      return releaseFiles(
+        await db
+          .delete(results)
+          .where(and(amongRows(results.id, rows), isTheirs))
+          .returning(),
+      );
+    },
+
+    async usage(userId) {
+      const [row] = await db
+        .select({ bytes: sumBytes(results.bytes), results: countAll() })
+        .from(results)
+        .where(and(eq(results.userId, userId), isKept));
+      return row ?? { bytes: 0, results: 0 };
+    },
+
+    usageByUser: () =>
+      db
+        .select({ userId: results.userId, bytes: sumBytes(results.bytes) })
+        .from(results)
+        .where(isKept)
+        .groupBy(results.userId)
+        .orderBy(results.userId),
+
+    async depth(lostSince) {
+      const isLost = and(sql`${results.state} = ${LOST}`, gt(results.createdAt, lostSince));
+      const [[wanted], [kept], [lost], [stored]] = await Promise.all([
+        db.select({ total: countAll() }).from(results).where(isWanted),
+        db.select({ total: countAll() }).from(results).where(isKept),
+        db.select({ total: countAll() }).from(results).where(isLost),
+        db
+          .select({ total: countAll(), bytes: sumBytes(files.bytes) })
+          .from(files)
+          .where(gt(files.refs, 0)),
+      ]);
+      return {
+        wanted: wanted?.total ?? 0,
+        kept: kept?.total ?? 0,
+        lost: lost?.total ?? 0,
+        bytes: stored?.bytes ?? 0,
+        files: stored?.total ?? 0,
+      };
+    },
+
+    files: (after, limit) =>
+      db
+        .select({ sha256: files.sha256, bytes: files.bytes, refs: files.refs })
+        .from(files)
+        .where(gt(files.sha256, after))
+        .orderBy(files.sha256)
+        .limit(limit),
+
+    async knownFiles(digests) {
+      if (digests.length === 0) return [];
+      const rows = await db
+        .select({ sha256: files.sha256 })
+        .from(files)
+        .where(inArray(files.sha256, [...digests]));
+      return rows.map(({ sha256 }) => sha256);
+    },
+
+    async takeUnused(until, limit) {
+      const isUnused = and(lte(files.refs, 0), lte(files.changedAt, until));
+      const rows = sql`select ${files.sha256} from ${files} where ${isUnused} order by ${files.changedAt} limit ${limit}`;
+      const taken = await db
+        .update(files)
+        .set({ refs: -1 })
+        .where(and(amongRows(files.sha256, rows), isUnused))
+        .returning({ sha256: files.sha256 });
+      return taken.map(({ sha256 }) => sha256);
+    },
+
+    async takeOrphan(sha256, changedAt) {
+      const taken = await db
+        .insert(files)
+        .values({ sha256, bytes: 0, refs: -1, changedAt })
+        .onConflictDoNothing({ target: files.sha256 })
+        .returning({ sha256: files.sha256 });
+      return taken.length === 1;
+    },
+
+    async deleted(sha256) {
+      await db.delete(files).where(and(eq(files.sha256, sha256), eq(files.refs, -1)));
+    },
+
+    async releaseOwner(owner) {
+      const rows = await db
+        .update(results)
+        .set(released)
+        .where(eq(results.leaseOwner, owner))
+        .returning({ id: results.id });
+      return rows.length;
+    },
+
+    async expireLeases() {
+      const rows = await db
+        .update(results)
+        .set(released)
+        .where(isNotNull(results.leaseOwner))
+        .returning({ id: results.id });
+      return rows.length;
+    },
+  };
+}
+
+const sumBytes = (column: Parameters<typeof sql.param>[1] & { getSQL(): ReturnType<typeof sql> }) =>
+  sql<number>`coalesce(sum(${column}), 0)`.mapWith(Number);

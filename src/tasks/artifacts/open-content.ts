@@ -1,0 +1,18 @@
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { openKept } from '../results/open-kept.ts';
+import type { TaskDeps } from '../types.ts';
+import { openArtifact } from './open-artifact.ts';
+import type { ArtifactChoice, Content, ContentRequest } from './types.ts';
+
+/**
+ * An artifact for a client: the copy that the gateway keeps, or else the vendor's.
+ * @throws tasks.artifact_*
+ */
+export async function openContent(
+  deps: TaskDeps,
+  download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest },
+): Promise<Content> {
+  if (download.task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
+  return (await openKept(deps, download)) ?? openArtifact(deps, download);
+}

@@ -1,0 +1,132 @@
+import { AppError, err, ok, type Result } from '../../kernel/index.ts';
+import type { CopiedFile, FileFault, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import { openArtifact } from '../artifacts/open-artifact.ts';
+import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
+import type { Content } from '../artifacts/types.ts';
+import type { TaskDeps } from '../types.ts';
+
+/** Why a result was not kept, in words for its owner, and when to try again; null: never. */
+export type KeepFailure = { reason: string; inMs: number | null };
+
+const MINUTE_MS = 60_000;
+/** Time before the second attempt; it doubles with each one. */
+const FIRST_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 15 * MINUTE_MS;
+/** After these the vendor's link is believed to be gone, or not to open any more. */
+const GONE_ATTEMPTS = 3;
+const REFUSED_ATTEMPTS = 6;
+/** A full disk or quota is looked at again after this time. */
+const FULL_PAUSE_MS = 10 * MINUTE_MS;
+
+export const pauseAfter = (attempts: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts, 10), LONGEST_PAUSE_MS);
+
+/** The artifacts of a task as wanted results. */
+export async function listResults(
+  deps: TaskDeps,
+  result: ResultRecord,
+): Promise<Result<Parameters<TaskDeps['store']['results']['list']>[1], KeepFailure>> {
+  const task = await deps.store.tasks.byTaskId(result.taskId);
+  if (!task) return err(lost('The task is gone.'));
+  try {
+    const { artifacts, legacy } = await listTaskArtifacts(deps, task);
+    const { taskId, userId, createdAt } = result;
+    return ok(
+      [...artifacts, ...(legacy ? [legacy] : [])].map(({ key, type }) => ({
+        taskId,
+        userId,
+        createdAt,
+        artifactKey: key,
+        kind: type,
+      })),
+    );
+  } catch (error) {
+    return err(toFailure(error, result.attempts));
+  }
+}
+
+/**
+ * Copies one artifact from its vendor into the place of kept results, by the same rules as a
+ * download. Rejects when the database fails or `signal` is aborted.
+ */
+export async function copyResult(
+  deps: TaskDeps,
+  result: ResultRecord,
+  signal: AbortSignal,
+): Promise<Result<CopiedFile, KeepFailure>> {
+  const { store, clock, results } = deps;
+  const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
+  if (!task || task.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
+  const settings = results.settings();
+  const room = await findRoom(deps, { userId: owner.id, quota: settings.quotaOf(owner.group) });
+  if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
+  let content: Content;
+  try {
+    content = await openWhole(deps, { task, key: result.artifactKey, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    return err(toFailure(error, result.attempts));
+  }
+  const announced = Number(content.headers['content-length'] ?? 0);
+  const maxBytes = Math.min(results.maxFileBytes, room);
+  try {
+    const stored =
+      announced > maxBytes
+        ? err<FileFault>({ kind: 'too_large', message: '' })
+        : await results.files.put(chunksOf(content.body), { maxBytes, signal });
+    if (stored.ok) {
+      const days = settings.daysOf(owner.group);
+      const keptAt = clock.unix();
+      const mimeType = content.headers['content-type'] ?? '';
+      return ok({ ...stored.value, mimeType, keptAt, keptUntil: days === 0 ? 0 : keptAt + days * 86_400 });
+    }
+    return err(ofFault(stored.error, { isQuota: maxBytes < results.maxFileBytes, attempts: result.attempts }));
+  } catch (error) {
+    signal.throwIfAborted();
+    deps.logger.debug({ err: error, task_id: result.taskId }, 'a result broke off while it was copied');
+    return err({ reason: 'The vendor’s answer broke off.', inMs: pauseAfter(result.attempts) });
+  } finally {
+    if (content.body instanceof ReadableStream && !content.body.locked) await content.body.cancel();
+  }
+}
+
+/** Bytes that the user may still keep. */
+async function findRoom(
+  { store }: Pick<TaskDeps, 'store'>,
+  { userId, quota }: { userId: number; quota: number | undefined },
+): Promise<number> {
+  if (quota === undefined) return Number.POSITIVE_INFINITY;
+  return quota - (await store.results.usage(userId)).bytes;
+}
+
+/** @throws tasks.artifact_* */
+async function openWhole(
+  deps: TaskDeps,
+  { task, key, signal }: { task: TaskRecord; key: string; signal: AbortSignal },
+): Promise<Content> {
+  const client = { method: 'GET' as const, headers: {}, signal, requestId: 'SYSTEM' };
+  return openArtifact(deps, { task, choice: { key }, client });
+}
+
+async function* chunksOf(body: Content['body']): AsyncGenerator<Uint8Array> {
+  if (body instanceof ReadableStream) yield* body;
+  else if (body instanceof Blob) yield await body.bytes();
+  else if (body) yield body;
+}
+
+const lost = (reason: string): KeepFailure => ({ reason, inMs: null });
+
+function toFailure(error: unknown, attempts: number): KeepFailure {
+  if (!(error instanceof AppError) || !error.code.startsWith('tasks.')) throw error;
+  const isGone = ['tasks.artifact_gone', 'tasks.artifact_not_found'].includes(error.code);
+  const isRefused = error.code === 'tasks.artifact_upstream_auth_failed';
+  const isOver = (isGone && attempts + 1 >= GONE_ATTEMPTS) || (isRefused && attempts + 1 >= REFUSED_ATTEMPTS);
+  return { reason: error.message, inMs: isOver ? null : pauseAfter(attempts) };
+}
+
+function ofFault({ kind }: FileFault, { isQuota, attempts }: { isQuota: boolean; attempts: number }): KeepFailure {
+  if (kind === 'full') return { reason: 'There is no room for results.', inMs: FULL_PAUSE_MS };
+  if (kind === 'unavailable') return { reason: 'The place of results is not available.', inMs: pauseAfter(attempts) };
+  if (isQuota) return { reason: 'It does not fit into the storage of this account.', inMs: FULL_PAUSE_MS };
+  return lost('It is larger than a result may be.');
+}

@@ -1,0 +1,145 @@
+import type { ResultLease, ResultRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../types.ts';
+import { copyResult, type KeepFailure, listResults } from './keep-result.ts';
+import { KEEP_TRIES_MS } from './want-results.ts';
+
+/** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
+const COPIES = 4;
+/** A claim lives this long without its process; it is renewed while a copy runs. */
+const LEASE_MS = 60_000;
+const RENEW_EVERY_MS = 15_000;
+/** The longest interval: another node's results become due without our knowledge. */
+const IDLE_TICK_MS = 5000;
+/** A copy that was just made is being deleted as unused: the deletion takes less. */
+const DELETED_PAUSE_MS = 2000;
+const RETRY_MS = 1000;
+
+export type ResultStats = { underway: number; kept: number; keptBytes: number; failed: number; lost: number };
+
+export type ResultWorker = {
+  start(): void;
+  /** Call after this process has written a wanted result. */
+  wake(): void;
+  /** Ends running copies and releases their claims. */
+  stop(): Promise<void>;
+  stats(): ResultStats;
+};
+
+/** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
+export function createResultWorker(deps: TaskDeps): ResultWorker {
+  const { store, clock, logger, nodeId: owner } = deps;
+  const stopping = new AbortController();
+  const underway = new Set<Promise<void>>();
+  const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
+  let loop: Promise<void> = Promise.resolve();
+  let quiet = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Created before the claim, so that what happens during the claim also ends the sleep.
+      quiet = new AbortController();
+      const free = COPIES - underway.size;
+      const taken = free > 0 && deps.canStore() ? await claim(free) : 0;
+      if (taken === free && taken > 0) continue;
+      await clock.sleep(await untilDue(), quiet.signal);
+    }
+  }
+
+  async function untilDue(): Promise<number> {
+    // The end of a copy wakes the loop.
+    if (underway.size >= COPIES) return IDLE_TICK_MS;
+    const dueInMs = await store.results.untilDue().catch(() => RETRY_MS);
+    return Math.min(Math.max(dueInMs ?? IDLE_TICK_MS, RETRY_MS), IDLE_TICK_MS);
+  }
+
+  async function claim(limit: number): Promise<number> {
+    try {
+      const claimed = await store.results.claim({ owner, limit, leaseForMs: LEASE_MS });
+      for (const result of claimed) begin(result);
+      return claimed.length;
+    } catch (error) {
+      logger.error({ err: error }, 'results to keep could not be claimed; retrying');
+      await clock.sleep(RETRY_MS, stopping.signal);
+      return 0;
+    }
+  }
+
+  function begin(result: ResultRecord): void {
+    const copy = attempt(result)
+      .catch((error) => {
+        if (stopping.signal.aborted) return;
+        logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept; its claim will expire');
+      })
+      .finally(() => {
+        underway.delete(copy);
+        quiet.abort();
+      });
+    underway.add(copy);
+  }
+
+  async function attempt(result: ResultRecord): Promise<void> {
+    const lease = { id: result.id, leaseOwner: owner, leaseSeq: result.leaseSeq };
+    const held = holdLease(lease);
+    try {
+      if (result.artifactKey === '') {
+        const listed = await listResults(deps, result);
+        if (!listed.ok) return await postpone(result, lease, listed.error);
+        await store.results.list(lease, listed.value, KEEP_TRIES_MS);
+        return;
+      }
+      const copied = await copyResult(deps, result, AbortSignal.any([stopping.signal, held.lost]));
+      if (!copied.ok) return await postpone(result, lease, copied.error);
+      const outcome = await store.results.keep(lease, copied.value);
+      if (outcome === 'kept') {
+        counts.kept += 1;
+        counts.keptBytes += copied.value.bytes;
+      }
+      if (outcome === 'being_deleted') {
+        await postpone(result, lease, { reason: '', inMs: DELETED_PAUSE_MS });
+      }
+    } finally {
+      held.stop();
+    }
+  }
+
+  /** Renews a claim until `stop`; `lost` is aborted when another node may have it. */
+  function holdLease(lease: ResultLease): { lost: AbortSignal; stop(): void } {
+    const lost = new AbortController();
+    const ended = new AbortController();
+    void (async () => {
+      for (;;) {
+        await clock.sleep(RENEW_EVERY_MS, ended.signal);
+        if (ended.signal.aborted) return;
+        const isHeld = await store.results.renew(lease, LEASE_MS).catch(() => true);
+        if (!isHeld) lost.abort(new Error('the claim of a result was lost'));
+      }
+    })();
+    return { lost: lost.signal, stop: () => ended.abort() };
+  }
+
+  async function postpone(result: ResultRecord, lease: ResultLease, failure: KeepFailure): Promise<void> {
+    if (!(await store.results.postpone(lease, failure))) return;
+    const { taskId, artifactKey, giveUpAtMs } = result;
+    const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
+    counts[isLost ? 'lost' : 'failed'] += 1;
+    const logFields = { task_id: taskId, artifact: artifactKey, reason: failure.reason };
+    if (isLost) logger.warn(logFields, 'a result could not be kept; it is lost once its vendor drops it');
+    else logger.debug({ ...logFields, in_ms: failure.inMs }, 'a result was not kept yet; retrying later');
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+    wake: () => quiet.abort(),
+    async stop() {
+      stopping.abort(new Error('stopped'));
+      quiet.abort();
+      await loop;
+      if (underway.size === 0) return;
+      await Promise.allSettled(underway);
+      await store.results.releaseOwner(owner);
+    },
+    stats: () => ({ underway: underway.size, ...counts }),
+  };
+}

@@ -1,0 +1,56 @@
+import type { CleanUpStep } from '../../kernel/index.ts';
+import type { ResultRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../types.ts';
+import { createResultWorker, type ResultStats } from './result-worker.ts';
+import { resultCleanUpSteps } from './sweep-results.ts';
+import { KEEP_TRIES_MS } from './want-results.ts';
+
+/** Lost results are counted for this long. */
+const LOST_SECONDS = 7 * 86_400;
+
+export type Results = {
+  start(): Promise<void>;
+  /** Ends running copies, which other nodes or the next start make anew. */
+  stop(): Promise<void>;
+  /** Call after this process has written a wanted result. */
+  wake(): void;
+  stats(): ResultStats;
+  /** Results of all nodes: wanted, kept, and lost within a week; bytes and number of the files. */
+  depth(): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
+  /** What is kept of a task, or is to be. */
+  ofTask(taskId: string): Promise<ResultRecord[]>;
+  /** Bytes and number of what a user keeps, and how many bytes they may keep. */
+  usage(user: { id: number; group: string }): Promise<{ bytes: number; results: number; quotaBytes: number | null }>;
+  /** Tries again what was not kept of a task. Returns how many results that are. */
+  retry(taskId: string): Promise<number>;
+  readonly cleanUpSteps: readonly CleanUpStep[];
+};
+
+/** Results that stay when their vendor drops them: wanted, copied by any node, served, swept. */
+export function createResults(deps: TaskDeps): Results {
+  const { store, clock, results } = deps;
+  const worker = createResultWorker(deps);
+  return {
+    async start() {
+      if (store.dialect === 'sqlite') await store.results.expireLeases();
+      worker.start();
+    },
+    stop: worker.stop,
+    wake: worker.wake,
+    stats: worker.stats,
+    depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
+    ofTask: (taskId) => store.results.ofTasks([taskId]),
+    async usage({ id, group }) {
+      return { ...(await store.results.usage(id)), quotaBytes: results.settings().quotaOf(group) ?? null };
+    },
+    async retry(taskId) {
+      let retried = 0;
+      for (const { id, state } of await store.results.ofTasks([taskId])) {
+        if (state !== 'kept' && (await store.results.retry(id, KEEP_TRIES_MS))) retried += 1;
+      }
+      worker.wake();
+      return retried;
+    },
+    cleanUpSteps: resultCleanUpSteps(deps),
+  };
+}

@@ -1,0 +1,120 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { readdirSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256Hex } from '../../src/kernel/index.ts';
+import { createFolderFiles } from '../../src/store/index.ts';
+import type { FileStore } from '../../src/store/ports/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+type Opened = { files: FileStore; close?: () => Promise<void> };
+
+/** Every place for kept results. */
+const places: [name: string, open: () => Promise<Opened>][] = [
+  [
+    'a folder',
+    async () => ({ files: createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }) }),
+  ],
+];
+
+const limit = (change: { maxBytes?: number; signal?: AbortSignal } = {}) => ({
+  maxBytes: 1_000_000,
+  signal: new AbortController().signal,
+  ...change,
+});
+async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+const textOf = async (files: FileStore, sha256: string, span?: { start: number; end: number }) => {
+  const found = await files.open(sha256, span);
+  return found && new Response(found).text();
+};
+
+describe.each(places)('the files of kept results in %s', (_, open) => {
+  const opened = open();
+  afterAll(async () => (await opened).close?.());
+
+  test('are stored under their digest, and read whole or in part', async () => {
+    const { files } = await opened;
+    const sha256 = sha256Hex('one two three');
+    expect(await files.put(chunks('one ', 'two ', 'three'), limit())).toEqual({
+      ok: true,
+      value: { sha256, bytes: 13 },
+    });
+    expect(await textOf(files, sha256)).toBe('one two three');
+    expect(await textOf(files, sha256, { start: 4, end: 7 })).toBe('two');
+    expect(await files.size(sha256)).toBe(13);
+    expect(await files.put(chunks('one two three'), limit())).toMatchObject({ ok: true, value: { sha256 } });
+    expect(await files.put(chunks(), limit())).toMatchObject({ ok: true, value: { sha256: sha256Hex(''), bytes: 0 } });
+  });
+
+  test('appear whole or not at all: too large, aborted, or broken off by the vendor', async () => {
+    const { files } = await opened;
+    const before = await files.list('', 100);
+    expect(await files.put(chunks('12345', '67890'), limit({ maxBytes: 9 }))).toMatchObject({
+      ok: false,
+      error: { kind: 'too_large' },
+    });
+    const controller = new AbortController();
+    const endless = (async function* () {
+      for (let n = 0; ; n += 1) {
+        if (n === 3) controller.abort(new Error('stopped'));
+        yield Buffer.from('again');
+      }
+    })();
+    expect(files.put(endless, limit({ signal: controller.signal }))).rejects.toThrow('stopped');
+    const broken = (async function* () {
+      yield Buffer.from('half');
+      throw new Error('the vendor hung up');
+    })();
+    expect(files.put(broken, limit())).rejects.toThrow('the vendor hung up');
+    expect(await files.list('', 100)).toEqual(before);
+  });
+
+  test('are listed by digest in pages, deleted, and then gone', async () => {
+    const { files } = await opened;
+    const texts = ['a', 'b', 'c', 'd', 'e'];
+    for (const text of texts) await files.put(chunks(text), limit());
+    const all = (await files.list('', 1000)).map(({ sha256 }) => sha256);
+    expect(all).toEqual([...all].sort());
+    for (const text of texts) expect(all).toContain(sha256Hex(text));
+    const paged: string[] = [];
+    for (let after = ''; ; after = paged.at(-1) ?? '') {
+      const page = await files.list(after, 2);
+      if (page.length === 0) break;
+      paged.push(...page.map(({ sha256 }) => sha256));
+    }
+    expect(paged).toEqual(all);
+    await files.delete(sha256Hex('a'));
+    await files.delete(sha256Hex('a'));
+    expect(await files.open(sha256Hex('a'))).toBeUndefined();
+    expect(await files.size(sha256Hex('a'))).toBeUndefined();
+  });
+});
+
+describe('a folder of results', () => {
+  test('loses what a killed process left half written, but not what is being written', async () => {
+    const folder = temporaryFolder();
+    const files = createFolderFiles({ folder, minFreeBytes: 0 });
+    await files.put(chunks('x'), limit());
+    const partial = join(folder, '.partial');
+    await Bun.write(join(partial, 'old'), 'half');
+    await Bun.write(join(partial, 'new'), 'half');
+    utimesSync(join(partial, 'old'), 1000, 1000);
+    expect(await files.sweep(2000)).toBe(1);
+    expect(readdirSync(partial)).toEqual(['new']);
+    expect(await files.list('', 10)).toMatchObject([{ sha256: sha256Hex('x') }]);
+  });
+
+  test('on a nearly full disk takes nothing', async () => {
+    const files = createFolderFiles({ folder: temporaryFolder(), minFreeBytes: Number.MAX_SAFE_INTEGER });
+    expect(await files.put(chunks('x'), limit())).toMatchObject({ ok: false, error: { kind: 'full' } });
+    expect(await files.list('', 10)).toEqual([]);
+  });
+
+  test('that cannot be written says so', async () => {
+    const folder = temporaryFolder();
+    await Bun.write(join(folder, 'file'), '');
+    const files = createFolderFiles({ folder: join(folder, 'file', 'results'), minFreeBytes: 0 });
+    expect(await files.put(chunks('x'), limit())).toMatchObject({ ok: false, error: { kind: 'unavailable' } });
+  });
+});

@@ -1,0 +1,166 @@
+import { expect, test } from 'bun:test';
+import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
+import type { CopiedFile, ResultLease, ResultRecord, Store, WantedResult } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore } from './each-store.ts';
+
+const DAY = 24 * 3_600_000;
+
+const wanted = (change: Partial<WantedResult> = {}): WantedResult => ({
+  taskId: `task_${randomAlnum(32)}`,
+  artifactKey: 'video',
+  userId: 1,
+  kind: 'video',
+  createdAt: 100,
+  ...change,
+});
+const copied = (text: string, change: Partial<CopiedFile> = {}): CopiedFile => ({
+  sha256: sha256Hex(text),
+  bytes: text.length,
+  mimeType: 'video/mp4',
+  keptAt: 200,
+  keptUntil: 0,
+  ...change,
+});
+const leaseOf = ({ id, leaseOwner, leaseSeq }: ResultRecord): ResultLease => ({
+  id,
+  leaseOwner: leaseOwner ?? '',
+  leaseSeq,
+});
+const claim = (store: Store, owner = 'node-1', limit = 10) => store.results.claim({ owner, limit, leaseForMs: 60_000 });
+
+/** Wants one result, claims it, and returns its claim. */
+async function claimNew(store: Store, change: Partial<WantedResult> = {}): Promise<ResultRecord> {
+  const result = wanted(change);
+  await store.results.want([result], DAY);
+  const found = (await claim(store, 'node-1', 100)).find(({ taskId }) => taskId === result.taskId);
+  return found ?? expect.unreachable();
+}
+const keep = async (store: Store, text: string, change: Partial<WantedResult & CopiedFile> = {}) => {
+  const { keptUntil = 0, keptAt = 200, ...want } = change;
+  const claimed = await claimNew(store, want);
+  expect(await store.results.keep(leaseOf(claimed), copied(text, { keptUntil, keptAt }))).toBe('kept');
+  return claimed;
+};
+const refsOf = async (store: Store, text: string): Promise<number | undefined> =>
+  (await store.results.files('', 100)).find(({ sha256 }) => sha256 === sha256Hex(text))?.refs;
+
+describeEachStore('kept results', (opened) => {
+  test('a result is wanted once, claimed once by one of two nodes, and kept under its claim alone', async () => {
+    const { store, openAnother } = opened();
+    const other = await openAnother();
+    const result = wanted();
+    await Promise.all([store.results.want([result], DAY), other.results.want([result], DAY)]);
+    const claims = (await Promise.all([claim(store), claim(other, 'node-2'), claim(store)])).flat();
+    expect(claims).toHaveLength(1);
+    const [mine] = claims as [ResultRecord];
+    const stale = { ...leaseOf(mine), leaseSeq: mine.leaseSeq - 1 };
+    expect(await store.results.renew(leaseOf(mine), 60_000)).toBe(true);
+    expect(await store.results.renew(stale, 60_000)).toBe(false);
+    expect(await store.results.keep(stale, copied('stale'))).toBe('lost_claim');
+    expect(await refsOf(store, 'stale')).toBe(0);
+    expect(await store.results.keep(leaseOf(mine), copied('film', { keptUntil: 900 }))).toBe('kept');
+    expect(await store.results.keep(leaseOf(mine), copied('film'))).toBe('lost_claim');
+    expect(await store.results.find(result.taskId, 'video')).toMatchObject({
+      ...{ state: 'kept', sha256: sha256Hex('film'), bytes: 4, mimeType: 'video/mp4', keptUntil: 900, attempts: 1 },
+    });
+    expect(await claim(store)).toEqual([]);
+    expect(await refsOf(store, 'film')).toBe(1);
+  });
+
+  test('what stands for all artifacts is replaced by them, once', async () => {
+    const { store } = opened();
+    const all = await claimNew(store, { artifactKey: '', kind: '' });
+    const listed = ['a', 'b'].map((artifactKey) => wanted({ taskId: all.taskId, artifactKey }));
+    expect(await store.results.list({ ...leaseOf(all), leaseSeq: 99 }, listed, DAY)).toBe(false);
+    expect(await store.results.list(leaseOf(all), listed, DAY)).toBe(true);
+    expect(await store.results.list(leaseOf(all), listed, DAY)).toBe(false);
+    const rows = await store.results.ofTasks([all.taskId, 'task_unknown']);
+    expect(rows.map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
+      ['a', 'wanted'],
+      ['b', 'wanted'],
+    ]);
+    await store.results.forget(all.taskId);
+  });
+
+  test('a failed attempt is repeated later, then lost; a lost one can be wanted again', async () => {
+    const { store } = opened();
+    const first = await claimNew(store);
+    expect(await store.results.postpone(leaseOf(first), { inMs: 3_600_000, reason: 'busy' })).toBe(true);
+    expect(await store.results.postpone(leaseOf(first), { inMs: 0, reason: 'again' })).toBe(false);
+    expect(await store.results.find(first.taskId, 'video')).toMatchObject({
+      state: 'wanted',
+      reason: 'busy',
+      attempts: 1,
+    });
+    expect(await claim(store)).toEqual([]);
+    expect(await store.results.untilDue()).toBeGreaterThan(3_000_000);
+    expect(await store.results.retry(first.id, DAY)).toBe(true);
+    const [again] = (await claim(store)) as [ResultRecord];
+    expect(await store.results.postpone(leaseOf(again), { inMs: null, reason: 'gone' })).toBe(true);
+    expect(await store.results.find(first.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'gone' });
+    expect(await store.results.depth(0)).toMatchObject({ lost: 1 });
+
+    const late = wanted();
+    await store.results.want([late], -1);
+    const [over] = (await claim(store)) as [ResultRecord];
+    await store.results.postpone(leaseOf(over), { inMs: 1000, reason: 'too late' });
+    expect(await store.results.find(late.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'too late' });
+    await store.results.forget(first.taskId);
+    await store.results.forget(late.taskId);
+  });
+
+  test('equal results share a file, which is unused once the last one is forgotten', async () => {
+    const { store } = opened();
+    const one = await keep(store, 'shared', { userId: 7 });
+    const two = await keep(store, 'shared', { userId: 7 });
+    await keep(store, 'shared', { userId: 8, keptUntil: 500 });
+    expect(await refsOf(store, 'shared')).toBe(3);
+    expect(await store.results.usage(7)).toEqual({ bytes: 12, results: 2 });
+    expect(await store.results.usageByUser()).toContainEqual({ userId: 8, bytes: 6 });
+    const never = 4_000_000_000;
+    expect(await store.results.takeUnused(never, 10)).not.toContain(sha256Hex('shared'));
+    expect(await store.results.forget(one.taskId)).toBe(1);
+    expect(await store.results.forgetExpired(499, 10)).toBe(0);
+    expect(await store.results.forgetExpired(500, 10)).toBe(1);
+    expect(await refsOf(store, 'shared')).toBe(1);
+    const gone = await addUser(store);
+    const theirs = await keep(store, 'shared', { userId: gone.id });
+    await store.results.forgetOfDeletedUsers(10);
+    expect(await refsOf(store, 'shared')).toBe(2);
+    await store.users.softDelete(gone.id, gone.authVersion, 100);
+    expect(await store.results.forgetOfDeletedUsers(10)).toBeGreaterThanOrEqual(1);
+    expect(await store.results.ofTasks([theirs.taskId])).toEqual([]);
+    expect(await store.results.forget(two.taskId)).toBe(1);
+    expect(await refsOf(store, 'shared')).toBe(0);
+    expect(await store.results.knownFiles([sha256Hex('shared'), sha256Hex('other')])).toEqual([sha256Hex('shared')]);
+    // Released just now: a copy that is about to be counted has time to be.
+    expect(await store.results.takeUnused(1000, 10)).not.toContain(sha256Hex('shared'));
+    expect(await store.results.takeUnused(never, 10)).toContain(sha256Hex('shared'));
+  });
+
+  test('a file that is being deleted takes no result, and can be kept anew afterwards', async () => {
+    const { store } = opened();
+    expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(true);
+    expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(false);
+    const claimed = await claimNew(store);
+    expect(await store.results.keep(leaseOf(claimed), copied('orphan'))).toBe('being_deleted');
+    expect(await store.results.find(claimed.taskId, 'video')).toMatchObject({ state: 'wanted' });
+    // The process that deleted it died: the file is offered again.
+    expect(await store.results.takeUnused(1000, 10)).toContain(sha256Hex('orphan'));
+    await store.results.deleted(sha256Hex('orphan'));
+    expect(await store.results.keep(leaseOf(claimed), copied('orphan'))).toBe('kept');
+    await store.results.deleted(sha256Hex('orphan'));
+    expect(await refsOf(store, 'orphan')).toBe(1);
+  });
+
+  test('claims end with their node', async () => {
+    const { store } = opened();
+    await store.results.want([wanted(), wanted()], DAY);
+    expect((await claim(store, 'node-9')).length).toBeGreaterThanOrEqual(2);
+    expect(await store.results.releaseOwner('node-9')).toBeGreaterThanOrEqual(2);
+    expect((await claim(store, 'node-8')).length).toBeGreaterThanOrEqual(2);
+    expect(await store.results.expireLeases()).toBeGreaterThanOrEqual(2);
+    expect(await store.results.untilDue()).toBeLessThanOrEqual(0);
+  });
+});

@@ -1,0 +1,213 @@
+/** Results that the gateway keeps: wanted with the success, copied once, served, swept. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
+import type { ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { Content } from '../../src/tasks/index.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { until } from '../support/until.ts';
+import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const describeKeeping = (opened: () => OpenedStore) => {
+  let store: Store;
+  let engine: Engine;
+  const engines: Engine[] = [];
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox);
+    await engine.addChannel();
+    await engine.tasks.start();
+  });
+  afterEach(async () => {
+    Object.assign(engine.keeping, { keep: 'off', daysOf: () => 0, quotaOf: () => undefined });
+    for (const other of engines.splice(0)) await other.stop();
+  });
+  afterAll(() => engine.stop());
+
+  type Caller = Awaited<ReturnType<typeof addCaller>>;
+  async function make(caller: Caller, { prompt = 'x', metadata = {}, header = '' } = {}): Promise<TaskRecord> {
+    const request = { ...jsonRequest({ model: 'demo-video', prompt, metadata }), keepResult: header || null };
+    const { task } = { task: await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request }) };
+    engine.finishJobs();
+    return ended(store, task.taskId);
+  }
+  const resultsOf = ({ taskId }: TaskRecord): Promise<ResultRecord[]> => store.results.ofTasks([taskId]);
+  const kept = (task: TaskRecord, state = 'kept'): Promise<ResultRecord> =>
+    until(`a result of ${task.taskId} is ${state}`, async () =>
+      (await resultsOf(task)).find((row) => row.state === state && row.artifactKey !== ''),
+    );
+  const download = (task: TaskRecord, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
+    engine.tasks.content(
+      task,
+      { key: 'video' },
+      { method, headers, signal: new AbortController().signal, requestId: 'r' },
+    );
+  const bytesOf = async ({ body }: Content): Promise<Buffer> => Buffer.from(await new Response(body as never).bytes());
+
+  test('only what is asked for is kept: by header, by metadata, by key, or all by option', async () => {
+    const caller = await addCaller(store);
+    const asking = { ...caller, key: { ...caller.key, keepResults: true } };
+    const cases = [
+      ['off', caller, { header: 'true' }, false],
+      ['asked', caller, {}, false],
+      ['asked', caller, { header: 'true' }, true],
+      ['asked', caller, { metadata: { keep_result: 'true' } }, true],
+      ['asked', asking, {}, true],
+      ['asked', asking, { header: 'false' }, false],
+      ['all', caller, {}, true],
+      ['all', caller, { header: 'false' }, false],
+    ] as const;
+    for (const [keep, by, request, isKept] of cases) {
+      engine.keeping.keep = keep;
+      const task = await make(by, request);
+      if (isKept) expect(await kept(task)).toMatchObject({ state: 'kept', userId: caller.user.id, kind: 'video' });
+      else expect([keep, request, await resultsOf(task)]).toEqual([keep, request, []]);
+    }
+  });
+
+  test('a kept result equals the vendor’s, has the same link, and outlives the vendor’s channel', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.keep = 'off';
+    const handed = await make(caller, { prompt: 'the vendor’s' });
+    expect((await download(handed)).headers.etag).not.toMatch(/^"[0-9a-f]{64}"$/);
+
+    engine.keeping.keep = 'all';
+    const id = await engine.addChannel({ name: 'short-lived', priority: 9 });
+    const task = await make(caller);
+    const row = await kept(task);
+    const whole = await download(task);
+    const bytes = await bytesOf(whole);
+    expect(whole).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'video/mp4', etag: `"${row.sha256}"`, 'content-length': String(bytes.length) },
+    });
+    expect([row.sha256, row.bytes]).toEqual([sha256Hex(bytes), bytes.length]);
+    await engine.channels.delete(id);
+    expect(await bytesOf(await download(task))).toEqual(bytes);
+    expect((await engine.tasks.artifacts(task)).artifacts).toMatchObject([
+      { key: 'video', kept: 'kept', bytes: bytes.length, sha256: row.sha256 },
+    ]);
+  });
+
+  test('ranges and conditions are answered from the copy', async () => {
+    engine.keeping.keep = 'all';
+    const task = await make(await addCaller(store));
+    const { sha256, bytes: size } = await kept(task);
+    const whole = await bytesOf(await download(task));
+    const cases: [headers: Record<string, string>, status: number, body: Buffer | null, more?: object][] = [
+      [{ range: 'bytes=0-9' }, 206, whole.subarray(0, 10), { 'content-range': `bytes 0-9/${size}` }],
+      [{ range: 'bytes=-5' }, 206, whole.subarray(-5)],
+      [{ range: `bytes=${size - 2}-` }, 206, whole.subarray(-2)],
+      [{ range: 'bytes=5-999999999' }, 206, whole.subarray(5)],
+      [{ range: `bytes=${size}-` }, 416, null, { 'content-range': `bytes */${size}` }],
+      [{ range: 'bytes=9-5' }, 200, whole],
+      [{ range: 'lines=1-2' }, 200, whole],
+      [{ range: 'bytes=0-,0-,0-' }, 200, whole],
+      [{ 'if-none-match': `"other", W/"${sha256}"` }, 304, null],
+      [{ 'if-none-match': '"other"' }, 200, whole],
+      [{ 'if-modified-since': new Date(Date.now() + 60_000).toUTCString() }, 304, null],
+      [{ range: 'bytes=0-1', 'if-range': `"${sha256}"` }, 206, whole.subarray(0, 2)],
+      [{ range: 'bytes=0-1', 'if-range': '"other"' }, 200, whole],
+    ];
+    for (const [headers, status, body, more = {}] of cases) {
+      const content = await download(task, headers);
+      expect([headers, content.status]).toEqual([headers, status]);
+      expect(content.headers).toMatchObject(more);
+      expect(content.body === null ? null : await bytesOf(content)).toEqual(body);
+    }
+    const parts = await download(task, { range: 'bytes=0-3,10-12' });
+    expect(parts.status).toBe(206);
+    const text = await bytesOf(parts);
+    expect(parts.headers['content-length']).toBe(String(text.length));
+    expect(parts.headers['content-type']).toMatch(/^multipart\/byteranges; boundary=\w{32}$/);
+    expect(
+      text.includes(Buffer.concat([Buffer.from(`content-range: bytes 10-12/${size}\r\n\r\n`), whole.subarray(10, 13)])),
+    ).toBe(true);
+    expect(await download(task, {}, 'HEAD')).toMatchObject({
+      status: 200,
+      body: null,
+      headers: { 'content-length': String(size) },
+    });
+  });
+
+  test('a full account is told to its owner, and the task is unharmed', async () => {
+    const caller = await addCaller(store);
+    Object.assign(engine.keeping, { keep: 'all', quotaOf: () => 10 });
+    const full = await make(caller);
+    const waiting = await until('it was tried', async () =>
+      (await resultsOf(full)).find(({ attempts }) => attempts > 0),
+    );
+    expect(waiting).toMatchObject({ state: 'wanted', reason: 'It does not fit into the storage of this account.' });
+    expect((await engine.tasks.artifacts(full)).artifacts).toMatchObject([
+      { kept: 'wanted', kept_reason: waiting.reason },
+    ]);
+    expect((await download(full)).status).toBe(200);
+    engine.keeping.quotaOf = () => undefined;
+    expect(await engine.tasks.results.retry(full.taskId)).toBe(1);
+    await kept(full);
+    expect(await engine.tasks.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });
+  });
+
+  test('deleted tasks and expired results leave no file behind; nor does a killed copy', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.keep = 'all';
+    const [stays, deleted] = [await make(caller), await make(caller)];
+    engine.keeping.daysOf = () => 1;
+    const expires = await make(caller);
+    const rows = { stays: await kept(stays), deleted: await kept(deleted), expires: await kept(expires) };
+    expect(rows.expires.keptUntil).toBe(rows.expires.keptAt + 86_400);
+    const orphan = (async function* () {
+      yield Buffer.from('orphan');
+    })();
+    await engine.files.put(orphan, { maxBytes: 100, signal: new AbortController().signal });
+    await engine.tasks.delete(caller.user.id, deleted.taskId);
+    expect(await resultsOf(deleted)).toEqual([]);
+
+    const sizes = () =>
+      Promise.all(
+        [...Object.values(rows).map((row) => row.sha256 ?? ''), sha256Hex('orphan')].map(
+          async (sha256) => (await engine.files.size(sha256)) !== undefined,
+        ),
+      );
+    const sweep = async ({ tasks }: Engine) => {
+      for (const { deleteBatch } of tasks.results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
+    };
+    // The orphan may be a copy that is about to be counted.
+    await sweep(engine);
+    expect(await sizes()).toEqual([true, true, true, true]);
+    const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
+    const later = await startEngine(store, sandbox, { files: engine.files, clock });
+    engines.push(later);
+    await sweep(later);
+    expect(await sizes()).toEqual([true, false, false, false]);
+    expect(await bytesOf(await download(expires))).toHaveLength(rows.expires.bytes);
+    const files = await store.results.files('', 1000);
+    expect((await engine.files.list('', 1000)).map(({ sha256 }) => sha256)).toEqual(files.map(({ sha256 }) => sha256));
+  });
+
+  test('another node takes over a copy whose node died, and a late one counts nothing', async () => {
+    engine.keeping.keep = 'all';
+    await engine.tasks.results.stop();
+    const task = await make(await addCaller(store));
+    const [dead] = await store.results.claim({ owner: 'a dead node', limit: 1, leaseForMs: 1 });
+    const other = await startEngine(store, sandbox, { files: engine.files });
+    engines.push(other);
+    other.keeping.keep = 'all';
+    await other.tasks.results.start();
+    const row = await kept(task);
+    const lease = { id: dead?.id ?? 0, leaseOwner: 'a dead node', leaseSeq: dead?.leaseSeq ?? 0 };
+    const late = { sha256: row.sha256 ?? '', bytes: 1, mimeType: '', keptAt: 1, keptUntil: 0 };
+    expect(await store.results.keep(lease, late)).toBe('lost_claim');
+    expect((await store.results.files('', 1000)).find(({ sha256 }) => sha256 === row.sha256)?.refs).toBe(1);
+  });
+};
+
+describeEachStore(
+  'kept results of tasks',
+  (opened) => describe('with the demo vendor', () => describeKeeping(opened)),
+  { databases: RULE_DATABASES },
+);
