@@ -227,6 +227,17 @@ const ROWS: Row[] = [
     ['', 'nonsense', '[]', 'null', '{"default":-1}', '{"a":"1"}', '{"a b":1}', '{"a":1e999}', '['.repeat(1000)],
   ],
 
+  ['results.keep', 'choice', 'off', ['asked', 'all'], ['', 'some']],
+  [
+    'results.days',
+    'json',
+    '{"default":0}',
+    ['{}', '{"default":30,"vip":0}'],
+    ['', '[]', '{"default":-1}', '{"default":1.5}', '{"a b":1}', '{"a":36501}'],
+  ],
+  ['results.quota_gb', 'json', '{"default":0}', ['{"default":0.5}'], ['', '[]', '{"default":-1}', '{"a":"1"}']],
+  ['results.price_gb_day', 'json', '{"default":0}', ['{"vip":0.01}'], ['', '{"vip":-1}', '{"vip":1001}']],
+  ['results.s3_redirect', 'boolean', 'false', ['true'], ['', 'yes']],
   [
     'task_plugin.marketplace_sources',
     'json',
@@ -280,6 +291,10 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitGroup',
       'billing.unpriced',
       'groups',
+      'results.keep',
+      'results.days',
+      'results.quota_gb',
+      'results.price_gb_day',
       'legal.user_agreement',
       'legal.privacy_policy',
     ]);

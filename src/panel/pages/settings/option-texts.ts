@@ -113,6 +113,11 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
     name: 'option.task_plugin.marketplace_sources',
     help: 'option.task_plugin.marketplace_sources.help',
   },
+  'results.keep': { name: 'option.results.keep', help: 'option.results.keep.help' },
+  'results.days': { name: 'option.results.days', help: 'option.results.days.help' },
+  'results.quota_gb': { name: 'option.results.quota_gb', help: 'option.results.quota_gb.help' },
+  'results.price_gb_day': { name: 'option.results.price_gb_day', help: 'option.results.price_gb_day.help' },
+  'results.s3_redirect': { name: 'option.results.s3_redirect', help: 'option.results.s3_redirect.help' },
   'legal.user_agreement': { name: 'option.legal.user_agreement', help: 'option.legal.user_agreement.help' },
   'legal.privacy_policy': { name: 'option.legal.privacy_policy', help: 'option.legal.privacy_policy.help' },
 };
@@ -133,5 +138,6 @@ export const groupTexts: Readonly<Record<string, { name: TextKey; help: TextKey 
   limits: { name: 'settings.group.limits', help: 'settings.group.limits.help' },
   billing: { name: 'settings.group.billing', help: 'settings.group.billing.help' },
   plugins: { name: 'settings.group.plugins', help: 'settings.group.plugins.help' },
+  results: { name: 'settings.group.results', help: 'settings.group.results.help' },
   legal: { name: 'settings.group.legal', help: 'settings.group.legal.help' },
 };
