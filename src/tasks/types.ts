@@ -7,8 +7,8 @@ import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
-import type { SourceKeeper } from './submission/keep-source.ts';
 import type { ResultServices } from './results/types.ts';
+import type { SourceKeeper } from './submission/keep-source.ts';
 import type { FindKeySecrets } from './vendor/key-secrets.ts';
 import type { WebhookServices } from './webhooks/types.ts';
 

@@ -53,6 +53,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     settingItems(deps),
     proxyItems(deps),
     diskItems(deps),
+    resultItems(deps),
     ledgerItems(deps),
     nodeItems(deps),
   ]);
@@ -184,6 +185,21 @@ function diskItems({ disks }: AttentionDeps): AttentionItem[] {
     target,
     message: `Only ${Math.floor(freeBytes / 1024 / 1024)} MB are free in ${path}.`,
   }));
+}
+
+async function resultItems({ tasks: { results } }: AttentionDeps): Promise<AttentionItem[]> {
+  const { lost, wanted } = await results.depth();
+  const { placeFault } = results.stats();
+  const items: AttentionItem[] = [];
+  if (placeFault !== undefined) {
+    const message = `Results cannot be kept: ${placeFault}. ${wanted} wait; their tasks are not affected.`;
+    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message });
+  }
+  if (lost > 0) {
+    const message = `${lost} ${lost === 1 ? 'result' : 'results'} of the last seven days could not be kept.`;
+    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message });
+  }
+  return items;
 }
 
 function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {

@@ -12,9 +12,9 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const CHECK_EVERY_BYTES = 16 * 1024 * 1024;
 
 /**
- * Files in a folder, which several nodes may share. `ab/cdef…` holds the file whose digest is
- * `abcdef…`. A file is written beside, flushed to the disk and then renamed, so a file under a digest
- * is whole. `minFreeBytes`: writing stops before the disk has less than this.
+ * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
+ * file is written beside, flushed to the disk and then renamed, so a file under a digest is whole.
+ * `minFreeBytes`: writing stops before the disk has less than this.
  */
 export function createFolderFiles({ folder, minFreeBytes }: { folder: string; minFreeBytes: number }): FileStore {
   const partial = join(folder, PARTIAL);

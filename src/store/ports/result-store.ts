@@ -1,4 +1,4 @@
-/** Queries and state changes of kept results. `store.ts` states the rules for every implementation. */
+/** Queries and state changes of kept results; `store.ts` states the rules. */
 
 /** `wanted`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
 export type ResultState = 'wanted' | 'kept' | 'lost';

@@ -8,7 +8,7 @@ import { listTaskArtifacts } from './read-artifacts.ts';
 /** Whether the gateway keeps a result; nothing where it does not. */
 type KeptState = {
   kept?: ResultState;
-  /** Of a kept result: its size, its digest in hex, and until when it is kept (absent: for ever). */
+  /** Of a kept result: size, digest in hex, and until when it is kept (absent: for ever). */
   bytes?: number;
   sha256?: string;
   kept_until?: number;

@@ -6,7 +6,12 @@ import type { Content } from '../artifacts/types.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
-export type KeepFailure = { reason: string; inMs: number | null };
+export type CopyFailure = {
+  reason: string;
+  inMs: number | null;
+  /** The place of results takes nothing at the moment: for administrators. */
+  placeFault?: string;
+};
 
 const MINUTE_MS = 60_000;
 /** Time before the second attempt; it doubles with each one. */
@@ -25,7 +30,7 @@ export const pauseAfter = (attempts: number): number =>
 export async function listResults(
   deps: TaskDeps,
   result: ResultRecord,
-): Promise<Result<Parameters<TaskDeps['store']['results']['list']>[1], KeepFailure>> {
+): Promise<Result<Parameters<TaskDeps['store']['results']['list']>[1], CopyFailure>> {
   const task = await deps.store.tasks.byTaskId(result.taskId);
   if (!task) return err(lost('The task is gone.'));
   try {
@@ -53,10 +58,10 @@ export async function copyResult(
   deps: TaskDeps,
   result: ResultRecord,
   signal: AbortSignal,
-): Promise<Result<CopiedFile, KeepFailure>> {
+): Promise<Result<CopiedFile, CopyFailure>> {
   const { store, clock, results } = deps;
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
-  if (!task || task.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
+  if (task?.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
   const settings = results.settings();
   const room = await findRoom(deps, { userId: owner.id, quota: settings.quotaOf(owner.group) });
   if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
@@ -114,9 +119,9 @@ async function* chunksOf(body: Content['body']): AsyncGenerator<Uint8Array> {
   else if (body) yield body;
 }
 
-const lost = (reason: string): KeepFailure => ({ reason, inMs: null });
+const lost = (reason: string): CopyFailure => ({ reason, inMs: null });
 
-function toFailure(error: unknown, attempts: number): KeepFailure {
+function toFailure(error: unknown, attempts: number): CopyFailure {
   if (!(error instanceof AppError) || !error.code.startsWith('tasks.')) throw error;
   const isGone = ['tasks.artifact_gone', 'tasks.artifact_not_found'].includes(error.code);
   const isRefused = error.code === 'tasks.artifact_upstream_auth_failed';
@@ -124,9 +129,13 @@ function toFailure(error: unknown, attempts: number): KeepFailure {
   return { reason: error.message, inMs: isOver ? null : pauseAfter(attempts) };
 }
 
-function ofFault({ kind }: FileFault, { isQuota, attempts }: { isQuota: boolean; attempts: number }): KeepFailure {
-  if (kind === 'full') return { reason: 'There is no room for results.', inMs: FULL_PAUSE_MS };
-  if (kind === 'unavailable') return { reason: 'The place of results is not available.', inMs: pauseAfter(attempts) };
+function ofFault(
+  { kind, message: placeFault }: FileFault,
+  { isQuota, attempts }: { isQuota: boolean; attempts: number },
+): CopyFailure {
+  if (kind === 'full') return { reason: 'There is no room for results.', inMs: FULL_PAUSE_MS, placeFault };
+  if (kind === 'unavailable')
+    return { reason: 'The place of results is not available.', inMs: pauseAfter(attempts), placeFault };
   if (isQuota) return { reason: 'It does not fit into the storage of this account.', inMs: FULL_PAUSE_MS };
   return lost('It is larger than a result may be.');
 }

@@ -1,6 +1,6 @@
 import type { ResultLease, ResultRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
-import { copyResult, type KeepFailure, listResults } from './keep-result.ts';
+import { type CopyFailure, copyResult, listResults } from './keep-result.ts';
 import { KEEP_TRIES_MS } from './want-results.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
@@ -14,7 +14,15 @@ const IDLE_TICK_MS = 5000;
 const DELETED_PAUSE_MS = 2000;
 const RETRY_MS = 1000;
 
-export type ResultStats = { underway: number; kept: number; keptBytes: number; failed: number; lost: number };
+export type ResultStats = {
+  underway: number;
+  kept: number;
+  keptBytes: number;
+  failed: number;
+  lost: number;
+  /** Why the place of results took nothing at the latest attempt; undefined if it did. */
+  placeFault: string | undefined;
+};
 
 export type ResultWorker = {
   start(): void;
@@ -30,6 +38,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
   const { store, clock, logger, nodeId: owner } = deps;
   const stopping = new AbortController();
   const underway = new Set<Promise<void>>();
+  let placeFault: string | undefined;
   const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
   let loop: Promise<void> = Promise.resolve();
   let quiet = new AbortController();
@@ -91,6 +100,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
       if (!copied.ok) return await postpone(result, lease, copied.error);
       const outcome = await store.results.keep(lease, copied.value);
       if (outcome === 'kept') {
+        placeFault = undefined;
         counts.kept += 1;
         counts.keptBytes += copied.value.bytes;
       }
@@ -117,7 +127,8 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
     return { lost: lost.signal, stop: () => ended.abort() };
   }
 
-  async function postpone(result: ResultRecord, lease: ResultLease, failure: KeepFailure): Promise<void> {
+  async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
+    placeFault = failure.placeFault ?? placeFault;
     if (!(await store.results.postpone(lease, failure))) return;
     const { taskId, artifactKey, giveUpAtMs } = result;
     const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
@@ -140,6 +151,6 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
       await Promise.allSettled(underway);
       await store.results.releaseOwner(owner);
     },
-    stats: () => ({ underway: underway.size, ...counts }),
+    stats: () => ({ underway: underway.size, ...counts, placeFault }),
   };
 }

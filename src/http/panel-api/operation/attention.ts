@@ -26,6 +26,8 @@ export type AttentionItem = {
     | 'node_versions_differ'
     | 'no_master'
     | 'disk_unwritable'
+    | 'results_blocked'
+    | 'results_lost'
     | 'disk_low';
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and an item on it. */

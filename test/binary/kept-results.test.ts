@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
+import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { submit, waitForEnd } from '../support/main-job.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(120_000);
+
+const VENDOR_KEY = 'vendor-key-0123456789';
+
+type Artifact = { key: string; content_url: string; kept?: string; sha256?: string; bytes?: number };
+
+describe('kept results of the executable', () => {
+  let gateway: Gateway;
+  let root: Administrator;
+  let key = '';
+  let vendor: { url: string; stop(): Promise<void> };
+  beforeAll(async () => {
+    vendor = await createDemoVendor({ clock: systemClock, key: VENDOR_KEY, durationMs: 100 }).start(0);
+    gateway = await startGateway({ env: { RESULTS_MIN_FREE_MB: '0' } });
+    root = await setUp(gateway);
+    const channel = { name: 'demo', type: 61, task_plugin_key: 'demo', base_url: vendor.url, key: VENDOR_KEY };
+    await root.call('POST', '/api/channel', { ...channel, models: ['demo-video'] });
+    await root.call('PUT', '/api/option', { key: 'results.keep', value: 'asked' });
+    key = await root.createKey({ keep_results: true });
+  });
+  afterAll(() => gateway.stop());
+
+  const artifactsOf = async (id: string): Promise<Artifact[]> =>
+    (await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token: key })).body.artifacts as Artifact[];
+
+  test('stay downloadable, in whole and in parts, once their vendor is gone and after SIGKILL', async () => {
+    const { body } = await submit(gateway.url, key, { prompt: 'a [duration=0.1] [bytes=3000000]' });
+    const id = String(body.id);
+    expect(await waitForEnd(gateway.url, key, id)).toMatchObject({ status: 'SUCCESS' });
+    const [kept] = await until('the result is kept', async () => {
+      const found = await artifactsOf(id);
+      return found[0]?.kept === 'kept' && found;
+    });
+    await vendor.stop();
+    await gateway.kill();
+    gateway = await startGateway({ dataDir: gateway.dataDir, port: gateway.port });
+    const link = kept?.content_url ?? '';
+    const whole = await fetch(link);
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    expect([whole.status, bytes.length, sha256Hex(bytes)]).toEqual([200, kept?.bytes ?? 0, kept?.sha256 ?? '']);
+    expect(bytes.length).toBeGreaterThanOrEqual(3_000_000);
+    expect(whole.headers.get('content-type')).toBe('video/mp4');
+    expect(whole.headers.get('content-security-policy')).toContain('sandbox');
+    const part = await fetch(link, { headers: { range: 'bytes=1000000-1999999' } });
+    expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 1000000-1999999/${bytes.length}`]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(1_000_000, 2_000_000))).toBe(true);
+    const parts = await fetch(link, { headers: { range: 'bytes=0-1,10-19' } });
+    expect([parts.status, (await parts.text()).split('content-range:').length]).toEqual([206, 3]);
+    const head = await fetch(link, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
+    const etag = whole.headers.get('etag') ?? '';
+    expect((await fetch(link, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    const byKey = await fetch(`${gateway.url}/v1/videos/${id}/content`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect([byKey.status, sha256Hex(Buffer.from(await byKey.arrayBuffer()))]).toEqual([200, kept?.sha256 ?? '']);
+    expect((await ask(`${gateway.url}/v1/tasks/${id}`, { token: key, method: 'DELETE' })).status).toBe(200);
+    expect((await fetch(link)).status).toBe(404);
+  });
+});
