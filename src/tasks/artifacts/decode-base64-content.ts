@@ -1,7 +1,7 @@
 import { createBase64Splitter, createByteBuffer } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import { BASE64_FROM } from '../vendor/cut-base64.ts';
-import type { Content } from './types.ts';
+import type { VendorContent } from './types.ts';
 
 /** Where a file is in a JSON answer: the `index`-th text of long Base64, counted from 0. */
 export type Base64Place = { index: number; mimeType: string };
@@ -10,7 +10,10 @@ export type Base64Place = { index: number; mimeType: string };
  * Turns a vendor's JSON into the file that it contains, while it arrives.
  * @throws tasks.artifact_gone when the answer does not contain it
  */
-export async function decodeBase64Content(content: Content, { index, mimeType }: Base64Place): Promise<Content> {
+export async function decodeBase64Content(
+  content: VendorContent,
+  { index, mimeType }: Base64Place,
+): Promise<VendorContent> {
   const headers = { 'content-type': mimeType };
   const { status, body } = content;
   if (body === null) return { status, headers, body };

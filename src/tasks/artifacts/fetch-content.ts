@@ -9,7 +9,7 @@ import { checkRedirects } from './check-redirects.ts';
 import { decodeBase64Content } from './decode-base64-content.ts';
 import { isMultiRange } from './multi-range.ts';
 import { pointsToSelf } from './points-to-self.ts';
-import type { Content, ContentRequest } from './types.ts';
+import type { ContentRequest, VendorContent } from './types.ts';
 
 /** Client headers that are sent to the vendor: ranges and conditions. */
 const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
@@ -46,7 +46,7 @@ type Fetch = {
  * Sends a described request for content and hands the answer through.
  * @throws tasks.artifact_*
  */
-export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<Content> {
+export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<VendorContent> {
   const { plugin, channel, described, client, onUnauthorized } = fetch;
   if (described.kind === 'data') return dataContent(described, client.method);
   // A part of an answer is not a part of the file in it.
@@ -100,7 +100,11 @@ function contentRequest(
   };
 }
 
-async function forwardContent(deps: TaskDeps, response: UpstreamResponse, client: ContentRequest): Promise<Content> {
+async function forwardContent(
+  deps: TaskDeps,
+  response: UpstreamResponse,
+  client: ContentRequest,
+): Promise<VendorContent> {
   const { status } = response;
   if (![200, 206, 304, 416].includes(status)) {
     response.discard();
@@ -148,7 +152,7 @@ export function contentFailure(failure: UpstreamFailure): Error {
   return taskErrors.artifact_upstream_error({ cause: failure });
 }
 
-function dataContent(data: Extract<DescribedContent, { kind: 'data' }>, method: 'GET' | 'HEAD'): Content {
+function dataContent(data: Extract<DescribedContent, { kind: 'data' }>, method: 'GET' | 'HEAD'): VendorContent {
   const bytes = Buffer.from(data.base64, 'base64');
   const headers = { 'content-type': data.mimeType, 'content-length': String(bytes.byteLength) };
   return { status: 200, headers, body: method === 'HEAD' ? null : bytes };

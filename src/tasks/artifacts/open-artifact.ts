@@ -16,7 +16,7 @@ import { describeResult } from './describe-result.ts';
 import { fetchContent, pickHeaders } from './fetch-content.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
 import { resultArtifact } from './result-artifact.ts';
-import type { ArtifactChoice, Content, ContentRequest } from './types.ts';
+import type { ArtifactChoice, ContentRequest, VendorContent } from './types.ts';
 
 /** Characters of a message that lists what there is. */
 const MAX_LISTED = 300;
@@ -27,7 +27,7 @@ type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentReque
  * Fetches one artifact from the vendor for a client.
  * @throws tasks.artifact_*
  */
-export async function openArtifact(deps: TaskDeps, { task, choice, client }: Download): Promise<Content> {
+export async function openArtifact(deps: TaskDeps, { task, choice, client }: Download): Promise<VendorContent> {
   if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
   const pin = deps.pin();
   try {

@@ -49,11 +49,15 @@ export type ContentRequest = {
   requestId: string;
 };
 
-export type Content = {
+/** What a vendor answered. */
+export type VendorContent = {
   status: number;
   headers: Record<string, string>;
-  body: ReadableStream<Uint8Array> | Uint8Array | Blob | null;
+  body: ReadableStream<Uint8Array> | Uint8Array | null;
 };
+
+/** The same, or a kept copy: a `Blob` is sent by the operating system. */
+export type Content = Omit<VendorContent, 'body'> & { body: VendorContent['body'] | Blob };
 
 /**
  * An artifact by its key, or by OpenAI's name for a variant of a video: `video` is the first
