@@ -12,24 +12,30 @@ export interface FairLimiter {
 }
 
 /**
- * An owner who asked for a slot within this many ms is expected to ask again: the others leave half
- * of the slots free for them.
+ * An owner who asked for a slot within this many ms is expected to ask again: the others take no
+ * more than their share meanwhile.
  */
 const EXPECTED_MS = 1_000;
 
-type LimiterOptions = { slots: number; holdMs: number; clock: Pick<Clock, 'monotonicMs'> };
+type LimiterOptions = {
+  slots: number;
+  /** The slots that one owner may hold beside others. */
+  share: number;
+  holdMs: number;
+  clock: Pick<Clock, 'monotonicMs'>;
+};
 
 /**
  * At most `slots` works at once. While other owners wait, or asked within the last second, no owner
- * gets more than half of the slots, because a work that has begun cannot be interrupted for them. A
- * lone owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that
+ * gets more than `share` slots, because a work that has begun cannot be interrupted for them. A lone
+ * owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that
  * slow works do not keep others from beginning.
  */
-export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): FairLimiter {
+export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOptions): FairLimiter {
   type Waiting = SlotRequest & { start: () => void };
   const held = new Map<string, number>();
   let running = 0;
-  const holdsShare = (owner: string): boolean => (held.get(owner) ?? 0) >= slots / 2;
+  const holdsShare = (owner: string): boolean => (held.get(owner) ?? 0) >= share;
   const waiting = createFairQueue<Waiting>({
     quantum: 1,
     costOf: () => 1,

@@ -53,12 +53,12 @@ import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /**
- * Submissions that are prepared concurrently. Fewer slots mean a shorter wait for a new one. SQLite
- * has one writer (measured: more than four slots are no faster), PostgreSQL as many as the pool has
- * connections. Work that takes longer than a database does, such as a slow plugin, continues
- * without its slot.
+ * Submissions that are prepared concurrently, and by one user beside others. With more, more of them
+ * share a commit; with a smaller share, a new one waits less. SQLite has one writer, PostgreSQL as
+ * many as the pool has connections. Work that takes longer than a database does, such as a slow
+ * plugin, continues without its slot.
  */
-const SUBMISSION_SLOTS = { sqlite: 4, postgres: 16 } as const;
+const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
 export type TaskFilter = {
@@ -214,7 +214,7 @@ export function createTasks(services: TaskServices): Tasks {
   const observations = createObservationLimit(limits.observations);
   const { node, address: user } = limits.links.downloads;
   const downloads = createDownloadLimit({ node, user });
-  const submissions = createFairLimiter({ slots: SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock });
+  const submissions = createFairLimiter({ ...SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock });
   const deps: TaskDeps = {
     ...services,
     watchers,
