@@ -21,9 +21,20 @@ export function createTaskEvents({ db, tables, elements, prepare }: Context) {
       where event.value ->> 'always' = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
         (select count(*) from task_events as kept where kept.task_id = event.value ->> 'task_id')`),
   );
+  const at = sql.placeholder;
+  const addOne = lazy(() =>
+    prepare(sql`
+      insert into task_events (task_id, at, kind, status, class, http_status, detail)
+      select cast(${at('task_id')} as text), cast(${at('at')} as bigint), cast(${at('kind')} as text),
+        cast(${at('status')} as text), cast(${at('class')} as text), cast(${at('http_status')} as integer),
+        cast(${at('detail')} as text)
+      where cast(${at('always')} as text) = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
+        (select count(*) from task_events as kept where kept.task_id = cast(${at('task_id')} as text))`),
+  );
   const addEvents = async (added: readonly NewTaskEvent[]): Promise<void> => {
     if (added.length > 0) await add()({ events: JSON.stringify(added.map(encode)) });
   };
+  const addEvent = async (event: NewTaskEvent): Promise<void> => void (await addOne()(encode(event)));
   const ofTask = lazy(() =>
     db
       .select()
@@ -34,7 +45,7 @@ export function createTaskEvents({ db, tables, elements, prepare }: Context) {
   );
   return {
     addEvents,
-    addEvent: (event) => addEvents([event]),
+    addEvent,
     events: (taskId) => ofTask().execute({ taskId }),
   } satisfies Pick<TaskStore, 'addEvent' | 'events'> & Record<'addEvents', unknown>;
 }
