@@ -27,8 +27,8 @@ type LimiterOptions = {
 
 /**
  * At most `slots` works at once. While other owners wait, or asked within the last second, no owner
- * gets more than `share` slots, because a work that has begun cannot be interrupted for them. A lone
- * owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that
+ * gets more than `share` slots, because a work that has begun cannot be interrupted for them. A
+ * lone owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that
  * slow works do not keep others from beginning.
  */
 export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOptions): FairLimiter {

@@ -53,10 +53,10 @@ import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /**
- * Submissions that are prepared concurrently, and by one user beside others. With more, more of them
- * share a commit; with a smaller share, a new one waits less. SQLite has one writer, PostgreSQL as
- * many as the pool has connections. Work that takes longer than a database does, such as a slow
- * plugin, continues without its slot.
+ * Submissions that are prepared concurrently, and by one user beside others. With more, more of
+ * them share a commit; with a smaller share, a new one waits less. SQLite has one writer,
+ * PostgreSQL as many as the pool has connections. Work that takes longer than a database does, such
+ * as a slow plugin, continues without its slot.
  */
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
