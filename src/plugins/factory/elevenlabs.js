@@ -68,6 +68,9 @@ export const meta = {
 
 /** What the gateway hands over is at most 765 KiB; a file may be a little longer than its length says. */
 const HELD_BYTES = 700_000;
+/** The longest answer that the gateway reads, and characters a second. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+const SLOW_SPEECH = 10;
 const SOUND_SECONDS = [0.5, 30];
 const MUSIC_SECONDS = [3, 600];
 const DEFAULT_MUSIC_SECONDS = 30;
@@ -158,7 +161,11 @@ function plan(ctx) {
   if (text.trim() === '' && !sections) throw new Error('Please give a text.');
   if (kind === 'speech') {
     if (order.voice_id === undefined) throw new Error('Please give a voice_id.');
-    return { model, kind, order, format: wanted ?? 'mp3_44100_128', seconds: 0, characters: [...text].length };
+    const [format, characters] = [wanted ?? 'mp3_44100_128', [...text].length];
+    if ((characters / SLOW_SPEECH) * bytesASecond(format) > ANSWER_BYTES) {
+      throw new Error('The speech would be larger than 16 MiB: send the text in parts, or ask for a lower bit rate.');
+    }
+    return { model, kind, order, format, seconds: 0, characters };
   }
   const planned = (isObject(sections) && Array.isArray(sections.sections) ? sections.sections : [])
     .map((section) => Number(section?.duration_ms) / 1000)

@@ -95,7 +95,7 @@ const READ = words(
   'promptText promptImage lastImage videoUri references referenceImages character reference endpoint ratio size duration ' +
     'seconds prompt video promptVideo last_frame image images input_reference reference_images',
 );
-const KEPT = words('model metadata webhookUrl callbackUrl webhook_url callback_url');
+const KEPT = words('model metadata outputCount webhookUrl callbackUrl webhook_url callback_url');
 const OWN = new Set([...PASSED, ...READ, ...KEPT]);
 
 const ENDED = { SUCCEEDED: 'SUCCESS', FAILED: 'FAILURE', CANCELLED: 'FAILURE' };
