@@ -3,13 +3,15 @@ import { defineErrors } from '../kernel/index.ts';
 /**
  * `details`: `invalid` has {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
  * {channels, inFlightCount}, `hook_failed` {kind, console, line, column}, `market_untrusted`
- * {reason, known_key, seen_key}, `market_revoked` {reason}.
+ * {reason, known_key, seen_key}, `market_revoked` {reason}, `preview_outdated`
+ * {preview: ActivationPreview}.
  */
 export const pluginErrors = defineErrors('plugins', {
   invalid: ['unprocessable', 'The plugin is not valid.'],
   conflict: ['conflict', 'The plugin is in conflict with another plugin.'],
   version_exists: ['conflict', 'This version of the plugin already exists with a different source.'],
   in_use: ['conflict', 'The plugin is still in use.'],
+  preview_outdated: ['conflict', 'The activation would change something else than you have seen. Review it again.'],
   not_found: ['not_found', 'There is no such plugin or version.'],
   hook_failed: ['unprocessable', 'The hook failed.'],
   icon_invalid: ['unprocessable', 'The icon is not valid.'],

@@ -153,6 +153,39 @@ const suite = (opened: () => OpenedStore): void => {
     for (const { taskId } of before) expect(await ended(store, taskId)).toMatchObject({ status: 'SUCCESS' });
   });
 
+  testWithEngine('who moves tasks to another version does so on purpose', async () => {
+    const finished = await ended(store, (await submit('a [duration=0.1]')).taskId);
+    const running = await submit();
+    await polled(running);
+    await engine.plugins.upload({ source: competitor('2.0.0') });
+    const { replay, tasks } = await engine.plugins.preview('demo', { version: '2.0.0' });
+    expect(tasks).toEqual({ unfinished: 1 });
+    expect(replay).toMatchObject([
+      { taskId: running.taskId, after: { status: 'FAILURE' }, changed: true },
+      { taskId: finished.taskId, lostArtifacts: ['video'] },
+    ]);
+    expect(await engine.plugins.activate('demo', '2.0.0', { adopt: true })).toMatchObject({ adoptedTasks: 1 });
+    expect(await ended(store, running.taskId)).toMatchObject({ status: 'FAILURE', failReason: '2.0.0' });
+    expect(await keysOf(finished)).toEqual([]);
+
+    // After a roll-back without it they stay where they were moved. New tasks do not.
+    const { createdAt: movedUntil } = (await store.tasks.byTaskId(running.taskId)) as TaskRecord;
+    await until('the second of the move is over', () => Date.now() / 1000 > movedUntil + 2);
+    await engine.plugins.activate('demo', 'factory');
+    expect(await keysOf(finished)).toEqual([]);
+    const fresh = await ended(store, (await submit('a [duration=0.1]')).taskId);
+    expect(await keysOf(fresh)).toEqual(['video']);
+    const another = await start(undefined, await opened().openAnother());
+    expect([await keysOf(finished, another), await keysOf(fresh, another)]).toEqual([[], ['video']]);
+    // What reads a task now is compared, and not what serves.
+    const back = await engine.plugins.preview('demo', { version: 'factory' });
+    expect(back.replay.map(({ lostArtifacts }) => lostArtifacts)).toEqual([[], [], []]);
+    await engine.plugins.deleteVersion('demo', '2.0.0');
+    expect(await keysOf(finished)).toEqual([]);
+    await engine.plugins.activate('demo', 'factory', { adopt: true });
+    expect([await keysOf(finished), await keysOf(fresh)]).toEqual([['video'], ['video']]);
+  });
+
   testWithEngine(
     'tasks of a disabled key wait; without its source a task is read by the version that serves',
     async () => {

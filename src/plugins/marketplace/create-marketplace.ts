@@ -59,6 +59,8 @@ export type MarketInstall = OfferedName & {
   sha256?: string;
   force?: boolean;
   enabled?: boolean;
+  /** As in `PluginUpload`. */
+  previewDigest?: string;
 };
 
 export interface Marketplace {
@@ -222,7 +224,7 @@ export function createMarketplace(deps: Deps): Marketplace {
       return plugins.preview(name.key, { source }, owner);
     },
 
-    async install({ source: sourceName, key, version: requested, sha256, force, enabled }, owner) {
+    async install({ source: sourceName, key, version: requested, sha256, force, enabled, previewDigest }, owner) {
       const entry = await find({ source: sourceName, key, version: requested });
       const version = versionOf(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
@@ -248,6 +250,7 @@ export function createMarketplace(deps: Deps): Marketplace {
           ...(icon ? { icon: icon.dataUrl } : {}),
           ...(force === undefined ? {} : { force }),
           ...(enabled === undefined ? {} : { enabled }),
+          ...(previewDigest === undefined ? {} : { previewDigest }),
         },
         owner,
       );

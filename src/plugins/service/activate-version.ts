@@ -1,3 +1,4 @@
+import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
@@ -12,23 +13,39 @@ import {
   type ServiceContext,
 } from './context.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
+import { serveSource } from './serve-source.ts';
 
 /** The active version before and after. `null`: the factory plugin, if there is one. */
-export type Activation = { before: PluginVersion | null; after: PluginVersion | null };
+export type Activation = {
+  before: PluginVersion | null;
+  after: PluginVersion | null;
+  /** Unfinished tasks that earlier versions began and this one takes over. */
+  adoptedTasks: number;
+};
 
 /**
  * Activates a stored version, newer or older. `factory` deactivates all stored versions, so that
  * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of what
- * it replaces. If the version is broken or in conflict, throws before anything
- * changes.
+ * it replaces. With `adopt` it takes over the tasks of earlier versions. If the version is broken
+ * or in conflict, throws before anything changes.
  */
-export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<Activation> {
+export async function activateVersion(
+  ctx: ServiceContext,
+  { key, version, adopt = false }: { key: string; version: string; adopt?: boolean },
+): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
   const before = await activeRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
   const narrowedModels = await narrowingOf(ctx, found, compiled);
   refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
-  const after = await ctx.store.transaction(async (tx) => {
+  const { after, adoptedTasks } = await ctx.store.transaction(async (tx) => ({
+    after: await makeActive(tx),
+    adoptedTasks: await serveSource(ctx, tx, { compiled, adopt }),
+  }));
+  await applyChange(ctx);
+  return { before: before ? toVersion(before) : null, after: after && toVersion(after), adoptedTasks };
+
+  async function makeActive(tx: Repositories): Promise<PluginRecord | null> {
     const { row } = found;
     if (!row) {
       await tx.plugins.deactivate(key);
@@ -38,9 +55,7 @@ export async function activateVersion(ctx: ServiceContext, key: string, version:
     if (!(await tx.plugins.activate(key, version))) throw pluginErrors.not_found();
     await tx.plugins.update(row.id, { narrowedModels });
     return { ...row, active: true, enabled: true, narrowedModels };
-  });
-  await applyChange(ctx);
-  return { before: before ? toVersion(before) : null, after: after && toVersion(after) };
+  }
 }
 
 /**

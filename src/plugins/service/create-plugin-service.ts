@@ -24,7 +24,12 @@ import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { createPluginChangeMutex } from './plugin-change-mutex.ts';
-import { type ActivationPreview, type PreviewedVersion, previewActivation } from './preview-activation.ts';
+import {
+  type ActivationPreview,
+  type PreviewedVersion,
+  previewActivation,
+  requirePreview,
+} from './preview-activation.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
@@ -50,12 +55,20 @@ export interface PluginService extends Development {
   detail(key: string, version?: string): Promise<PluginDetail>;
   versions(key: string): Promise<PluginVersion[]>;
   icon(key: string, version?: string): Promise<IconImage | undefined>;
-  /** A stored version by number, or `factory`. */
-  activate(key: string, version: string): Promise<Activation>;
+  /**
+   * A stored version by number, or `factory`. `adopt`: it takes over the tasks of earlier versions.
+   * `previewDigest`: refused with `plugins.preview_outdated` if a preview has another digest now.
+   */
+  activate(
+    key: string,
+    version: string,
+    options?: { adopt?: boolean; previewDigest?: string; owner?: string },
+  ): Promise<Activation>;
   setEnabled(key: string, enabled: boolean, options?: { cascade?: boolean; force?: boolean }): Promise<Switch>;
   /** `null`: all models of the manifest. */
   narrow(key: string, models: readonly string[] | null): Promise<Narrowing>;
-  deleteVersion(key: string, version: string, options?: { force?: boolean }): Promise<Deletion>;
+  /** `adopt`: as in `activate`, for the version that replaces it. */
+  deleteVersion(key: string, version: string, options?: { force?: boolean; adopt?: boolean }): Promise<Deletion>;
   /** Versions by number, or `factory`. */
   diff(key: string, from: string, to: string): Promise<VersionDiff>;
   preview(key: string, previewed: PreviewedVersion, owner?: string): Promise<ActivationPreview>;
@@ -127,7 +140,11 @@ export function createPluginService(deps: Deps): PluginService {
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
     icon: (key, version) => findIcon(ctx, key, version),
-    activate: (key, version) => exclusively(() => activateVersion(ctx, key, version)),
+    activate: (key, version, { adopt = false, previewDigest: digest, owner } = {}) =>
+      exclusively(async () => {
+        if (digest !== undefined) await requirePreview(onBehalfOf(owner), key, { version, digest });
+        return activateVersion(ctx, { key, version, adopt });
+      }),
     setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, { key, enabled, ...options })),
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, { key, version, ...options })),

@@ -4,6 +4,7 @@ import { pluginErrors } from '../errors.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import { applyChange, compileFound, type FoundSource, refuseConflict, rowOf, type ServiceContext } from './context.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
+import { serveSource } from './serve-source.ts';
 import { refuseUse } from './switch-plugin.ts';
 
 /** The deleted version, and the one that is now active: `factory`, or `null` if none is left. */
@@ -14,18 +15,20 @@ export type Deletion = { before: PluginVersion; successor: string | null };
  * enabled as the deleted one was; without one, the factory plugin does. The successor is checked as
  * if it were activated; if it could not serve, the deletion is refused (`plugins.invalid`,
  * `plugins.conflict`). Without a successor, a key in use is refused (`plugins.in_use`). `force`
- * overrides both.
+ * overrides both. With `adopt` a successor takes over the tasks of earlier versions.
  */
 export async function deleteVersion(
   ctx: ServiceContext,
-  { key, version, force = false }: { key: string; version: string; force?: boolean },
+  { key, version, force = false, adopt = false }: { key: string; version: string; force?: boolean; adopt?: boolean },
 ): Promise<Deletion> {
   const row = await rowOf(ctx, key, version);
   const successor = await successorOf(ctx, row);
   if (row.active && row.enabled && successor && !force) await requireServable(ctx, successor);
+  const adopting = adopt && row.active && successor ? await compileFound(ctx, successor) : undefined;
   await ctx.store.transaction(async (tx) => {
     if (!(await tx.plugins.delete(key, version))) throw pluginErrors.not_found();
     if (row.active && !successor && !force) await refuseUse(ctx, tx, { key });
+    if (adopting) await serveSource(ctx, tx, { compiled: adopting, adopt: true });
   });
   await applyChange(ctx);
   return { before: toVersion(row), successor: successor ? nameOf(successor) : null };

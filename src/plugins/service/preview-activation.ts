@@ -1,4 +1,5 @@
 import type { ChannelRecord } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
@@ -7,6 +8,7 @@ import { currentNarrowing, findActivatable, narrowingOf } from './activate-versi
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
 import { compileFound, compileOrThrow, type FoundSource, invalidPlugin, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
+import { digestPreview } from './digest-preview.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
 /** Number of tasks whose stored answers are parsed again. */
@@ -19,6 +21,7 @@ export type AffectedChannel = { id: number; name: string; status: number; models
 export type PricedPart = { models: readonly string[]; facts: readonly string[] };
 
 export type ActivationPreview = ManifestChanges & {
+  key: string;
   /** The serving plugin; `null` if there is none. */
   from: { version: string; sourceHash: string; layer: Layer } | null;
   to: { version: string; sourceHash: string };
@@ -33,6 +36,10 @@ export type ActivationPreview = ManifestChanges & {
   /** Why an activation would be refused. */
   conflict: Conflict | null;
   replay: ReplayedTask[];
+  /** Tasks that other versions began, and that an activation with `adopt` would move. */
+  tasks: { unfinished: number };
+  /** Stands for what an administrator agrees to; it changes when any of this does. */
+  digest: string;
 };
 
 /** A stored version, or `factory`; or a source that is not stored. */
@@ -55,15 +62,18 @@ export async function previewActivation(
   const narrowedModels = await narrowingOf(ctx, found, compiled);
   const layer = isFactory ? 'factory' : 'database';
   const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
-  const { plugins } = ctx.registry.current();
+  const { plugins, pluginOf } = ctx.registry.current();
   const serving = plugins.get(key);
   const { manifest } = candidate;
-  const [channels, tasks] = await Promise.all([
+  const [channels, tasks, unfinished, prices] = await Promise.all([
     ctx.store.channels.all(),
     ctx.store.tasks.latestWithData(key, REPLAYED_TASKS),
+    ctx.store.tasks.countUnfinished({ platform: key }),
+    ctx.store.prices.all(),
   ]);
   const changes = compareManifests(serving?.manifest, manifest);
-  return {
+  const preview = {
+    key,
     from: serving ? { version: serving.version, sourceHash: serving.sourceHash, layer: serving.layer } : null,
     to: { version: candidate.version, sourceHash: candidate.sourceHash },
     ...changes,
@@ -71,12 +81,23 @@ export async function previewActivation(
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
-    replay: await replayTasks(tasks, channels, {
-      serving: serving?.onTrial(),
-      candidate: candidate.onTrial(),
-      owner: ctx.owner,
-    }),
+    replay: await replayTasks(tasks, channels, { pluginOf, candidate: candidate.onTrial(), owner: ctx.owner }),
   };
+  return { ...preview, tasks: { unfinished }, digest: digestPreview(preview, key, prices) };
+}
+
+/**
+ * Refuses a change that an administrator agreed to when it was another one.
+ *
+ * @throws `plugins.preview_outdated` with the preview as it is now, and what a preview throws
+ */
+export async function requirePreview(
+  ctx: ServiceContext,
+  key: string,
+  { digest, ...previewed }: PreviewedVersion & { digest: string },
+): Promise<void> {
+  const preview = await previewActivation(ctx, key, previewed);
+  if (preview.digest !== digest) throw pluginErrors.preview_outdated({ details: { preview } });
 }
 
 /** `found.narrowedModels`: those of the version itself. */

@@ -14,15 +14,15 @@ export type ReplayVerdict =
 export type ReplayedTask = {
   taskId: string;
   storedStatus: TaskStatus;
-  /** `null` if no plugin serves. */
+  /** By the version that reads the task now; `null` if none does. */
   before: ReplayVerdict | null;
   after: ReplayVerdict;
   /**
-   * The new version gives another status than the serving one, or than the stored one if no plugin
-   * serves.
+   * The new version gives another status than the one that reads the task now, or than the stored
+   * one if none does.
    */
   changed: boolean;
-  /** Keys of a finished task's artifacts that only the serving version lists. */
+  /** Keys of a finished task's artifacts that only the version that reads it now lists. */
   lostArtifacts: string[];
 };
 
@@ -40,20 +40,32 @@ type Reader = {
 };
 
 /**
- * Parses the vendor's last answers for stored tasks with two versions, lists the artifacts of the
- * finished ones, and compares the results. Sends no request and writes nothing. Calls are made one
- * at a time. After a call that had to be killed, that version is called for no further task.
+ * Parses the vendor's last answers for stored tasks with the version that reads each task now and
+ * with a candidate, lists the artifacts of the finished ones, and compares the results. Sends no
+ * request and writes nothing. Calls are made one at a time. After a call that had to be killed,
+ * that version is called for no further task.
  */
 export async function replayTasks(
   tasks: readonly TaskRecord[],
   channels: readonly ChannelRecord[],
-  { serving, candidate, owner }: { serving: LoadedPlugin | undefined; candidate: LoadedPlugin; owner: string },
+  {
+    pluginOf,
+    candidate,
+    owner,
+  }: { pluginOf: (task: TaskRecord) => Promise<LoadedPlugin | undefined>; candidate: LoadedPlugin; owner: string },
 ): Promise<ReplayedTask[]> {
   const baseUrls = new Map(channels.map(({ id, baseUrl }) => [id, baseUrl]));
-  const former = serving && createReader(serving, baseUrls, owner);
+  const readers = new Map<string, Reader>();
+  const findReader = (plugin: LoadedPlugin): Reader => {
+    const reader = readers.get(plugin.sourceHash) ?? createReader(plugin.onTrial(), baseUrls, owner);
+    readers.set(plugin.sourceHash, reader);
+    return reader;
+  };
   const latter = createReader(candidate, baseUrls, owner);
   const replayed: ReplayedTask[] = [];
   for (const task of tasks) {
+    const plugin = await pluginOf(task);
+    const former = plugin && findReader(plugin);
     const before = former ? await former.parse(task) : null;
     const after = await latter.parse(task);
     const statusBefore = before ? statusOf(before) : task.status;

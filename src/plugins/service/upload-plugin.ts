@@ -15,6 +15,8 @@ import {
 } from './context.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
 import { findUse, type KeyUse } from './find-use.ts';
+import { requirePreview } from './preview-activation.ts';
+import { serveSource } from './serve-source.ts';
 import { refuseUse } from './switch-plugin.ts';
 
 export type PluginUpload = {
@@ -28,6 +30,8 @@ export type PluginUpload = {
   icon?: string;
   /** Hex SHA-256 that the source must have. */
   sourceSha256?: string;
+  /** Activates the version as well, if a preview of it still has this digest. */
+  previewDigest?: string;
 };
 
 export type UploadedPlugin = PluginDetail & {
@@ -44,7 +48,7 @@ export type UploadedPlugin = PluginDetail & {
  * only updates remark, icon and `enabled`.
  *
  * @throws `plugins.invalid`, `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`,
- *   `plugins.in_use`, `plugins.unavailable`; nothing has changed then
+ *   `plugins.in_use`, `plugins.preview_outdated`, `plugins.unavailable`; nothing has changed then
  */
 export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<UploadedPlugin> {
   const { force = false } = upload;
@@ -72,15 +76,20 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   // Versions that are stored already keep their names.
   if (!existing) refuseHiddenNames(compiled);
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
-  const narrowedModels = existing
-    ? existing.narrowedModels
-    : await narrowingOf(ctx, { narrowedModels: null }, compiled);
+  const activates = upload.previewDigest !== undefined;
+  const narrowedModels =
+    existing && !activates
+      ? existing.narrowedModels
+      : await narrowingOf(ctx, { narrowedModels: existing?.narrowedModels ?? null }, compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
-  if (enabled && !force) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
+  if ((enabled && !force) || activates) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 
+  if (upload.previewDigest !== undefined)
+    await requirePreview(ctx, key, { source: upload.source, digest: upload.previewDigest });
+  const change: StoredUpload = { ...upload, narrowedModels, activates };
   const { row, use } = existing
-    ? { row: await updateVersion(ctx, existing, upload), use: null }
-    : await insertVersion(ctx, compiled, { ...upload, narrowedModels });
+    ? { row: await updateVersion(ctx, { row: existing, compiled }, change), use: null }
+    : await insertVersion(ctx, compiled, change);
   await applyChange(ctx);
   return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null, use };
 }
@@ -91,14 +100,26 @@ const versionExists = (key: string, version: string) =>
     details: { key, version },
   });
 
-async function updateVersion(ctx: ServiceContext, row: PluginRecord, upload: PluginUpload): Promise<PluginRecord> {
-  const { remark, icon, enabled, force = false } = upload;
+/** `narrowedModels`: of the version, once it is stored. */
+type StoredUpload = PluginUpload & { narrowedModels: string[] | null; activates: boolean };
+
+async function updateVersion(
+  ctx: ServiceContext,
+  { row, compiled }: { row: PluginRecord; compiled: CompiledPlugin },
+  upload: StoredUpload,
+): Promise<PluginRecord> {
+  const { remark, icon, enabled, force = false, activates, narrowedModels } = upload;
   await ctx.store.transaction(async (tx) => {
     await tx.plugins.update(row.id, {
       ...(remark === undefined ? {} : { remark }),
       ...(icon === undefined ? {} : { icon }),
       ...(enabled === undefined ? {} : { enabled }),
+      ...(activates ? { narrowedModels } : {}),
     });
+    if (activates) {
+      await tx.plugins.activate(row.key, row.version);
+      await serveSource(ctx, tx, { compiled });
+    }
     const stopsServing = row.active && row.enabled && enabled === false;
     if (stopsServing && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, { key: row.key });
   });
@@ -107,9 +128,10 @@ async function updateVersion(ctx: ServiceContext, row: PluginRecord, upload: Plu
 
 async function insertVersion(
   ctx: ServiceContext,
-  { manifest, source, sourceHash }: CompiledPlugin,
-  upload: PluginUpload & { narrowedModels: string[] | null },
+  compiled: CompiledPlugin,
+  upload: StoredUpload,
 ): Promise<{ row: PluginRecord; use: KeyUse | null }> {
+  const { manifest, source, sourceHash } = compiled;
   const { key, version, apiVersion } = manifest;
   const plugin = {
     ...{ key, version, apiVersion, source, sourceHash },
@@ -120,12 +142,17 @@ async function insertVersion(
     createdAt: ctx.clock.unix(),
   };
   const { row, use } = await ctx.store.transaction(async (tx) => {
-    const found = await findUse(ctx, tx, key);
-    return { row: await tx.plugins.insert(plugin, { waits: found !== null }), use: found };
+    const found = upload.activates ? null : await findUse(ctx, tx, key);
+    const stored = await tx.plugins.insert(plugin, { waits: found !== null });
+    if (!stored) return { row: undefined, use: null };
+    if (upload.activates) await tx.plugins.activate(key, version);
+    const active = stored.active || upload.activates;
+    if (active) await serveSource(ctx, tx, { compiled });
+    return { row: { ...stored, active, enabled: stored.enabled || upload.activates }, use: found };
   });
   if (row) return { row, use };
   // Another node has stored this version meanwhile, with the same source or with another one.
   const stored = await rowOf(ctx, key, version);
   if (stored.sourceHash !== sourceHash) throw versionExists(key, version);
-  return { row: await updateVersion(ctx, stored, upload), use: null };
+  return { row: await updateVersion(ctx, { row: stored, compiled }, upload), use: null };
 }

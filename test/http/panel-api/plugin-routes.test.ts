@@ -375,6 +375,47 @@ describe('the serving version', () => {
     expect((await send('/priced')).json.data.plugin.version).toBe('1.0.0');
   });
 
+  test('is activated as it was reviewed, or refused with the preview as it is now', async () => {
+    const own = (version: string, models: string[]) => acme(version, { key: 'agreed', models });
+    await send('', { source: own('1.0.0', ['a-1']) });
+    const source = own('2.0.0', ['a-2']);
+    const digestOf = async (body: object) => (await send('/agreed/preview', body)).json.data.digest;
+    const digest = await digestOf({ source });
+    expect(digest).toMatch(/^[0-9a-f]{64}$/);
+    expect(await digestOf({ source })).toBe(digest);
+    const refused: [body: object, field: string][] = [
+      [{ source, activate: true }, 'preview_digest'],
+      [{ source, activate: true, preview_digest: digest, enabled: false }, 'enabled'],
+    ];
+    for (const [body, field] of refused)
+      expect((await send('', body)).json).toMatchObject({ code: 'VALIDATION_FAILED', details: { field } });
+    // Somebody prices a model meanwhile.
+    const price = { plugin_key: 'agreed', model: 'a-1', expression: '1' };
+    await panel.send('/api/price', { token, body: price, method: 'PUT' });
+    const outdated = await send('', { source, activate: true, preview_digest: digest });
+    expect([outdated.status, outdated.json.code]).toEqual([409, 'PLUGIN_PREVIEW_OUTDATED']);
+    const { preview } = outdated.json.details;
+    expect(preview).toMatchObject({ to: { version: '2.0.0' }, prices: { orphaned: [{ model: 'a-1' }] } });
+    expect((await send('/agreed/versions')).json.data).toHaveLength(1);
+
+    const stored = await send('', { source, activate: true, preview_digest: preview.digest });
+    expect(stored.json.data).toMatchObject({ outcome: 'serving', preview: null, plugin: { active: true } });
+    expect((await send('/agreed')).json.data.plugin.version).toBe('2.0.0');
+    const [row] = await panel.audit('plugin.upload');
+    expect(row?.detail).toMatchObject({ activated: true, after: { version: '2.0.0', active: true } });
+    // The same for a stored version, here to go back.
+    const back = { version: '1.0.0', preview_digest: await digestOf({ version: '1.0.0' }) };
+    expect((await send('/agreed/activate', { ...back, preview_digest: digest })).json.code).toBe(
+      'PLUGIN_PREVIEW_OUTDATED',
+    );
+    expect((await send('/agreed/activate?adopt=true', back)).json.success).toBe(true);
+    const [activation] = await panel.audit('plugin.activate');
+    expect(activation?.detail).toMatchObject({ after: { version: '1.0.0' }, adopted: { unfinished_tasks: 0 } });
+    // A version that is stored and waits is activated by a further upload.
+    const again = { source, activate: true, preview_digest: await digestOf({ source }) };
+    expect((await send('', again, 'PUT')).json.data).toMatchObject({ outcome: 'serving' });
+  });
+
   test('can be dry-run before it serves', async () => {
     const failing = acme(
       '5.0.0',

@@ -1,4 +1,5 @@
 import type { Billing } from '../../../billing/index.ts';
+import { AppError } from '../../../kernel/index.ts';
 import type {
   ActivationPreview,
   PluginDetail,
@@ -116,6 +117,23 @@ export function describeReview(billing: Billing, pluginKey: string, preview: Act
   };
 }
 
+/**
+ * Runs a change that may be refused because the administrator has seen another preview. The refusal
+ * then holds the preview as it is now.
+ */
+export async function withFreshPreview<T>(billing: Billing, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'plugins.preview_outdated') throw error;
+    const { preview } = error.details as { preview: ActivationPreview };
+    throw new AppError(error.code, error.kind, {
+      message: error.message,
+      details: { preview: describeReview(billing, preview.key, preview) },
+    });
+  }
+}
+
 /** What remains to be done after a version was stored, and why. */
 export const describeOutcome = (billing: Billing, { plugin, use, preview }: Uploaded) => ({
   /** `waits_for_activation`: another version serves until an administrator activates this one. */
@@ -137,6 +155,8 @@ const outcomeOf = (plugin: PluginDetail['plugin']): 'serving' | 'waits_for_activ
 };
 
 const describePreview = (preview: ActivationPreview) => ({
+  digest: preview.digest,
+  unfinished_tasks: preview.tasks.unfinished,
   from: preview.from && {
     ...describeSource(preview.from),
     layer: preview.from.layer === 'database' ? ('override' as const) : preview.from.layer,

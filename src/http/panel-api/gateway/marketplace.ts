@@ -23,7 +23,8 @@ import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
-import { auditVersion, describeOutcome, describeReview } from './describe-plugin.ts';
+import { auditVersion, describeOutcome, describeReview, withFreshPreview } from './describe-plugin.ts';
+import { activateOptions, readPreviewDigest } from './plugins.ts';
 
 const flag = t.Optional(t.Union([t.Literal('true'), t.Literal('false')]));
 /** The maximal lengths are those of an index. */
@@ -176,7 +177,11 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
     .post(
       '/api/plugin/task/marketplace/install',
       async ({ body, panel, origin }) => {
-        const detail = await marketplace.install(body, userOwner(panel.user.id));
+        const { activate, preview_digest: _, ...wanted } = body;
+        const digest = readPreviewDigest(body);
+        const detail = await withFreshPreview(billing, () =>
+          marketplace.install({ ...wanted, ...digest }, userOwner(panel.user.id)),
+        );
         await audit(
           { panel, origin },
           {
@@ -187,6 +192,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
               before: auditVersion(detail.before),
               after: auditVersion(detail.plugin),
               force: body.force ?? false,
+              activated: activate ?? false,
             },
           },
         );
@@ -205,6 +211,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
             t.Boolean({ description: 'Install although another plugin already has what this one claims.' }),
           ),
           enabled: t.Optional(t.Boolean({ description: 'false stores without serving.' })),
+          ...activateOptions,
         }),
         detail: {
           summary: 'Install an offered version',

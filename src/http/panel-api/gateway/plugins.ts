@@ -3,6 +3,7 @@ import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import { userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
 import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -14,6 +15,7 @@ import {
   describeRuntime,
   describeSummary,
   describeVersion,
+  withFreshPreview,
 } from './describe-plugin.ts';
 
 const flag = (description: string) => t.Optional(t.Union([t.Literal('true'), t.Literal('false')], { description }));
@@ -21,10 +23,43 @@ const versionQuery = t.Optional(
   t.String({ minLength: 1, maxLength: 200, description: 'Default: the serving version.' }),
 );
 
+/** Of uploads and installations. */
+export const activateOptions = {
+  activate: t.Optional(
+    t.Boolean({
+      description: 'Activate the version as well, in the same transaction. Needs preview_digest.',
+    }),
+  ),
+  preview_digest: t.Optional(
+    t.String({
+      maxLength: 200,
+      description:
+        'The digest of the preview that you have read. If the activation would now change something else, PLUGIN_PREVIEW_OUTDATED (409, details.preview), and nothing has changed.',
+    }),
+  ),
+};
+
+type ActivateOptions = { activate?: boolean; preview_digest?: string; enabled?: boolean };
+
+/** The digest with which a version is to be activated. @throws fields that do not fit together */
+export function readPreviewDigest({ activate, preview_digest: digest, enabled }: ActivateOptions) {
+  if (!activate) return {};
+  if (digest === undefined)
+    throw fieldError('preview_digest', 'required', 'Send the digest of the preview that you have read.');
+  if (enabled === false)
+    throw fieldError('enabled', 'wrong_value', 'A version that is activated is enabled: leave "enabled" out.');
+  return { previewDigest: digest };
+}
+
+const adoptQuery = flag(
+  'The version also takes over all tasks that exist now: it polls the unfinished ones and reads the results of the finished ones, instead of the versions that began them. See replay in the preview first.',
+);
+
 const uploadOptions = {
   root: true,
   bodyLimit: 'source',
   body: strictObject({
+    ...activateOptions,
     source: t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'The whole module, at most 1 MiB.' }),
     remark: t.Optional(t.String({ maxLength: 2000, description: 'A note for administrators.' })),
     enabled: t.Optional(
@@ -50,7 +85,7 @@ const uploadOptions = {
   detail: {
     summary: 'Upload a plugin version',
     description:
-      'The first version of a key serves at once, unless a plugin that ships with the gateway is in use under it: by channels, prices, unfinished tasks or results of the last 30 days. Later ones wait for activation. outcome says which, in_use why, and preview what the activation would change. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
+      'The first version of a key serves at once, unless a plugin that ships with the gateway is in use under it: by channels, prices, unfinished tasks or results of the last 30 days. Later ones wait for activation. outcome says which, in_use why, and preview what the activation would change. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_PREVIEW_OUTDATED (409), PLUGIN_UNAVAILABLE (503).',
   },
 } as const;
 
@@ -64,7 +99,11 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     origin: RequestOrigin;
   };
   async function upload({ body, panel, origin }: Upload) {
-    const detail = await plugins.upload(body, userOwner(panel.user.id));
+    const { activate, preview_digest: _, ...uploaded } = body;
+    const digest = readPreviewDigest(body);
+    const detail = await withFreshPreview(billing, () =>
+      plugins.upload({ ...uploaded, ...digest }, userOwner(panel.user.id)),
+    );
     const { key = '', version = '' } = detail.plugin ?? {};
     await audit(
       { panel, origin },
@@ -75,6 +114,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
           before: auditVersion(detail.before),
           after: auditVersion(detail.plugin),
           force: body.force ?? false,
+          activated: activate ?? false,
           icon_given: body.icon !== undefined,
         },
       },
@@ -134,14 +174,26 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     )
     .post(
       '/api/plugin/task/:key/activate',
-      async ({ params: { key }, body: { version }, panel, origin }) => {
-        const { before, after } = await plugins.activate(key, version);
+      async ({ params: { key }, body: { version, preview_digest: previewDigest }, query, panel, origin }) => {
+        const adopt = query.adopt === 'true';
+        const options = {
+          adopt,
+          owner: userOwner(panel.user.id),
+          ...(previewDigest === undefined ? {} : { previewDigest }),
+        };
+        const { before, after, adoptedTasks } = await withFreshPreview(billing, () =>
+          plugins.activate(key, version, options),
+        );
         await audit(
           { panel, origin },
           {
             action: 'plugin.activate',
             target: `plugin:${key}`,
-            detail: { before: auditVersion(before), after: auditVersion(after) ?? { serving: 'factory' } },
+            detail: {
+              before: auditVersion(before),
+              after: auditVersion(after) ?? { serving: 'factory' },
+              ...(adopt ? { adopted: { unfinished_tasks: adoptedTasks } } : {}),
+            },
           },
         );
         return ok(null);
@@ -150,11 +202,13 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         root: true,
         body: strictObject({
           version: t.String({ minLength: 1, maxLength: 200, description: 'A stored version, or factory.' }),
+          preview_digest: activateOptions.preview_digest,
         }),
+        query: strictObject({ adopt: adoptQuery }),
         detail: {
           summary: 'Activate a stored version, newer or older, or the one that ships with the gateway',
           description:
-            'Enables the plugin as well. A version without a narrowing takes over that of the version it replaces, except for models it does not have. With factory the stored versions stay, but none of them is active, including later uploads, until you activate one. Requests in progress end on the version they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing has changed.',
+            'Enables the plugin as well. A version without a narrowing takes over that of the version it replaces, except for models it does not have. With factory the stored versions stay, but none of them is active, including later uploads, until you activate one. Requests in progress end on the version they began with, and so do tasks, unless adopt=true. PLUGIN_INVALID, PLUGIN_CONFLICT, PLUGIN_PREVIEW_OUTDATED: nothing has changed.',
         },
       },
     )
@@ -232,13 +286,14 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       '/api/plugin/task/:key/versions/:version',
       async ({ params: { key, version }, query, panel, origin }) => {
         const force = query.force === 'true';
-        const { before, successor } = await plugins.deleteVersion(key, version, { force });
+        const adopt = query.adopt === 'true';
+        const { before, successor } = await plugins.deleteVersion(key, version, { force, adopt });
         await audit(
           { panel, origin },
           {
             action: 'plugin.delete',
             target: `plugin:${key}@${version}`,
-            detail: { before: auditVersion(before), after: { serving: successor }, force },
+            detail: { before: auditVersion(before), after: { serving: successor }, force, ...(adopt ? { adopt } : {}) },
           },
         );
         return ok(null);
@@ -247,6 +302,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         root: true,
         query: strictObject({
           force: flag('Even if it is in use, or the version that replaces it cannot serve.'),
+          adopt: adoptQuery,
         }),
         detail: {
           summary: 'Delete a stored version',

@@ -1,10 +1,12 @@
-import { Alert, Button, Group, Text } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
 import type { PluginPreview } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation, withQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -28,6 +30,7 @@ export function ActivatePage() {
   const session = useSession();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
+  const [adopts, setAdopts] = useState(false);
   const preview = useQuery({
     queryKey: ['api', `${pluginPath(key)}/preview`, version],
     queryFn: () =>
@@ -39,7 +42,16 @@ export function ActivatePage() {
       }),
   });
   const activate = useApiMutation<void>({
-    request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, timeoutMs: 60_000 }),
+    request: () => ({
+      method: 'POST',
+      path: withQuery(`${pluginPath(key)}/activate`, adopts ? { adopt: 'true' } : {}),
+      body: { version, preview_digest: preview.data?.digest },
+      timeoutMs: 60_000,
+    }),
+    // The error says that the review is out of date; what is shown below it is the new one.
+    onError: (error) => {
+      if (error instanceof ApiError && error.code === 'PLUGIN_PREVIEW_OUTDATED') void preview.refetch();
+    },
     invalidates: pluginDependentPaths,
     onSuccess: () => {
       notifySuccess(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
@@ -50,7 +62,7 @@ export function ActivatePage() {
     const to = preview.data?.to.version ?? version;
     const question = {
       title: t('plugins.activateTitle', { version: to }),
-      text: t('plugins.activateText'),
+      text: `${t('plugins.activateText')} ${t(adopts ? 'plugins.adoptWarning' : 'plugins.tasksStay')}`,
       action: t('plugins.activate'),
       destructive: false,
     };
@@ -86,6 +98,19 @@ export function ActivatePage() {
                   pluginKey={key}
                   from={data.from.layer === 'factory' ? 'factory' : data.from.version}
                   to={version}
+                />
+              </Section>
+            )}
+            {data.from !== null && (
+              <Section
+                heading={t('plugins.adoptHeading')}
+                intro={t('plugins.adoptIntro', { count: data.unfinished_tasks })}
+              >
+                <Checkbox
+                  checked={adopts}
+                  onChange={(event) => setAdopts(event.currentTarget.checked)}
+                  label={t('plugins.adoptLabel')}
+                  description={t('plugins.adoptHint')}
                 />
               </Section>
             )}
