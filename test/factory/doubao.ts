@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { usualCases } from './usual-cases.ts';
 import { type Expected, mark, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
@@ -180,6 +181,67 @@ export const vendor: Vendor = {
       },
       content: content('reference-video'),
       outcome: { artifacts: artifacts('reference-video'), bill: 50_000 * 0.000004 * 500_000 },
+    },
+    {
+      name: 'draft',
+      client: { via: 'video', json: { model: MODEL, prompt: mark('draft'), draft: true } },
+      submit: {
+        expect: expectJob({
+          model: MODEL,
+          content: [{ type: 'text', text: mark('draft') }],
+          draft: true,
+          resolution: '480p',
+          duration: 5,
+          generate_audio: true,
+        }),
+        answers: [{ json: accepted('draft') }],
+      },
+      poll: {
+        expect: expectPoll('draft'),
+        answers: [{ json: done('draft', { usage: { completion_tokens: 20_000 }, resolution: '480p' }) }],
+      },
+      content: content('draft'),
+      outcome: { artifacts: artifacts('draft'), bill: 20_000 * 0.0000024 * 500_000 },
+    },
+    {
+      // The vendor knows the draft under its own id, and takes length and sound from it.
+      name: 'full-video-of-it',
+      origin: 'draft',
+      client: {
+        via: 'native',
+        submit: {
+          path: '/doubao/api/v3/contents/generations/tasks',
+          json: {
+            model: MODEL,
+            content: [
+              { type: 'text', text: mark('full-video-of-it') },
+              { type: 'draft_task', draft_task: { id: '{task:draft}' } },
+            ],
+            callback_url: 'https://evil.example',
+          },
+        },
+        taskIdIn: ({ id }) => id,
+        read: (id) => ({ path: `/doubao/api/v3/contents/generations/tasks/${id}` }),
+        isEnded: ({ status }) => status === 'succeeded',
+        answers: {
+          submitted: { id: '{task}' },
+          finished: expect.objectContaining({ id: '{task}', model: MODEL, status: 'succeeded' }),
+        },
+      },
+      submit: {
+        expect: expectJob({
+          model: MODEL,
+          content: [
+            { type: 'text', text: mark('full-video-of-it') },
+            { type: 'draft_task', draft_task: { id: `cgt-${mark('draft')}` } },
+          ],
+          resolution: '720p',
+        }),
+        answers: [{ json: accepted('full-video-of-it') }],
+      },
+      poll: { expect: expectPoll('full-video-of-it'), answers: [{ json: done('full-video-of-it') }] },
+      content: content('full-video-of-it'),
+      outcome: { artifacts: artifacts('full-video-of-it'), bill: 108_900 * 0.0000024 * 500_000 },
     },
     {
       name: 'expired',

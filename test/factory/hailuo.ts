@@ -137,6 +137,24 @@ export const vendor: Vendor = {
       outcome: { artifacts: artifacts('portrait'), bill: 0.65 * 500_000 },
     },
     {
+      ...played('made-larger'),
+      client: { via: 'video', json: { model: 'MiniMax-Hailuo-2.3', prompt: mark('made-larger') } },
+      submit: {
+        expect: expectJob({
+          model: 'MiniMax-Hailuo-2.3',
+          prompt: mark('made-larger'),
+          duration: 6,
+          resolution: '768P',
+        }),
+        answers: [{ json: accepted('made-larger') }],
+      },
+      poll: {
+        expect: expectPoll('made-larger'),
+        answers: [{ json: { ...done('made-larger'), video_width: 1080, video_height: 1920 } }],
+      },
+      outcome: { artifacts: artifacts('made-larger'), bill: 0.08 * 6 * 500_000 },
+    },
+    {
       name: 'bad-input',
       client: {
         via: 'generic',

@@ -81,9 +81,10 @@ const base64 = Buffer.from(videoBytes('frame')).toString('base64');
 
 export const vendor: Vendor = {
   key: 'kling',
-  channel: { key: KEY, models: ['kling-v1', 'kling-v2-6'] },
+  channel: { key: KEY, models: ['kling-v1', 'kling-v1-6', 'kling-v2-6'] },
   prices: {
     'kling-v1': '0.03 * u("seconds")',
+    'kling-v1-6': '0.1 * u("units")',
     'kling-v2-6': '(u("mode") == "pro" ? 0.1 : 0.05) * u("seconds") * (u("sound") ? 2 : 1)',
   },
   authorize,
@@ -198,6 +199,34 @@ export const vendor: Vendor = {
         answers: { submitted: {}, finished: {} },
       },
       outcome: { refused: { status: 400, message: 'Please give an image or image_tail.' } },
+    },
+    {
+      name: 'units-that-were-deducted',
+      client: { via: 'video', json: { model: 'kling-v1-6', prompt: mark('units-that-were-deducted') } },
+      submit: {
+        expect: expectJob('text2video', {
+          model_name: 'kling-v1-6',
+          prompt: mark('units-that-were-deducted'),
+          mode: 'std',
+          duration: '5',
+          aspect_ratio: '16:9',
+        }),
+        answers: [{ json: job('units-that-were-deducted') }],
+      },
+      // Two are reserved.
+      poll: {
+        expect: expectPoll('text2video', 'units-that-were-deducted'),
+        answers: [
+          {
+            json: job('units-that-were-deducted', {
+              ...done('units-that-were-deducted').data,
+              final_unit_deduction: '3.5',
+            }),
+          },
+        ],
+      },
+      content: content('units-that-were-deducted'),
+      outcome: { artifacts: artifacts('units-that-were-deducted'), bill: 0.1 * 3.5 * 500_000 },
     },
     {
       name: 'bad-input',

@@ -21,7 +21,9 @@ async function openAsRoot(path: string): Promise<Page> {
   return page;
 }
 
-type Channels = { items: { id: number; name: string; status: number; models: string[]; base_url: string }[] };
+type Channels = {
+  items: { id: number; type: number; name: string; status: number; models: string[]; base_url: string }[];
+};
 const listed = async (name: string) =>
   (await root().call<Channels>('GET', '/api/channel?page_size=100')).items.find((channel) => channel.name === name);
 
@@ -83,6 +85,18 @@ describe('a new channel', () => {
       models: ['demo-video', 'demo-video-pro'],
       base_url: 'http://127.0.0.1:4010',
     });
+  });
+
+  test('has the channel type of new-api where that is chosen', async () => {
+    const page = await openAsRoot('/channels/new');
+    await page.getByRole('combobox', { name: 'Plugin' }).fill('channel type 55');
+    await page.getByRole('option', { name: /OpenAI Sora, channel type 55/ }).click();
+    expect(await page.getByLabel('Base address').getAttribute('placeholder')).toBe('https://api.openai.com');
+    await page.getByLabel(/^Key/).fill('vendor-key-0123456789');
+    await page.getByRole('button', { name: 'Create channel' }).click();
+    await heading(page, 'OpenAI Sora').waitFor();
+    expect(await listed('OpenAI Sora')).toMatchObject({ type: 55, models: ['sora-2', 'sora-2-pro'] });
+    expect(await findPageIssues(page)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { Group, Select, Text } from '@mantine/core';
+import { type ComboboxData, Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ChannelChoices } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
@@ -17,13 +17,17 @@ type PluginSelectProps = {
 export function PluginSelect({ choices, value, onChange, error }: PluginSelectProps) {
   const { t, i18n } = useTranslation();
   const chosen = pluginOf(choices, value);
-  const isDeclaredType = value.startsWith('type:');
-  const data = [
-    ...(isDeclaredType ? [{ value, label: chosen?.name ?? t('channels.typeUnknown', { type: value.slice(5) }) }] : []),
-    ...choices.plugins
-      .filter(({ key, serves }) => serves || key === value)
-      .map(({ key, name }) => ({ value: key, label: name })),
+  const serving = choices.plugins.filter(({ key, serves }) => serves || key === value);
+  const types = serving.flatMap(({ name, channel_types: declared }) =>
+    declared.map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
+  );
+  // The type of a stored channel whose plugin is gone.
+  const isLost = value.startsWith('type:') && !types.some((type) => type.value === value);
+  const data: ComboboxData = [
+    ...(isLost ? [{ value, label: t('channels.typeUnknown', { type: value.slice(5) }) }] : []),
+    ...serving.map(({ key, name }) => ({ value: key, label: name })),
     { value: 'relay', label: t('channels.relay') },
+    ...(types.length === 0 ? [] : [{ group: t('channels.declaredTypes'), items: types }]),
   ];
   const describe = (source: string): string =>
     source === 'relay' ? t('channels.relayHelp') : localise(pluginOf(choices, source)?.description, i18n.language);

@@ -17,6 +17,7 @@ import qwen from '@lobehub/icons-static-svg/icons/qwen-color.svg';
 import runway from '@lobehub/icons-static-svg/icons/runway.svg';
 import sora from '@lobehub/icons-static-svg/icons/sora-color.svg';
 import suno from '@lobehub/icons-static-svg/icons/suno.svg';
+import vertexai from '@lobehub/icons-static-svg/icons/vertexai-color.svg';
 import vidu from '@lobehub/icons-static-svg/icons/vidu-color.svg';
 import volcengine from '@lobehub/icons-static-svg/icons/volcengine-color.svg';
 
@@ -42,6 +43,7 @@ const pictures = new Map(
     runway,
     sora,
     suno,
+    vertexai,
     vidu,
     volcengine,
   }),
