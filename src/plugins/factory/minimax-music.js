@@ -143,21 +143,18 @@ const wordsOf = (body) => {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** Bytes in hex as Base64: six digits become four. */
+/** Bytes in hex as Base64: three digits become two. */
 function base64OfHex(hex) {
-  const out = [];
-  for (let at = 0; at < hex.length; at += 6) {
-    const group = hex.slice(at, at + 6);
-    const bits = Number.parseInt(group.padEnd(6, '0'), 16);
-    const chars = [18, 12, 6, 0].map((shift) => DIGITS[(bits >> shift) & 63]);
-    out.push(
-      chars
-        .slice(0, group.length / 2 + 1)
-        .join('')
-        .padEnd(4, '='),
-    );
+  const pairs = {};
+  for (let bits = 0; bits < 4096; bits += 1) {
+    pairs[bits.toString(16).padStart(3, '0')] = DIGITS[bits >> 6] + DIGITS[bits & 63];
   }
-  return out.join('');
+  const digits = hex.toLowerCase().padEnd(Math.ceil(hex.length / 6) * 6, '0');
+  const out = [];
+  for (let at = 0; at < digits.length; at += 3) out.push(pairs[digits.slice(at, at + 3)]);
+  const missing = (digits.length - hex.length) / 2;
+  const text = out.join('');
+  return text.slice(0, text.length - missing) + '='.repeat(missing);
 }
 
 const isAddress = (audio) => /^https?:\/\//.test(audio.slice(0, 8));
