@@ -1,9 +1,9 @@
 import { defineErrors } from '../kernel/index.ts';
 
 /**
- * `details`: `invalid` has {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
- * {channels, inFlightCount}, `hook_failed` {kind, console, line, column}, `market_untrusted`
- * {reason, known_key, seen_key}, `market_revoked` {reason}, `preview_outdated`
+ * `details`: `invalid` has {errors: PluginFault[], needs?: ContractNeed[]}, `conflict` {with,
+ * kind, subject}, `in_use` {channels, inFlightCount}, `hook_failed` {kind, console, line, column},
+ * `market_untrusted` {reason, known_key, seen_key}, `market_revoked` {reason}, `preview_outdated`
  * {preview: ActivationPreview}.
  */
 export const pluginErrors = defineErrors('plugins', {

@@ -74,6 +74,7 @@ export {
 } from './marketplace/signing/secret-key.ts';
 export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
+export type { Permission, PermissionChanges, PermissionCode } from './permissions/describe-permissions.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export { findDriver } from './registry/find-driver.ts';
 export type { IconImage } from './service/check-icon.ts';

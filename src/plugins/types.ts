@@ -1,5 +1,6 @@
 import type { Json, JsonObject, Result, Secrets } from '../kernel/index.ts';
 import type { SandboxFailure } from '../sandbox/index.ts';
+
 import type { TaskRecord } from '../store/ports/index.ts';
 
 /** A text by canonical BCP-47 locale. There is always an `en`. */
@@ -61,6 +62,9 @@ export type Manifest = {
   hasArtifacts: boolean;
 };
 
+/** What a plugin needs of a contract that this gateway does not know. */
+export type ContractNeed = { code: 'api'; version: number } | { code: 'fields' | 'protocols' | 'hooks' };
+
 /**
  * A fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),
  * `exports/NAME`, or `source`. `rule` is a stable id for programs.
@@ -72,6 +76,8 @@ export type PluginFault = {
   hint?: string;
   line?: number;
   column?: number;
+  /** Set if a newer contract may have what this gateway does not know. */
+  needs?: ContractNeed;
 };
 
 /** `invalid_result`: the hook ran, but its result breaks a rule of the contract. */

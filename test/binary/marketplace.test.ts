@@ -21,7 +21,9 @@ setDefaultTimeout(120_000);
 
 const ROOM = '/api/plugin/task/marketplace';
 const code = (version: string) => pluginSource({ key: 'paper', name: 'Paper', version, models: ['paper-1'] });
-const [one, two] = [code('1.0.0'), code('1.1.0')];
+const one = code('1.0.0');
+/** The next version reads the channel's key. */
+const two = code('1.1.0').replace('body: ctx.requestBody', 'headers: { key: ctx.apiKey }, body: ctx.requestBody');
 
 let folder: string;
 let market: MarketServer;
@@ -190,6 +192,15 @@ describe('from the marketplace to a serving plugin', () => {
       source_hash: sha256(one),
       meta: { key: 'paper' },
       errors: [],
+      needs: [],
+      permissions: {
+        gained: [
+          { code: 'channel_host', values: [] },
+          { code: 'models', values: ['paper-1'] },
+        ],
+        lost: [],
+        kept: [],
+      },
       differences: [],
       current: null,
     });
@@ -202,7 +213,10 @@ describe('from the marketplace to a serving plugin', () => {
     for (const { status, body } of done) {
       expect([status, body.data]).toMatchObject([
         200,
-        { key: 'paper', version: '1.0.0', source_hash: sha256(one), active: true, has_icon: true, outcome: 'serving' },
+        {
+          ...{ key: 'paper', version: '1.0.0', source_hash: sha256(one), active: true, has_icon: true },
+          ...{ outcome: 'serving', permissions: [{ code: 'channel_host' }, { code: 'models', values: ['paper-1'] }] },
+        },
       ]);
     }
     expect(await admin.call<Data[]>('GET', '/api/plugin/task/paper/versions')).toHaveLength(1);
@@ -220,6 +234,7 @@ describe('from the marketplace to a serving plugin', () => {
     const offer = { source: 'Papers', key: 'paper', version: '1.1.0' };
     const shown = await admin.call<Data>('POST', `${ROOM}/preview`, offer);
     expect(shown).toMatchObject({ from: { version: '1.0.0' }, to: { version: '1.1.0' }, conflict: null });
+    expect(shown.permissions).toMatchObject({ gained: [{ code: 'channel_key' }], lost: [], kept: [{}, {}] });
     expect(await admin.call<Data[]>('GET', '/api/plugin/task/paper/versions')).toHaveLength(1);
     expect((await install('1.1.0')).body.data).toMatchObject({
       ...{ active: false, outcome: 'waits_for_activation' },

@@ -35,7 +35,13 @@ describe('plugin new', () => {
     ]);
     expect(await plugin('lint', 'paper-s-films.js')).toMatchObject({
       code: 0,
-      out: 'paper-s-films.js: paper-s-films@1.0.0 is valid\n',
+      out: `paper-s-films.js: paper-s-films@1.0.0 is valid
+  sends requests to 127.0.0.1:4010
+  reads the channel's key
+  reads headers of the client's request
+  serves the models paper-s-films-video
+  serves the protocols proto_video
+`,
     });
     const { code, out } = await plugin('test', 'paper-s-films.js', '--json');
     expect(code).toBe(0);

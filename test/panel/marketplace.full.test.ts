@@ -67,6 +67,59 @@ describe('an offer of a plugin that is in use', () => {
   });
 });
 
+describe('what a plugin may do', () => {
+  const reading = (version: string, more: object, hook = '') => ({
+    key: 'needle',
+    version,
+    source: source('needle', { version, ...more }).replace('body: ctx.requestBody', `${hook}body: ctx.requestBody`),
+  });
+  const first = reading('1.0.0', { baseUrl: 'https://api.needle.example' });
+  const next = reading(
+    '1.1.0',
+    { baseUrl: 'https://api.needle.example', allowedHosts: ['cdn.needle.example'] },
+    'headers: { key: ctx.apiKey }, ',
+  );
+
+  test('is told in words before it is installed, and what another version gains and loses', async () => {
+    publish(market, '/needles', { plugins: [first] });
+    await panel.root().call('PUT', path, [entry('good'), entry('needles')]);
+    const page = await visit('/marketplace/needles/needle');
+    await waitForText(page, 'What it may do');
+    await waitForText(page, 'Sends requests to api.needle.example');
+    expect(await page.getByText("Reads the channel's key").count()).toBe(0);
+    await page.getByRole('button', { name: 'Install 1.0.0' }).click();
+    await waitForNotice(page, 'needle 1.0.0 is installed');
+
+    publish(market, '/needles', { plugins: [first, next] });
+    await panel.root().call('GET', '/api/plugin/task/marketplace?refresh=true');
+    await page.goto(`${panel.origin()}/marketplace/needles/needle`);
+    const gained = page.getByRole('listitem').filter({ has: page.getByRole('img', { name: 'new', exact: true }) });
+    await gained.filter({ hasText: "Reads the channel's key" }).waitFor();
+    await page.getByRole('button', { name: 'Install 1.1.0' }).click();
+    await heading(page, 'Activate needle 1.1.0').waitFor();
+    await gained.filter({ hasText: 'Sends requests to cdn.needle.example' }).waitFor();
+  });
+
+  test('made for a newer contract: the page names what is needed, and no fields', async () => {
+    publish(market, '/later', {
+      plugins: [
+        { key: 'later', version: '1.0.0', source: source('later', { upstreams: ['x'] }) },
+        { ...offer('loom'), more: { minApiVersion: 2 } },
+      ],
+    });
+    await panel.root().call('PUT', path, [entry('good'), entry('later')]);
+    const page = await visit('/marketplace');
+    await page.getByText('Entries that cannot be installed: 1').click();
+    await waitForText(page, 'loom 1.0.0 is made for a newer contract (needs plugin API 2): update the gateway');
+    await page.getByRole('link', { name: 'later' }).click();
+    const alert = page
+      .getByRole('alert')
+      .filter({ hasText: 'Made for a newer contract (needs newer manifest fields)' });
+    await alert.waitFor();
+    expect(await alert.getByText('upstreams').count()).toBe(0);
+  });
+});
+
 describe('an installation answered after its page was left', () => {
   test('does not open the plugin', async () => {
     const page = await visit('/marketplace/good/scissors');

@@ -48,6 +48,7 @@ describe('lint', () => {
         },
       ],
       warnings: [],
+      permissions: [],
     });
   });
 

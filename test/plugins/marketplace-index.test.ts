@@ -208,7 +208,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ]);
     expect(skipped).toEqual([
       {
-        ...{ index: 0, key: 'acme', version: '2.0.0', needs: ['plugin API 3'] },
+        ...{ index: 0, key: 'acme', version: '2.0.0', needs: [{ code: 'api' as const, version: 3 }] },
         reason: 'is made for a newer contract (needs plugin API 3)',
       },
       { index: 0, key: 'acme', version: '1.0.0', reason: 'the version is listed twice' },

@@ -57,7 +57,7 @@ test('a failing call fails alone', async () => {
   }
 });
 
-test('each caller gets its own result: other hooks, non-ASCII text, none, long ones', async () => {
+test('each caller gets its own result: newer hooks, non-ASCII text, none, long ones', async () => {
   const words = ['a', 'é', '„', '\u{1F600}', '\ud800', '\\', '"', '\u0000'];
   const outcomes = await Promise.all(
     numbers.map(async (i) => {

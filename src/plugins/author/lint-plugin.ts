@@ -1,4 +1,5 @@
 import type { Sandbox } from '../../sandbox/index.ts';
+import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
 import { checkSource } from '../source/check-source.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
 import { createLocator } from '../source/locate-fault.ts';
@@ -12,6 +13,8 @@ export type LintReport = {
   version?: string;
   faults: PluginFault[];
   warnings: PluginFault[];
+  /** What the plugin may do; empty while it has faults. */
+  permissions: Permission[];
 };
 
 /**
@@ -20,10 +23,11 @@ export type LintReport = {
  */
 export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Compiler): Promise<LintReport> {
   const opened = await openPlugin(source, sandbox, compiler);
-  if (!opened.ok) return { ok: false, faults: opened.error, warnings: [] };
+  if (!opened.ok) return { ok: false, faults: opened.error, warnings: [], permissions: [] };
   const { manifest } = opened.value;
   const { program } = checkSource(source);
   const warnings = program ? findWarnings(manifest, program).map(createLocator(program)) : [];
   warnings.push(...findHiddenText(source));
-  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings };
+  const permissions = describePermissions(manifest, program);
+  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings, permissions };
 }

@@ -13,6 +13,8 @@ const BY_FETCH_MODE = {
   batch: ['buildBatchQueryRequest', 'parseBatchResult'],
 } as const;
 const OPTIONAL = ['extractUsage', 'extractUsageOnSubmit', 'extractUsageOnComplete'] as const;
+/** All hooks of protocols that this contract has. */
+const PROTOCOL_HOOKS: ReadonlySet<string> = new Set(['decodeRequest', 'render', 'renderEvents', 'renderFinal']);
 const ARTIFACTS = ['listArtifacts', 'buildContentRequest'] as const;
 
 const own = (shapes: Shapes | undefined, name: string): ExportShape | undefined =>
@@ -156,7 +158,8 @@ function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined):
   }
   for (const name of Object.keys(members)) {
     if (!known.has(name)) {
-      faults.push(makeFault(`exports/protocols/${name}`, 'export.unused', 'is not a protocol of this gateway'));
+      const fault = makeFault(`exports/protocols/${name}`, 'export.unused', 'is not a protocol of this gateway');
+      faults.push({ ...fault, needs: { code: 'protocols' } });
     }
   }
   return faults;
@@ -171,7 +174,8 @@ function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, 
     faults.push(...requireFunction(shape?.members, name, { path: `${at}/${name}`, why }));
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
-      faults.push(makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses'));
+      const fault = makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses');
+      faults.push(PROTOCOL_HOOKS.has(name) ? fault : { ...fault, needs: { code: 'hooks' } });
     }
   }
   return faults;

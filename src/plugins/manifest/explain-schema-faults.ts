@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isObject } from '../../kernel/index.ts';
-import type { PluginFault } from '../types.ts';
+import type { ContractNeed, PluginFault } from '../types.ts';
 import { makeFault, pointer } from './faults.ts';
 import { REMOVED_NAMES, REMOVED_ROUTE_NAMES } from './removed-names.ts';
 import { hintForMissing, type RuleId } from './rules.ts';
@@ -63,7 +63,7 @@ function explainUnknown({ params, instancePath }: ErrorObject): PluginFault {
   const inRoute = /^\/routes\/\d+$/.test(instancePath);
   const removed = inRoute ? REMOVED_ROUTE_NAMES[name] : instancePath === '' ? REMOVED_NAMES[name] : undefined;
   return removed === undefined
-    ? makeFault(path, 'unknown_property', `unknown property "${name}"`)
+    ? { ...makeFault(path, 'unknown_property', `unknown property "${name}"`), needs: { code: 'fields' } }
     : { ...makeFault(path, 'removed_name', `"${name}" is no longer part of the contract`), hint: removed };
 }
 
@@ -85,6 +85,14 @@ function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): P
   return faults;
 }
 
+/** What a newer contract may have, where a value is unknown here. */
+function findNeed(rule: RuleId, value: unknown): ContractNeed | undefined {
+  if (rule === 'apiVersion.value')
+    return Number.isInteger(value) && Number(value) > 1 ? { code: 'api', version: Number(value) } : undefined;
+  const isProtocol = rule === 'protocol.bare.value' || rule === 'protocol.name.value';
+  return isProtocol && typeof value === 'string' ? { code: 'protocols' } : undefined;
+}
+
 /**
  * Translates schema errors into faults, one per broken rule. Errors of `if` and of wrapping
  * keywords are dropped, because they repeat others.
@@ -103,6 +111,8 @@ export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault
     // A test checks that every such pair in the schema is a rule.
     const rule = `${subject}.${textOf(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
     if (keyword === 'uniqueItems') return explainDuplicates(error, rule);
-    return [makeFault(locate(error), rule, describe(error, textOf(schema, 'x-message')))];
+    const needs = findNeed(rule, error.data);
+    const fault = makeFault(locate(error), rule, describe(error, textOf(schema, 'x-message')));
+    return [needs ? { ...fault, needs } : fault];
   });
 }

@@ -3,11 +3,13 @@ import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '.
 import type { OptionStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { findNeeds } from '../manifest/newer-contract.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
+import type { PermissionChanges } from '../permissions/describe-permissions.ts';
 import type { IconImage } from '../service/check-icon.ts';
 import type { PluginService, Uploaded } from '../service/create-plugin-service.ts';
 import type { ActivationPreview } from '../service/preview-activation.ts';
-import type { Manifest, PluginFault } from '../types.ts';
+import type { ContractNeed, Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import type { MarketTrust, PinMarketKey } from './check-trust.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
@@ -48,6 +50,10 @@ export type OfferedSource = {
   /** In the contract's form; `null` if an upload would refuse the source, see `errors`. */
   meta: Meta | null;
   errors: PluginFault[];
+  /** What it needs of a newer contract, if that is why an upload would refuse it. */
+  needs: ContractNeed[];
+  /** What it may do, compared with `current`; `null` if it has errors. */
+  permissions: PermissionChanges | null;
   /** Differences between the index and the plugin. */
   differences: string[];
   /** The active version of this key, or the factory plugin. */
@@ -82,7 +88,10 @@ export interface Marketplace {
 }
 
 type Deps = {
-  plugins: Pick<PluginService, 'check' | 'current' | 'detail' | 'list' | 'preview' | 'upload' | 'versions'>;
+  plugins: Pick<
+    PluginService,
+    'check' | 'current' | 'detail' | 'list' | 'permissions' | 'preview' | 'upload' | 'versions'
+  >;
   options: OptionStore;
   upstream: Upstream;
   /** The current marketplaces. */
@@ -200,6 +209,7 @@ export function createMarketplace(deps: Deps): Marketplace {
       const version = versionOf(entry, requested ?? entry.plugin.latest);
       const source = await fetchSource(entry, version);
       const { manifest, errors } = await checkManifest(plugins, source);
+      const permissions = manifest ? await plugins.permissions(source) : null;
       return {
         key: name.key,
         version: version.version,
@@ -207,6 +217,8 @@ export function createMarketplace(deps: Deps): Marketplace {
         sourceHash: version.sha256,
         meta: manifest ? publishMeta(manifest) : null,
         errors,
+        needs: findNeeds(errors),
+        permissions,
         differences: manifest ? compareEntry(entry.plugin, version, manifest) : [],
         current: await currentVersion(plugins, name.key),
       };

@@ -2,7 +2,8 @@ import schema from '../../../contracts/v1.schema.json';
 import { err, isObject, type Json, ok, parseJson, type Result, sanitizeMessage } from '../../kernel/index.ts';
 import { isWebsite, normalizeAllowedHost, normalizeBaseUrl } from '../manifest/addresses.ts';
 import { canonicalLocale } from '../manifest/localized-text.ts';
-import type { LocalizedText } from '../types.ts';
+import { describeNeeds } from '../manifest/newer-contract.ts';
+import type { ContractNeed, LocalizedText } from '../types.ts';
 import { compareVersions, newestVersion } from './order-versions.ts';
 import { parsePublicKey } from './signing/public-key.ts';
 import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketRevocation, MarketVersion } from './types.ts';
@@ -77,7 +78,7 @@ class Reading {
     this.base = base;
   }
 
-  skip(position: EntryPosition, reason: string, needs?: string[]): undefined {
+  skip(position: EntryPosition, reason: string, needs?: ContractNeed[]): undefined {
     if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, reason, ...(needs ? { needs } : {}) });
   }
 
@@ -130,7 +131,8 @@ class Reading {
       const at = known ? { ...position, version: String(entry.version) } : position;
       if (isObject(entry) && this.readRevoked(entry, at)) continue;
       const needed = isObject(entry) ? newerApiOf(entry.minApiVersion) : undefined;
-      if (needed !== undefined) this.skip(at, `is made for a newer contract (needs ${needed})`, [needed]);
+      if (needed !== undefined)
+        this.skip(at, `is made for a newer contract (needs ${describeNeeds([needed])})`, [needed]);
       else if (!read.ok) this.skip(at, read.error);
       else if (versions.some(({ version }) => version === read.value.version))
         this.skip(at, 'the version is listed twice');
@@ -235,8 +237,8 @@ const hashOf = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
 
 /** What an entry needs of a newer contract. */
-const newerApiOf = (minApiVersion: unknown): string | undefined =>
-  Number.isSafeInteger(minApiVersion) && Number(minApiVersion) > 1 ? `plugin API ${minApiVersion}` : undefined;
+const newerApiOf = (version: unknown): ContractNeed | undefined =>
+  Number.isSafeInteger(version) && Number(version) > 1 ? { code: 'api', version: Number(version) } : undefined;
 
 const isInt32 = (value: unknown): boolean => typeof value === 'number' && (value | 0) === value;
 

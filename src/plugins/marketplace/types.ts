@@ -1,5 +1,5 @@
 import type { Result } from '../../kernel/index.ts';
-import type { LocalizedText } from '../types.ts';
+import type { ContractNeed, LocalizedText } from '../types.ts';
 import type { PublicKey } from './signing/public-key.ts';
 
 /**
@@ -43,7 +43,7 @@ export type MarketPlugin = {
  * A part of an index that is ignored, and why. `index` is the position in `plugins`. `needs`: it
  * was made for a newer contract, and needs this of it.
  */
-export type MarketRemark = { index: number; key?: string; version?: string; reason: string; needs?: string[] };
+export type MarketRemark = { index: number; key?: string; version?: string; reason: string; needs?: ContractNeed[] };
 
 /** A version that its publisher has taken back. It is not offered. */
 export type MarketRevocation = { key: string; version: string; sha256: string; reason: string };

@@ -2,6 +2,7 @@ import { type AppError, type Clock, type Logger, sha256Hex } from '../../kernel/
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { describeNeeds, findNeeds } from '../manifest/newer-contract.ts';
 import { preflight } from '../registry/build-index.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -25,6 +26,11 @@ export type ServiceContext = {
 };
 
 export function invalidPlugin(errors: readonly PluginFault[]): AppError {
+  const needs = findNeeds(errors);
+  if (needs.length > 0) {
+    const message = `The plugin is made for a newer contract (needs ${describeNeeds(needs)}). Update the gateway, or ask for a version for this one.`;
+    return pluginErrors.invalid({ details: { errors, needs }, message });
+  }
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   const message = first ? `The plugin is not valid: ${first.path || 'meta'}: ${first.message}${more}.` : undefined;

@@ -1,6 +1,7 @@
 import { type Clock, createReplica, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
+import type { PermissionChanges } from '../permissions/describe-permissions.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
 import type { ExposedCredential } from '../registry/watch-credentials.ts';
@@ -22,6 +23,7 @@ import {
 } from './describe-plugins.ts';
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
+import { findPermissionChanges } from './find-permissions.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { createPluginChangeMutex } from './plugin-change-mutex.ts';
 import {
@@ -49,6 +51,12 @@ export interface PluginService extends Development {
    * @throws `plugins.invalid`, `plugins.unavailable`
    */
   check(source: string, owner?: string): Promise<Manifest>;
+  /**
+   * What a source may do, compared with the plugin that serves its key now.
+   *
+   * @throws `plugins.invalid`, `plugins.unavailable`
+   */
+  permissions(source: string, owner?: string): Promise<PermissionChanges>;
   /** With what its activation would change, if the version waits for it. */
   upload(upload: PluginUpload, owner?: string): Promise<Uploaded>;
   list(): Promise<PluginSummary[]>;
@@ -130,6 +138,10 @@ export function createPluginService(deps: Deps): PluginService {
       const compiled = await compileOrThrow(onBehalfOf(owner), source);
       refuseHiddenNames(compiled);
       return compiled.manifest;
+    },
+    async permissions(source, owner) {
+      const context = onBehalfOf(owner);
+      return findPermissionChanges(context, await compileOrThrow(context, source));
     },
     async upload(upload, owner) {
       const context = onBehalfOf(owner);

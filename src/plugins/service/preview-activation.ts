@@ -1,5 +1,6 @@
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import type { PermissionChanges } from '../permissions/describe-permissions.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
@@ -9,6 +10,7 @@ import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
 import { compileFound, compileOrThrow, type FoundSource, invalidPlugin, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { digestPreview } from './digest-preview.ts';
+import { findPermissionChanges } from './find-permissions.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
 /** Number of tasks whose stored answers are parsed again. */
@@ -35,6 +37,8 @@ export type ActivationPreview = ManifestChanges & {
   channels: AffectedChannel[];
   /** Why an activation would be refused. */
   conflict: Conflict | null;
+  /** What it may do, compared with the serving version. */
+  permissions: PermissionChanges;
   replay: ReplayedTask[];
   /** Tasks that other versions began, and that an activation with `adopt` would move. */
   tasks: { unfinished: number };
@@ -65,11 +69,12 @@ export async function previewActivation(
   const { plugins, pluginOf } = ctx.registry.current();
   const serving = plugins.get(key);
   const { manifest } = candidate;
-  const [channels, tasks, unfinished, prices] = await Promise.all([
+  const [channels, tasks, unfinished, prices, permissions] = await Promise.all([
     ctx.store.channels.all(),
     ctx.store.tasks.latestWithData(key, REPLAYED_TASKS),
     ctx.store.tasks.countUnfinished({ platform: key }),
     ctx.store.prices.all(),
+    findPermissionChanges(ctx, { source: compiled.source, manifest }),
   ]);
   const changes = compareManifests(serving?.manifest, manifest);
   const preview = {
@@ -81,6 +86,7 @@ export async function previewActivation(
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
+    permissions,
     replay: await replayTasks(tasks, channels, { pluginOf, candidate: candidate.onTrial(), owner: ctx.owner }),
   };
   return { ...preview, tasks: { unfinished }, digest: digestPreview(preview, key, prices) };

@@ -6,6 +6,7 @@ import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
 import { validParts } from '../manifest/valid-parts.ts';
 import { readIndex } from '../marketplace/read-index.ts';
+import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
 import { readIcon } from '../service/check-icon.ts';
 import { compareJson } from '../service/compare-json.ts';
 import { compareSources } from '../service/compare-sources.ts';
@@ -42,8 +43,11 @@ export const TASKS = {
     const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
     const all = manifest.ok ? missing : [...manifest.error, ...missing];
     if (manifest.ok && all.length === 0) return ok(manifest.value);
-    const program = parsed?.source === source ? parsed.program : checkSource(source).program;
+    const program = programOf(source);
     return err(program ? all.map(createLocator(program)) : all);
+  },
+  describePermissions({ source, manifest }: { source: string | undefined; manifest: Manifest }): Permission[] {
+    return describePermissions(manifest, source === undefined ? undefined : programOf(source));
   },
   compareVersions: (from: Compared, to: Compared) => ({
     ...compareSources(from, to),
@@ -52,6 +56,9 @@ export const TASKS = {
   readIcon,
   readIndex: (text: string, base: string) => readIndex(text, new URL(base)),
 };
+
+const programOf = (source: string): Node | undefined =>
+  parsed?.source === source ? parsed.program : checkSource(source).program;
 
 type Compared = { name: string; source: string; meta: object | undefined };
 export type Tasks = typeof TASKS;

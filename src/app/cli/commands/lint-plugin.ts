@@ -1,5 +1,6 @@
 import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { describePermission } from '../describe-permission.ts';
 import { countOf } from '../pluralize.ts';
 import { type PluginFile, readPlugin } from '../read-plugin.ts';
 import { withSandbox } from '../with-sandbox.ts';
@@ -30,11 +31,12 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 }
 
 function describe({ plugin, report }: Linted): string[] {
-  const { file, ok, key, version, faults, warnings } = report;
+  const { file, ok, key, version, faults, warnings, permissions } = report;
   const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
   return [
     ...faults.map((fault) => plugin.describe(fault)),
     ...warnings.map((warning) => plugin.describe(warning, 'warning')),
     `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
+    ...permissions.map((permission) => `  ${describePermission(permission)}`),
   ];
 }

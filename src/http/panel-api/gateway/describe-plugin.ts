@@ -135,7 +135,7 @@ export async function withFreshPreview<T>(billing: Billing, work: () => Promise<
 }
 
 /** What remains to be done after a version was stored, and why. */
-export const describeOutcome = (billing: Billing, { plugin, use, preview }: Uploaded) => ({
+export const describeOutcome = (billing: Billing, { plugin, use, permissions, preview }: Uploaded) => ({
   /** `waits_for_activation`: another version serves until an administrator activates this one. */
   outcome: outcomeOf(plugin),
   /** What needs the version that serves; null where nothing does. */
@@ -145,6 +145,8 @@ export const describeOutcome = (billing: Billing, { plugin, use, preview }: Uplo
     unfinished_tasks: use.unfinishedTasks,
     recent_results: use.hasRecentResults,
   },
+  /** What the stored version may do: a code and the names that it concerns. */
+  permissions,
   /** What the activation would change, as POST /api/plugin/task/:key/preview says it. */
   preview: preview && describeReview(billing, plugin?.key ?? '', preview),
 });
@@ -175,6 +177,7 @@ const describePreview = (preview: ActivationPreview) => ({
   usage_schema: preview.usageSchema,
   channels: preview.channels,
   conflict: preview.conflict,
+  permissions: preview.permissions,
   replay: preview.replay.map(({ taskId, storedStatus, before, after, changed, lostArtifacts }) => ({
     task_id: taskId,
     stored_status: storedStatus,

@@ -15,6 +15,7 @@ import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { describeNeeds } from '../plugins/contract-needs.ts';
 import { MarketState } from './market-state.tsx';
 import classes from './marketplace.module.css';
 import { TrustLabel, TrustNotice } from './source-trust.tsx';
@@ -145,7 +146,7 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
             {offer.skipped.map(({ index, key, version, reason, needs }) => (
               <li key={`${index} ${key} ${version} ${reason}`}>
                 {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
-                {needs === undefined ? reason : t('market.newerContract', { needs: needs.join(', ') })}
+                {needs === undefined ? reason : t('market.newerContract', { needs: describeNeeds(needs, t) })}
               </li>
             ))}
           </ul>

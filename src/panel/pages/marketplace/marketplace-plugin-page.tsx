@@ -22,7 +22,8 @@ import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
-import { PluginErrorList, PluginErrors } from '../plugins/plugin-errors.tsx';
+import { PermissionSection } from '../plugins/permission-list.tsx';
+import { NewerContract, PluginErrorList, PluginErrors } from '../plugins/plugin-errors.tsx';
 import { pluginHosts } from '../plugins/plugin-hosts.ts';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
@@ -142,7 +143,9 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
           </dd>
           <dt>{t('market.source')}</dt>
           <dd>
-            {source} <TrustLabel trust={trust} />
+            <Group gap="sm">
+              {source} <TrustLabel trust={trust} />
+            </Group>
           </dd>
           {plugin.installed !== undefined && (
             <>
@@ -170,6 +173,9 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
           </dd>
         </dl>
       </Section>
+      {text.data && text.data.permissions !== null && (
+        <PermissionSection changes={text.data.permissions} isNew={text.data.current === null} />
+      )}
       {plugin.installed !== undefined && offered?.stored === 'no' && text.data?.errors.length === 0 && (
         <OfferPreview source={source} pluginKey={plugin.key} version={version} />
       )}
@@ -195,10 +201,11 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
 
 function OfferedSource({ text }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
-  const { current, version, source, errors, differences } = text;
+  const { current, version, source, errors, needs, differences } = text;
   return (
     <Stack gap="md">
-      {errors.length > 0 && (
+      {needs.length > 0 && <NewerContract needs={needs} />}
+      {errors.length > 0 && needs.length === 0 && (
         <Alert color="red" variant="light" role="alert" title={t('market.cannotInstall')}>
           <PluginErrorList errors={errors} />
         </Alert>

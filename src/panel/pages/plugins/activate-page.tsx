@@ -15,6 +15,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { BackToVersions } from './back-to-versions.tsx';
+import { PermissionSection } from './permission-list.tsx';
 import { PluginErrors } from './plugin-errors.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PreviewChanges } from './preview-changes.tsx';
@@ -90,6 +91,7 @@ export function ActivatePage() {
                 <Text size="sm">{data.conflict.message}</Text>
               </Alert>
             )}
+            <PermissionSection changes={data.permissions} isNew={data.from === null} />
             <PreviewChanges preview={data} />
             <PreviewReplay preview={data} />
             {data.from !== null && (

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { type ContractNeed, describeNeeds } from './contract-needs.ts';
 import classes from './plugins.module.css';
 
 type PluginError = PluginDetail['errors'][number];
@@ -14,6 +15,8 @@ type PluginError = PluginDetail['errors'][number];
 export function PluginErrors({ error }: { error: Error }) {
   const { t } = useTranslation();
   const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];
+  const needs = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readNeeds(error.details) : [];
+  if (needs.length > 0) return <NewerContract needs={needs} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
     <Alert
@@ -24,6 +27,22 @@ export function PluginErrors({ error }: { error: Error }) {
       title={t('plugins.faults', { count: errors.length })}
     >
       <PluginErrorList errors={errors} />
+    </Alert>
+  );
+}
+
+/** The names of what is needed help only its author. */
+export function NewerContract({ needs }: { needs: readonly ContractNeed[] }) {
+  const { t } = useTranslation();
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      role="alert"
+      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+      title={t('plugins.newerContract', { needs: describeNeeds(needs, t) })}
+    >
+      <Text size="sm">{t('plugins.newerContract.text')}</Text>
     </Alert>
   );
 }
@@ -49,7 +68,12 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
   );
 }
 
-function readPluginErrors(details: unknown): PluginError[] {
-  if (typeof details !== 'object' || details === null || !('errors' in details)) return [];
-  return Array.isArray(details.errors) ? (details.errors as PluginError[]) : [];
+const readPluginErrors = (details: unknown): PluginError[] => readList(details, 'errors') as PluginError[];
+const readNeeds = (details: unknown): ContractNeed[] => readList(details, 'needs') as ContractNeed[];
+
+function readList(details: unknown, name: string): unknown[] {
+  const list = isObject(details) ? details[name] : undefined;
+  return Array.isArray(list) ? list : [];
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,0 +1,68 @@
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { PluginPreview } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { Section } from '../../ui/page/section.tsx';
+import classes from './plugins.module.css';
+
+type Changes = PluginPreview['permissions'];
+type Permission = Changes['gained'][number];
+
+const texts: Record<Permission['code'], TextKey> = {
+  hosts: 'plugins.permission.hosts',
+  channel_host: 'plugins.permission.channel_host',
+  redirects: 'plugins.permission.redirects',
+  any_host: 'plugins.permission.any_host',
+  channel_key: 'plugins.permission.channel_key',
+  access_token: 'plugins.permission.access_token',
+  whole_context: 'plugins.permission.whole_context',
+  client_headers: 'plugins.permission.client_headers',
+  client_query: 'plugins.permission.client_query',
+  client_files: 'plugins.permission.client_files',
+  models: 'plugins.permission.models',
+  protocols: 'plugins.permission.protocols',
+  routes: 'plugins.permission.routes',
+  channel_types: 'plugins.permission.channel_types',
+};
+
+const signs = { added: '+', removed: '−' } as const;
+
+/** What a plugin may do, in words; where another version serves, what it gains and loses first. */
+export function PermissionSection({ changes, isNew }: { changes: Changes; isNew: boolean }) {
+  const { t } = useTranslation();
+  const { gained, lost, kept } = changes;
+  const isSame = gained.length + lost.length === 0;
+  return (
+    <Section heading={t('plugins.permissions')} intro={t('plugins.permissions.intro')}>
+      {isSame && <Text size="sm">{t('plugins.permissions.same')}</Text>}
+      <ul className={classes.changes}>
+        {lines(gained, isNew ? undefined : 'added')}
+        {lines(lost, 'removed')}
+        {lines(kept, undefined)}
+      </ul>
+    </Section>
+  );
+}
+
+const lines = (permissions: readonly Permission[], kind: keyof typeof signs | undefined) =>
+  permissions.map((permission) => (
+    <PermissionLine key={`${kind} ${permission.code}`} permission={permission} kind={kind} />
+  ));
+
+function PermissionLine({ permission, kind }: { permission: Permission; kind: keyof typeof signs | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <li>
+      {kind === undefined ? (
+        <span className={classes.sign} aria-hidden="true">
+          ·
+        </span>
+      ) : (
+        <span className={classes.sign} data-kind={kind} role="img" aria-label={t(`plugins.change.${kind}`)}>
+          {signs[kind]}
+        </span>
+      )}
+      <span>{t(texts[permission.code], { values: permission.values.join(', ') })}</span>
+    </li>
+  );
+}
