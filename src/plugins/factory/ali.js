@@ -31,7 +31,7 @@ export const meta = {
   apiVersion: 1,
   key: 'ali',
   name: 'Alibaba Wan',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from a first frame, and from a first and a last frame by the Wan models of Alibaba Cloud Model Studio',
@@ -85,7 +85,7 @@ const READ = new Set(
 );
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 /** A model that a channel maps to and that is newer than this table: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };

@@ -7,7 +7,7 @@ export const meta = {
   apiVersion: 1,
   key: 'doubao',
   name: 'Doubao Seedance',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from first and last frames, and from references by the Seedance models of Volcengine Ark',
@@ -102,7 +102,7 @@ const READ = new Set(
 );
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
 

@@ -4,7 +4,7 @@ export const meta = {
   apiVersion: 1,
   key: 'gemini',
   name: 'Google Veo',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, frames or reference images, by the Gemini API of Google',
@@ -63,7 +63,7 @@ const READ = new Set(
 );
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|storage_?uri|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers|storage_?uri)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === 'string' && value.trim() !== '';

@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'kling',
   name: 'Kling AI',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, a first frame or two frames, by Kling AI',
@@ -93,7 +93,7 @@ const READ = new Set(
 );
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|model_name|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 /** Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its own figure. */
 const UNITS = { std: 2, pro: 3.5 };
 const UNITS_OF_V3 = { std: 3, pro: 4 };

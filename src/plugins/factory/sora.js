@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'sora',
   name: 'OpenAI Sora',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
@@ -61,7 +61,7 @@ const IMAGE_FIELD = 'input_reference';
 const READ = new Set(`prompt seconds size input_reference image metadata extra`.split(/\s+/));
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
 /** The last three are those of other vendors with this API. */
 const STATUSES = {

@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'sunoapi',
   name: 'Suno-compatible music',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Songs and lyrics by any service that speaks the Suno-API format',
@@ -81,7 +81,7 @@ const READ = new Set(
 );
 /** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
 const CLOSED =
-  /^(model|n|count|(num|sample|number|batch)_?\w*)$|callback|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 const textAt = (value, name) => {
   const found = isObject(value) ? value[name] : undefined;
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
