@@ -424,6 +424,11 @@ export interface ContentDescriptor {
    * `index` counts, from 0, the texts of at least 16 KiB of Base64. Ranges are not served.
    */
   base64?: { index: number; mimeType: string };
+  /**
+   * An extension, which other hosts ignore: at most 16 further public hosts that the vendor may
+   * redirect to, as in `allowedHosts`, or `*.example.com`. They get neither headers nor body.
+   */
+  redirectHosts?: string[];
 }
 
 /** A task, for presenters and renderers. */
@@ -540,7 +545,7 @@ export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
 
 /** The exports of a plugin module. */
-export interface PluginModule {
+export interface PluginModule extends HookExtensions {
   meta: Meta;
   /**
    * Describes the request that submits the task. Throw to refuse it: nothing has been billed yet.
@@ -654,6 +659,64 @@ export interface Utils {
 
 // -------------------------------------------------------------------------------------------------
 // Extensions
+
+/**
+ * What a refusal is about. It decides what the client reads: `bad_input` 400 `vendor_rejected`,
+ * `content_policy` 400 `content_policy_violation`, `quota` (the channel's account is used up) 503
+ * `vendor_quota_exhausted`, `busy` 429 `vendor_busy`, `credential` 502 `vendor_failed`.
+ */
+export type SubmitErrorClass = 'bad_input' | 'content_policy' | 'quota' | 'busy' | 'credential';
+
+/** A vendor's refusal in words. */
+export interface SubmitError {
+  class: SubmitErrorClass;
+  /**
+   * A sentence for the client; not shown for `quota` and `credential`, which the client cannot
+   * mend: the gateway logs it.
+   */
+  message?: string;
+  /** The client's parameter that is wrong. */
+  param?: string;
+  /** For `quota` and `busy`; instead of the vendor's `Retry-After`. At most 3600. */
+  retryAfterSeconds?: number;
+}
+
+export interface ResolveContext extends Credential {
+  upstreamTaskId: string;
+  baseUrl: string;
+  /** In the second call: the vendor's 2xx answer to the request of the first. */
+  response?: SubmitResponse;
+}
+
+/** One of `request` and `url`. */
+export interface ArtifactResolution {
+  /** Asks the vendor once, under the rules of a query; the hook is then called with its answer. */
+  request?: RequestDescriptor;
+  /** Where the content is: a public URL that needs no credential, or a base64 `data:` URL. */
+  url?: string;
+  /** Seconds for which `url` may be used again: 60 by default, at most 600. */
+  expiresIn?: number;
+}
+
+/** Hooks that other hosts of this contract ignore. */
+export interface HookExtensions {
+  /**
+   * Says what a vendor's refusal means. Null leaves it to the gateway, and so do a throw and an
+   * invalid result. It never leads to more attempts than the answer's status does, and `bad_input`
+   * and `content_policy` end them: no other channel is tried.
+   * @when the vendor has answered the submission with 4xx
+   */
+  parseSubmitError?(response: SubmitResponse, ctx: DriverContext): SubmitError | null;
+  /**
+   * Looks up or renews the address of an artifact that `listArtifacts` lists. Null leaves it to
+   * `buildContentRequest`, which hosts without this hook call. The address is remembered shortly,
+   * and looked up again when the vendor refuses it.
+   * @when before a download, unless the address is remembered; a second time with the vendor's
+   *   answer if it returned a request
+   * @limits one request per download
+   */
+  resolveArtifact?(task: ArtifactContext, key: string, ctx: ResolveContext): ArtifactResolution | null;
+}
 
 /**
  * Bytes, for functions of `utils`: at most 1 MiB, and numbers from 0 to 255. Results that are bytes

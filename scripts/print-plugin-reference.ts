@@ -38,8 +38,9 @@ export async function pluginReference(contract: string): Promise<string> {
     ...['NativeDecoder', 'NativePresenter'].flatMap((name) => functionTypeOf(file, declared, name)),
     ...hooksOf(file, declared, 'NativeHooks'),
     ...hooksOf(file, declared, 'PluginModule'),
+    ...hooksOf(file, declared, 'HookExtensions'),
   ];
-  const modules = new Set(['PluginModule', 'ProtoVideoHooks', 'ProtoResponsesHooks', 'NativeHooks']);
+  const modules = new Set(['PluginModule', 'ProtoVideoHooks', 'ProtoResponsesHooks', 'NativeHooks', 'HookExtensions']);
   const types = [...declared.values()].filter(({ name }) => !modules.has(name.text) && !/^Native[DP]/.test(name.text));
   return [
     '# Reference of the plugin contract',
@@ -131,6 +132,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   ProtoResponsesHooks: 'protocols.proto_responses.',
   NativeHooks: 'native.',
   PluginModule: '',
+  HookExtensions: '',
 };
 
 function hooksOf(file: SourceFile, declared: ReadonlyMap<string, Declaration>, from: string): Hook[] {

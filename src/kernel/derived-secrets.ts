@@ -97,6 +97,8 @@ function encodingsOf(value: string): string[] {
  */
 export function secretsOfRequest(described: unknown, { certain = false }: Choice = {}): string[] {
   if (!isObject(described)) return [];
+  // A look-up describes its request in a member.
+  if (isObject(described.request)) return secretsOfRequest(described.request, { certain });
   const { url, headers, body } = described as { url?: unknown; headers?: unknown; body?: unknown };
   const address = typeof url === 'string' && url.length <= LONGEST_ADDRESS ? URL.parse(url) : null;
   const found: string[] = [];

@@ -25,7 +25,7 @@ export {
   type SubmitRequest,
 } from './hooks/build-requests.ts';
 export { describeHookFailure, type HookOptions, isHostFailure } from './hooks/call-hook.ts';
-export { allowsHost, checkRequestUrl } from './hooks/check-request-url.ts';
+export { allowsHost, checkRequestUrl, isRedirectHost } from './hooks/check-request-url.ts';
 export {
   type DecodedQuery,
   type DecodedSubmit,
@@ -42,12 +42,14 @@ export {
   parseSubmitResponse,
   parseTaskResult,
 } from './hooks/parse-answers.ts';
+export { parseSubmitError } from './hooks/parse-submit-error.ts';
 export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { type RenderedEvent, type RenderedEvents, renderEvents } from './hooks/render-events.ts';
 export { type RenderedFinal, renderFinal } from './hooks/render-final.ts';
+export { type Resolution, resolveArtifact } from './hooks/resolve-artifact.ts';
 export {
   buildContentRequest,
   type ContentRequest,

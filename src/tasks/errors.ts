@@ -24,6 +24,11 @@ export const taskErrors = defineErrors('tasks', {
   plugin_submit_response_failed: ['invalid', 'The vendor accepted the request but its answer could not be understood.'],
   plugin_submit_response_invalid: ['upstream_failed', 'The plugin returned an invalid submission result.'],
   vendor_rejected: ['invalid', 'The vendor refused the request.'],
+  content_policy_violation: ['invalid', 'The vendor refused the content of the request.'],
+  vendor_quota_exhausted: [
+    'unavailable',
+    'The gateway has no quota left at the vendor for this model. Try again later, or tell the operator.',
+  ],
   vendor_busy: ['rate_limited', 'The vendor is busy. Try again later.'],
   vendor_failed: ['upstream_failed', 'The vendor could not take the request.'],
   vendor_unreachable: ['upstream_failed', 'The vendor could not be reached.'],

@@ -14,6 +14,7 @@ import { createDownloadLimit } from './artifacts/limit-downloads.ts';
 import { createLinkLimit } from './artifacts/limit-links.ts';
 import { openContent } from './artifacts/open-content.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
+import { createResolvedLinks } from './artifacts/resolved-links.ts';
 import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
@@ -222,6 +223,7 @@ export function createTasks(services: TaskServices): Tasks {
     downloads,
     submissions,
     repeats: createRepeatLimit(),
+    resolvedLinks: createResolvedLinks(services),
     keySecrets: createKeySecrets(),
     sources: createSourceKeeper(),
     wakeResults: () => results.wake(),

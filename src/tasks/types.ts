@@ -4,6 +4,7 @@ import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '.
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { Counters, KeyOwner, PresentedKey, Store, StoredResult, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { ResolvedLinks } from './artifacts/resolved-links.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
@@ -56,6 +57,8 @@ export type TaskDeps = TaskServices & {
   submissions: FairLimiter;
   /** Limits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatLimit;
+  /** Addresses of artifacts that plugins have looked up. */
+  resolvedLinks: ResolvedLinks;
   /** What texts must not show of channels' keys. */
   keySecrets: FindKeySecrets;
   /** Stores the sources that begin tasks. */

@@ -51,7 +51,7 @@ describe('declaration file and schema have the same members, requirements and va
       'TaskView',
       'NativeError',
     ],
-    'RenderEventsResult',
+    ...['RenderEventsResult', 'SubmitError', 'ArtifactResolution'],
   ];
   test.each(same)('%s', (name) => {
     expectInStep(declarations.members(name), definitions[name] ?? {});

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type {
   Artifact,
+  ArtifactResolution,
   BatchItem,
   BatchQueryContext,
   ContentDescriptor,
@@ -15,6 +16,7 @@ import type {
   RequestBody,
   ResponseInfo,
   SubmitDescriptor,
+  SubmitError,
   SubmitIntent,
   SubmitResponse,
   SubmitResult,
@@ -65,6 +67,8 @@ const accepted: {
   BatchQueryContext: BatchQueryContext[];
   ResponseInfo: ResponseInfo[];
   SubmitResponse: SubmitResponse[];
+  SubmitError: SubmitError[];
+  ArtifactResolution: ArtifactResolution[];
   Artifact: Artifact[];
   FilePlaceholder: FilePlaceholder[];
   FileReference: FileReference[];
@@ -96,6 +100,7 @@ const accepted: {
     { url: 'data:;base64,AA' },
     { url: 'https://x.y', method: 'HEAD', credentialless: true },
     { url: 'https://x.y', method: 'POST', headers: { a: 'b' }, body: {} },
+    { url: 'https://x.y', redirectHosts: ['cdn.example.com', '*.example.net', '[::1]:8443'] },
   ],
   SubmitResult: [{ taskId: 'x' }, { taskId: 'x', taskData: null, immediate: { status: 'SUCCESS' }, state: null }],
   TaskResult: [
@@ -117,6 +122,8 @@ const accepted: {
   TaskQueryContext: [query, { ...query, apiKey: 'k', auth: { projectId: 'p' } }],
   BatchQueryContext: [{ baseUrl: 'https://x.y', authHeader: 'k', tasks: [query] }],
   ResponseInfo: [{ status: 200, headers: { a: 'b' } }],
+  SubmitError: [{ class: 'quota' }, { class: 'busy', message: 'm', param: 'p', retryAfterSeconds: 1 }],
+  ArtifactResolution: [{ request: { url: 'https://x.y' } }, { url: 'https://x.y', expiresIn: 5 }],
   SubmitResponse: [{ statusCode: 201, headers: { a: ['b', 'c'] }, body: 'text' }],
   Artifact: [
     { key: 'a', type: 'video' },
@@ -166,6 +173,10 @@ const refused: [definition: string, value: unknown][] = [
   ['RequestDescriptor', { url: 'https://x.y', bodyType: 'multipart' }],
   ['ContentDescriptor', { url: 'https://x.y', credentialless: true, headers: { a: 'b' } }],
   ['ContentDescriptor', { url: 'https://x.y', credentialless: true, method: 'POST' }],
+  ['ContentDescriptor', { url: 'https://x.y', redirectHosts: ['https://a.b'] }],
+  ['SubmitError', { class: 'other' }],
+  ['ArtifactResolution', {}],
+  ['ArtifactResolution', { url: 'https://x.y', request: { url: 'https://x.y' } }],
   ['SubmitResult', { taskId: 'x', clientResponse: {} }],
   ['SubmitResult', { taskId: '' }],
   ['TaskResult', { status: 'DONE' }],

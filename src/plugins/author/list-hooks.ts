@@ -7,6 +7,7 @@ const TOP_LEVEL = [
   'buildSubmitRequest',
   'extractUsage',
   'parseSubmitResponse',
+  'parseSubmitError',
   'extractUsageOnSubmit',
   'buildQueryRequest',
   'parseTaskResult',
@@ -14,6 +15,7 @@ const TOP_LEVEL = [
   'parseBatchResult',
   'extractUsageOnComplete',
   'listArtifacts',
+  'resolveArtifact',
   'buildContentRequest',
 ] as const;
 

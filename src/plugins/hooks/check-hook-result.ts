@@ -13,11 +13,13 @@ import {
   readProtocolIntent,
 } from './decode-requests.ts';
 import { readBatchItems, readSubmission } from './parse-answers.ts';
+import { readSubmitError } from './parse-submit-error.ts';
 import { readVideo } from './present-tasks.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
 import { readRenderedEvents } from './render-events.ts';
 import { readRenderedFinal } from './render-final.ts';
+import { readResolution } from './resolve-artifact.ts';
 import { readArtifacts, readContentRequest } from './serve-artifacts.ts';
 
 /**
@@ -28,6 +30,9 @@ type HookTrial = { manifest: Manifest; path: readonly string[]; args: readonly J
 
 type Trial = { manifest: Manifest; context: Record<string, unknown>; value: Json | undefined };
 type Check = (trial: Trial) => Result<unknown, string>;
+
+/** Where a hook's context is among its arguments, if it is not the first. */
+const CONTEXT_AT: Readonly<Record<string, number>> = { parseSubmitError: 1, resolveArtifact: 2 };
 
 /** Paths of the protocols, whose requests are pinned to the client's model. */
 const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set(['/v1/videos', '/v1/responses']);
@@ -81,6 +86,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   listArtifacts: ({ value }) => readArtifacts(value),
   buildContentRequest: (trial) =>
     readContentRequest(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial), method: 'GET' }),
+  parseSubmitError: ({ value }) => readSubmitError(value),
+  resolveArtifact: (trial) => {
+    const answered = trial.context.response !== undefined;
+    return readResolution(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial), answered });
+  },
   'protocols.proto_video.decodeRequest': checkProtocolIntent,
   'protocols.proto_video.render': ({ value }) => readVideo(value),
   'protocols.proto_responses.decodeRequest': checkProtocolIntent,
@@ -97,7 +107,7 @@ export function checkHookResult(
   { manifest, path, args }: HookTrial,
   value: Json | undefined,
 ): Result<Json | undefined, string> {
-  const [context] = args;
+  const context = args[CONTEXT_AT[path.join('.')] ?? 0];
   const trial: Trial = { manifest, context: isObject(context) ? context : {}, value };
   const [first = '', second = '', ...rest] = path;
   const checked =

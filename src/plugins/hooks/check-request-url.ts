@@ -16,11 +16,23 @@ export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBase
   const base = URL.parse(channelBaseUrl);
   if (base?.protocol === 'https:' && url.protocol !== 'https:') return false;
   if (base && canonicalHost(base) === canonicalHost(url)) return true;
-  const hostname = url.hostname.toLowerCase();
-  return manifest.allowedHosts.some((entry) =>
-    /:\d+$/.test(entry) ? entry === `${hostname}:${portOf(url)}` : entry === hostname && url.port === '',
-  );
+  return manifest.allowedHosts.some((entry) => isHost(entry, url));
 }
+
+/**
+ * Whether a URL's host is an entry `host` or `host:port` in lower case. One with a port matches
+ * that port only, one without it the scheme's default port.
+ */
+function isHost(entry: string, url: URL): boolean {
+  const hostname = url.hostname.toLowerCase();
+  return /:\d+$/.test(entry) ? entry === `${hostname}:${portOf(url)}` : entry === hostname && url.port === '';
+}
+
+/** Whether a redirect may lead to `url`: entries are those of `isHost`, or `*.host`. */
+export const isRedirectHost = (entries: readonly string[], url: URL): boolean =>
+  entries.some((entry) =>
+    entry.startsWith('*.') ? url.port === '' && url.hostname.endsWith(entry.slice(1)) : isHost(entry, url),
+  );
 
 type DescribedUrl = {
   channelBaseUrl: string;

@@ -1,5 +1,6 @@
 import type { Artifact, ArtifactContext, ContentContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { isHostname, normalizeAllowedHost } from '../manifest/addresses.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { checkRequestUrl } from './check-request-url.ts';
@@ -8,6 +9,7 @@ import { readHeaders, readMethod } from './read-descriptor.ts';
 /** Limits of new-api, the reference gateway that plugins are written for. */
 const MAX_ARTIFACTS = 64;
 const MAX_BODY_BYTES = 1_048_576;
+const MAX_REDIRECT_HOSTS = 16;
 const MAX_DATA_URL_LENGTH = 64 * 1024 * 1024;
 const ARTIFACT_KEY = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 const ARTIFACT_TYPES: ReadonlySet<unknown> = new Set(['video', 'audio', 'image', 'file']);
@@ -72,6 +74,8 @@ export type ContentRequest =
       credentialless: boolean;
       /** The answer is JSON that contains the file, at its `index`-th text of long Base64. */
       base64?: { index: number; mimeType: string };
+      /** Where a redirect may lead as well, without the credential: see `isRedirectHost`. */
+      redirectHosts?: readonly string[];
     };
 
 /** The place of a file in a JSON answer. Undefined: the answer is the file. */
@@ -100,6 +104,23 @@ function readDataUrl(url: string): Result<ContentRequest, string> {
   return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
+/** Hosts as in `allowedHosts`, or all below a name, which is more than a top-level domain. */
+function readRedirectHosts(value: unknown): Result<string[], string> {
+  if (value === undefined || value === null) return ok([]);
+  if (!Array.isArray(value) || value.length > MAX_REDIRECT_HOSTS)
+    return err(`redirectHosts must be a list of at most ${MAX_REDIRECT_HOSTS} hosts`);
+  const hosts: string[] = [];
+  for (const entry of value) {
+    const written = typeof entry === 'string' ? entry.toLowerCase() : '';
+    const name = written.startsWith('*.') ? written.slice(2) : '';
+    const isWildcard = isHostname(name) && name.includes('.');
+    const host = isWildcard ? ok(written) : normalizeAllowedHost(written);
+    if (!host.ok) return err(`redirectHosts: ${JSON.stringify(entry)} ${host.error}`);
+    hosts.push(host.value);
+  }
+  return ok(hosts);
+}
+
 /** What a content request is checked against. `method` is the default if the plugin names none. */
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
 
@@ -123,6 +144,8 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
   if (credentialless && (hasBody || Object.keys(headers.value).length > 0)) {
     return err('a credentialless request has no headers and no body');
   }
+  const redirectHosts = readRedirectHosts(value.redirectHosts);
+  if (!redirectHosts.ok) return redirectHosts;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   if (hasBody && Buffer.byteLength(text) > MAX_BODY_BYTES) return err('the body is larger than 1 MiB');
   return ok({
@@ -131,6 +154,7 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
     method: method.value as 'GET' | 'HEAD' | 'POST',
     headers: headers.value,
     credentialless,
+    ...(redirectHosts.value.length > 0 ? { redirectHosts: redirectHosts.value } : {}),
     ...(hasBody ? { body: text } : {}),
     ...(base64.value ? { base64: base64.value } : {}),
   });

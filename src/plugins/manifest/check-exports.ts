@@ -12,7 +12,13 @@ const BY_FETCH_MODE = {
   per_task: ['buildQueryRequest'],
   batch: ['buildBatchQueryRequest', 'parseBatchResult'],
 } as const;
-const OPTIONAL = ['extractUsage', 'extractUsageOnSubmit', 'extractUsageOnComplete'] as const;
+const OPTIONAL = [
+  'extractUsage',
+  'extractUsageOnSubmit',
+  'extractUsageOnComplete',
+  'parseSubmitError',
+  'resolveArtifact',
+] as const;
 /** All hooks of protocols that this contract has. */
 const PROTOCOL_HOOKS: ReadonlySet<string> = new Set(['decodeRequest', 'render', 'renderEvents', 'renderFinal']);
 const ARTIFACTS = ['listArtifacts', 'buildContentRequest'] as const;

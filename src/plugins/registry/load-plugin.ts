@@ -82,6 +82,7 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
   'buildQueryRequest',
   'buildBatchQueryRequest',
   'buildContentRequest',
+  'resolveArtifact',
 ]);
 
 /**

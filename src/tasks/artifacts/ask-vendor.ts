@@ -12,7 +12,7 @@ type Look = {
   channel: ChannelRecord;
   credential: Credential;
   described: PluginRequest;
-  signal: AbortSignal;
+  signal?: AbortSignal;
 };
 
 /**
@@ -27,7 +27,7 @@ export async function askVendor(
   credential.addSecretsOf(described);
   const request = buildUpstreamRequest(plugin, { channel, described });
   if (!request.ok) throw taskErrors.artifact_request_rejected({ cause: request.error });
-  const sent = await deps.upstream.request({ ...request.value, signal });
+  const sent = await deps.upstream.request({ ...request.value, ...(signal ? { signal } : {}) });
   if (!sent.ok) throw contentFailure(sent.error);
   const { status } = sent.value;
   if (status === 401) credential.onUnauthorized();

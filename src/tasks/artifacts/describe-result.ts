@@ -2,27 +2,18 @@ import { userOwner } from '../../kernel/index.ts';
 import {
   buildQueryRequest,
   type ContentRequest as DescribedContent,
-  type LoadedPlugin,
   parseTaskResult,
   readContentRequest,
 } from '../../plugins/index.ts';
-import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { queryContext } from '../vendor/build-contexts.ts';
-import type { Credential } from '../vendor/resolve-credential.ts';
 import { restoreMedia } from '../vendor/restore-media.ts';
+import type { ArtifactSource } from './artifact-source.ts';
 import { askVendor } from './ask-vendor.ts';
 import { artifactHookError } from './read-artifacts.ts';
-import type { ContentRequest } from './types.ts';
 
-type ResultSource = {
-  plugin: LoadedPlugin;
-  channel: ChannelRecord;
-  credential: Credential;
-  task: TaskRecord;
-  client: ContentRequest;
-};
+type ResultSource = Omit<ArtifactSource, 'artifactKey'>;
 
 /**
  * How to get the result of a task whose plugin lists no artifacts: its address, which is asked

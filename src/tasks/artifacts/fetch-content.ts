@@ -1,4 +1,9 @@
-import { allowsHost, type ContentRequest as DescribedContent, type LoadedPlugin } from '../../plugins/index.ts';
+import {
+  allowsHost,
+  type ContentRequest as DescribedContent,
+  isRedirectHost,
+  type LoadedPlugin,
+} from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -71,7 +76,7 @@ function contentRequest(
   deps: TaskDeps,
   { plugin, channel, described, safeHeaders, signal }: HttpContent,
 ): UpstreamRequest {
-  const { url, method, headers, body, credentialless } = described;
+  const { url, method, headers, body, credentialless, redirectHosts = [] } = described;
   const own = deps.ownAddresses();
   if (pointsToSelf(own, new URL(url))) {
     throw taskErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
@@ -88,7 +93,8 @@ function contentRequest(
       vendor: new URL(channel.baseUrl),
       credentialless,
       isAllowed: (hop) =>
-        !pointsToSelf(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+        !pointsToSelf(own, hop) &&
+        (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop) || isRedirectHost(redirectHosts, hop)),
     }),
     maxRedirects: MAX_REDIRECTS,
     headersForEveryOrigin: CLIENT_HEADERS,

@@ -1,20 +1,17 @@
 import { userOwner } from '../../kernel/index.ts';
-import {
-  type Artifact,
-  buildContentRequest,
-  type ContentRequest as DescribedContent,
-  type LoadedPlugin,
-} from '../../plugins/index.ts';
-import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import { type Artifact, buildContentRequest, type ContentRequest as DescribedContent } from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { hookCause } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
-import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
+import { resolveCredential } from '../vendor/resolve-credential.ts';
+import type { ArtifactSource } from './artifact-source.ts';
 import { describeResult } from './describe-result.ts';
 import { fetchContent, pickHeaders } from './fetch-content.ts';
-import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
+import { openResolved } from './open-resolved.ts';
+import { contentHookError, projectArtifacts } from './read-artifacts.ts';
 import { resultArtifact } from './result-artifact.ts';
 import type { ArtifactChoice, ContentRequest, VendorContent } from './types.ts';
 
@@ -47,11 +44,12 @@ export async function openArtifact(deps: TaskDeps, { task, choice, client }: Dow
     if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
     const credential = await resolveCredential(deps, plugin.manifest, channel);
     const source = { plugin, channel, credential, task, client };
-    const described = result
-      ? await describeResult(deps, source)
-      : await describeContent({ ...source, artifactKey: artifact.key });
     const { onUnauthorized } = credential;
-    return await fetchContent(deps, { plugin, channel, described, client, onUnauthorized });
+    const send = (described: DescribedContent): Promise<VendorContent> =>
+      fetchContent(deps, { plugin, channel, described, client, onUnauthorized });
+    if (result) return await send(await describeResult(deps, source));
+    const chosen = { ...source, artifactKey: artifact.key };
+    return (await openResolved(deps, chosen, send)) ?? (await send(await describeContent(chosen)));
   } finally {
     pin.release();
   }
@@ -73,15 +71,6 @@ function chooseArtifact(artifacts: readonly Artifact[], choice: ArtifactChoice):
     param: 'variant',
   });
 }
-
-type ArtifactSource = {
-  plugin: LoadedPlugin;
-  channel: ChannelRecord;
-  credential: Credential;
-  task: TaskRecord;
-  artifactKey: string;
-  client: ContentRequest;
-};
 
 /** Asks the plugin where the artifact is. */
 async function describeContent({
@@ -105,11 +94,8 @@ async function describeContent({
     secrets: credential.secrets,
   });
   if (built.ok) return built.value;
-  if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found')) {
-    throw taskErrors.artifact_not_found();
-  }
   if (built.error.kind === 'invalid_result') {
     throw taskErrors.artifact_request_rejected({ cause: hookCause(built.error) });
   }
-  throw artifactHookError(built.error);
+  throw contentHookError(built.error);
 }

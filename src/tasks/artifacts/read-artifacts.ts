@@ -38,6 +38,12 @@ export function artifactHookError(failure: HookFailure): Error {
     : taskErrors.artifact_plugin_error({ cause });
 }
 
+/** The same for a hook that may say that there is no such artifact. */
+export const contentHookError = (failure: HookFailure): Error =>
+  failure.kind === 'thrown' && failure.message.includes('artifact_not_found')
+    ? taskErrors.artifact_not_found()
+    : artifactHookError(failure);
+
 /**
  * The artifacts of a task, as its plugin lists them; `legacy`: the result that it gave only an
  * address of, if it lists none.

@@ -1,24 +1,17 @@
-import { type AppError, redactSecrets, sanitizeMessage, userOwner } from '../../kernel/index.ts';
-import { type ParsedSubmission, parseSubmitResponse } from '../../plugins/index.ts';
+import { redactSecrets, sanitizeMessage, userOwner } from '../../kernel/index.ts';
+import { parseSubmitResponse } from '../../plugins/index.ts';
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
-import { adviseRetry, outcomeOfFailure, outcomeOfStatus, type VendorOutcome } from '../vendor/retry-advice.ts';
+import { adviseRetry, outcomeOfFailure, outcomeOfStatus } from '../vendor/retry-advice.ts';
+import { classifyRefusal } from './classify-refusal.ts';
 import { hookCause, type Prepared } from './prepare-submission.ts';
+import type { FailedAttempt, SendOutcome } from './types.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
 const MAX_MESSAGE = 16 * 1024;
-
-export type SendOutcome =
-  /** `isCut`: media were cut out of the answer that the plugin saw. */
-  | { kind: 'accepted'; result: ParsedSubmission; isCut: boolean }
-  /**
-   * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
-   * risk.
-   */
-  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; outcome: VendorOutcome };
 
 /** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
@@ -56,7 +49,10 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
-  if (!accepted) return refusal(deps, prepared, read.value);
+  if (!accepted) {
+    const plain = refusal(deps, prepared, read.value);
+    return classifyRefusal(deps, submission, { prepared, answer: read.value, plain });
+  }
   const { headers, body, uncut, base64 } = read.value;
   const response = { statusCode: status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
   const parsed = await parseSubmitResponse(
@@ -76,7 +72,8 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt' };
 }
 
-function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): SendOutcome {
+/** What the status of an answer says. */
+function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): FailedAttempt {
   const { status, headers } = answer;
   const { secrets } = prepared.credential;
   const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));

@@ -45,11 +45,17 @@ export function sampleArguments(hook: string, model: string): string {
     extractUsage: [{ ...driver, usagePurpose: 'facts' }],
     extractUsageOnSubmit: [driver, answer],
     parseSubmitResponse: [driver, { statusCode: 200, headers: {}, body: { id: 'vendor-job-1' } }],
+    parseSubmitError: [{ statusCode: 400, headers: {}, body: { error: { message: 'seconds: 5 or 10' } } }, driver],
     buildQueryRequest: [query],
     parseTaskResult: [query, answer, { status: 200, headers: {} }],
     buildBatchQueryRequest: [{ baseUrl: query.baseUrl, authHeader: query.authHeader, tasks: [query] }],
     extractUsageOnComplete: [query, { status: 'SUCCESS', progress: '100%' }, artifact.data],
     listArtifacts: [artifact],
+    resolveArtifact: [
+      artifact,
+      'video',
+      { upstreamTaskId: 'vendor-job-1', baseUrl: query.baseUrl, authHeader: query.authHeader },
+    ],
     buildContentRequest: [
       {
         ...artifact,

@@ -1,0 +1,14 @@
+import type { LoadedPlugin } from '../../plugins/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { Credential } from '../vendor/resolve-credential.ts';
+import type { ContentRequest } from './types.ts';
+
+/** An artifact that a client downloads, and what leads to it. */
+export type ArtifactSource = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  credential: Credential;
+  task: TaskRecord;
+  artifactKey: string;
+  client: ContentRequest;
+};

@@ -1,0 +1,79 @@
+import { userOwner } from '../../kernel/index.ts';
+import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+import type { VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import { adviseRetry, type VendorOutcome } from '../vendor/retry-advice.ts';
+import type { Prepared } from './prepare-submission.ts';
+import type { FailedAttempt } from './types.ts';
+
+type Refusal = { prepared: Prepared; answer: VendorAnswer; plain: FailedAttempt };
+
+/** Classes that another channel's account may not meet. */
+const OF_THE_CHANNEL: ReadonlySet<SubmitError['class']> = new Set(['quota', 'busy', 'credential']);
+
+/**
+ * Lets the plugin say what a vendor's 4xx means. `plain` is what its status alone says: it stands
+ * where the plugin says nothing, and no class permits an attempt that it does not.
+ */
+export async function classifyRefusal(
+  deps: TaskDeps,
+  submission: Submission,
+  { prepared, answer, plain }: Refusal,
+): Promise<FailedAttempt> {
+  const { plugin, caller } = submission;
+  const { status, headers, body } = answer;
+  if (status < 400 || status >= 500 || !plugin.has('parseSubmitError')) return plain;
+  const parsed = await parseSubmitError(
+    plugin,
+    { ctx: prepared.context, response: { statusCode: status, headers, body } },
+    { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets: prepared.credential.secrets },
+  );
+  const logFields = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id, plugin: plugin.key };
+  if (!parsed.ok) {
+    deps.logger.warn({ ...logFields, reason: parsed.error.message }, 'parseSubmitError failed; the status counts');
+    return plain;
+  }
+  const error = parsed.value;
+  if (!error) return plain;
+  if (error.class === 'quota' || error.class === 'credential') {
+    const fields = { ...logFields, status, class: error.class, reason: error.message ?? '' };
+    deps.logger.warn(fields, "vendor refuses the channel's account");
+  }
+  const outcome = outcomeOf(error.class, plain.outcome);
+  return {
+    kind: 'failed',
+    error: clientError(error, { plain, outcome }),
+    mayTryAnother: plain.mayTryAnother && OF_THE_CHANNEL.has(error.class),
+    outcome,
+  };
+}
+
+/** A vendor that may have the job stays in doubt, whatever the plugin reads in its answer. */
+function outcomeOf(found: SubmitError['class'], plain: VendorOutcome): VendorOutcome {
+  if (plain === 'in_doubt') return plain;
+  if (found === 'quota' || found === 'busy') return 'throttled';
+  return found === 'credential' ? 'turned_away' : 'refused';
+}
+
+type Known = { plain: FailedAttempt; outcome: VendorOutcome };
+
+function clientError({ class: found, message, param, retryAfterSeconds }: SubmitError, { plain, outcome }: Known) {
+  const shouldRetry = adviseRetry(outcome);
+  const wait = retryAfterSeconds ?? plain.error.retryAfterSeconds;
+  const later = { shouldRetry, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
+  const words = message === undefined ? {} : { message };
+  const about = { shouldRetry, ...(param === undefined ? {} : { param }) };
+  switch (found) {
+    case 'bad_input':
+      return taskErrors.vendor_rejected({ message: message ?? plain.error.message, ...about });
+    case 'content_policy':
+      return taskErrors.content_policy_violation({ ...words, ...about });
+    case 'busy':
+      return taskErrors.vendor_busy({ ...words, ...later });
+    case 'quota':
+      return taskErrors.vendor_quota_exhausted(later);
+    default:
+      return taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry });
+  }
+}
