@@ -13,6 +13,23 @@ export interface Clock {
 /** Milliseconds since the Unix epoch as ISO 8601 in UTC. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
+/** Whole multiples of this on the monotonic clock are when loops without work wake up. */
+const STEP_MS = 1000;
+
+/**
+ * Sleeps for `ms`, give or take half a second where that is a second or more: loops that look
+ * whether there is work wake up together. A wake-up of an idle process costs more than such a look.
+ */
+export const sleepInStep = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
+  clock.sleep(inStep(clock, ms), signal);
+
+/** How long such a sleep lasts. */
+export function inStep(clock: Pick<Clock, 'monotonicMs'>, ms: number): number {
+  if (ms < STEP_MS) return ms;
+  const now = clock.monotonicMs();
+  return Math.round((now + ms) / STEP_MS) * STEP_MS - now;
+}
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   unix: () => Math.floor(Date.now() / 1000),

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 
@@ -56,7 +56,7 @@ export async function announceNode(options: {
   const stopping = new AbortController();
   const beating = (async () => {
     while (true) {
-      await clock.sleep(HEARTBEAT_MS, stopping.signal);
+      await sleepInStep(clock, HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
       await Promise.all([beat(), warnWithoutMaster()]).catch((error) =>
         logger.warn({ err: error }, 'the heartbeat could not be written; the next one is due in 10 s'),

@@ -1,10 +1,12 @@
 import { Histogram, type Registry } from 'prom-client';
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, inStep } from '../../kernel/index.ts';
 
 /** How often the lag is measured while the gateway works: 2 ms of processor time a second. */
 const BUSY_MS = 50;
 /** How often it is measured while nothing happens. */
 const IDLE_MS = 1000;
+/** A timer may fire a little too early, and then is due again a whole step later. */
+const EARLY_MS = 10;
 /** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -28,22 +30,24 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
   let due = 0;
   /** Ticks since the last request or poll. */
   let quietTicks = 0;
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
   const latenessMs = (): number => Math.max(0, clock.monotonicMs() - due);
 
   function tick(): void {
     lag.observe(latenessMs() / 1000);
-    due = clock.monotonicMs() + everyMs;
     quietTicks += 1;
-    if (everyMs === BUSY_MS && quietTicks > IDLE_MS / BUSY_MS) run(IDLE_MS);
+    run(quietTicks > IDLE_MS / BUSY_MS ? IDLE_MS : everyMs);
   }
 
   function run(ms: number): void {
-    clearInterval(timer);
+    clearTimeout(timer);
     everyMs = ms;
-    due = clock.monotonicMs() + ms;
-    timer = setInterval(tick, ms);
+    const wait = inStep(clock, ms);
+    // Not longer: what blocks the loop before the timer is due does not show.
+    const dueInMs = wait > ms + EARLY_MS ? wait - ms : Math.min(wait, ms);
+    due = clock.monotonicMs() + dueInMs;
+    timer = setTimeout(tick, dueInMs);
     timer.unref();
   }
 
@@ -58,6 +62,6 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
       run(BUSY_MS);
     },
     isActive: () => everyMs === BUSY_MS,
-    stop: () => clearInterval(timer),
+    stop: () => clearTimeout(timer),
   };
 }

@@ -1,7 +1,7 @@
 import { open, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NotReady } from '../../http/index.ts';
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
 
 const CHECK_EVERY_MS = 5_000;
 /** A file system may still have this much free when SQLite can no longer write a page. */
@@ -76,7 +76,7 @@ export function createDiskWatch(deps: {
       await check();
       watching = (async () => {
         while (!stopping.signal.aborted) {
-          await clock.sleep(CHECK_EVERY_MS, stopping.signal);
+          await sleepInStep(clock, CHECK_EVERY_MS, stopping.signal);
           if (!stopping.signal.aborted) await check();
         }
       })();

@@ -3,8 +3,9 @@ import type { PoolFailure, PoolState, Worker } from './types.ts';
 
 /** How often processes are checked while one is busy or booting, in ms. */
 const BUSY_CHECK_MS = 25;
-/** The same while all are idle. */
-const IDLE_CHECK_MS = 1000;
+/** The same while all are idle: ten times until the last one ends, and no more often or seldom. */
+const IDLE_CHECK_MS = { least: 1000, most: 10_000 };
+const IDLE_CHECKS = 10;
 
 export function startWorker(pool: PoolState): void {
   const worker: Worker = {
@@ -41,7 +42,10 @@ export function killWorker(pool: PoolState, worker: Worker, reason: PoolFailure)
 export const startChecks = (pool: PoolState): void => checkEvery(pool, BUSY_CHECK_MS);
 
 /** Has idle processes checked now and then: some day they end. */
-export const slowChecks = (pool: PoolState): void => checkEvery(pool, IDLE_CHECK_MS);
+export const slowChecks = (pool: PoolState): void => {
+  const { least, most } = IDLE_CHECK_MS;
+  checkEvery(pool, Math.min(Math.max(pool.limits.idleMs / IDLE_CHECKS, least), most));
+};
 
 /** Makes sure that `events.onCheckTimer` is called every `ms`. */
 function checkEvery(pool: PoolState, ms: number): void {

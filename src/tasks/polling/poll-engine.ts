@@ -1,3 +1,4 @@
+import { sleepInStep } from '../../kernel/index.ts';
 import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
@@ -46,7 +47,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const leaseForMs = limits.pollLeaseMs;
   const renewAfterMs = leaseForMs * RENEW_AFTER;
   // A task that is written meanwhile is due later than the end of the pause.
-  const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestPollDelayMs(limits.pollIntervalMs)));
+  const shortestDelayMs = shortestPollDelayMs(limits.pollIntervalMs);
+  const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
+  /** A pause in step may be half as long again. */
+  const pausesInStep = shortestDelayMs >= 2 * IDLE_TICK_MS;
   const underway = new Set<Claimed>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -216,7 +220,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     const capacity = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    await Promise.race([clock.sleep(ms, stopping.signal), capacity]);
+    const isIdle = pausesInStep && ms >= IDLE_TICK_MS;
+    const pausing = isIdle ? sleepInStep(clock, ms, stopping.signal) : clock.sleep(ms, stopping.signal);
+    await Promise.race([pausing, capacity]);
   }
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
@@ -226,7 +232,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       } catch (error) {
         logger.error({ err: error }, `${what} failed`);
       }
-      await clock.sleep(ms, stopping.signal);
+      await sleepInStep(clock, ms, stopping.signal);
     }
   }
 

@@ -1,4 +1,5 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
+import { sleepInStep } from '../../kernel/index.ts';
 import { type RelayKind, STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { findProtocolOwner } from '../submission/find-protocol-owner.ts';
@@ -60,7 +61,7 @@ export function createRelay(deps: TaskDeps): Relay {
       await refundInterrupted(deps).catch((error) =>
         logger.error({ err: error }, 'interrupted relayed requests could not be read; retrying'),
       );
-      await clock.sleep(INTERRUPTED_EVERY_MS, stopping.signal);
+      await sleepInStep(clock, INTERRUPTED_EVERY_MS, stopping.signal);
     }
   }
 

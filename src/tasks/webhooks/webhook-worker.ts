@@ -1,3 +1,4 @@
+import { sleepInStep } from '../../kernel/index.ts';
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps } from '../types.ts';
@@ -66,7 +67,8 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       quiet = new AbortController();
       const limit = Math.min(batch, CAPACITY - queues.held());
       const dueInMs = limit > 0 ? await untilDue() : 0;
-      if (dueInMs > 0) await clock.sleep(dueInMs, quiet.signal);
+      if (dueInMs >= IDLE_TICK_MS) await sleepInStep(clock, IDLE_TICK_MS, quiet.signal);
+      else if (dueInMs > 0) await clock.sleep(dueInMs, quiet.signal);
       else {
         const taken = limit > 0 ? await claim(limit) : 0;
         if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);

@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test';
+import { type Clock, sleepInStep, systemClock } from '../../src/kernel/index.ts';
+
+/** For how long a sleep in step lasts that begins at this time of the monotonic clock. */
+async function lengthOf(ms: number, nowMs: number): Promise<number> {
+  let slept = -1;
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    async sleep(length) {
+      slept = length;
+    },
+  };
+  await sleepInStep(clock, ms);
+  return slept;
+}
+
+test('loops that sleep in step wake up at the same times, whenever they began', async () => {
+  for (const ms of [1000, 1500, 5000, 30_000]) {
+    for (const now of [0, 1, 499, 500, 999, 12_345.678]) {
+      const slept = await lengthOf(ms, now);
+      expect((now + slept) % 1000).toBeCloseTo(0, 6);
+      expect(Math.abs(slept - ms)).toBeLessThanOrEqual(500);
+    }
+  }
+});
+
+test('a short sleep is as long as it was asked for', async () => {
+  for (const ms of [0, 20, 999]) expect(await lengthOf(ms, 123)).toBe(ms);
+});
+
+test('a sleep in step ends when its signal is aborted', async () => {
+  const stopping = new AbortController();
+  const sleeping = sleepInStep(systemClock, 600_000, stopping.signal);
+  stopping.abort();
+  await sleeping;
+});
