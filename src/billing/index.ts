@@ -13,5 +13,5 @@ export {
 } from './billing.ts';
 export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
-export { type BillExplanation, explainBill } from './explain-bill.ts';
+export { type BillExplanation, explainBill, QUOTA_PER_USD } from './explain-bill.ts';
 export type { DeclaredFact } from './price-book.ts';

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
@@ -61,6 +64,19 @@ describe('kept results of the executable', () => {
       headers: { authorization: `Bearer ${key}` },
     });
     expect([byKey.status, sha256Hex(Buffer.from(await byKey.arrayBuffer()))]).toEqual([200, kept?.sha256 ?? '']);
+    const doctor = async () => {
+      const { out } = await runCommand(['doctor', '--results', '--verify', '--json', '--data-dir', gateway.dataDir]);
+      return JSON.parse(out) as { findings: object[] };
+    };
+    const checked = await doctor();
+    expect(checked.findings).toContainEqual({
+      ...{ check: 'results', level: 'ok', message: `1 files of kept results with ${bytes.length} bytes are in place` },
+    });
+    appendFileSync(join(gateway.dataDir, 'results', (kept?.sha256 ?? '').slice(0, 2), kept?.sha256 ?? ''), 'x');
+    const broken = await doctor();
+    expect(broken.findings).toContainEqual({
+      ...{ check: 'results', level: 'error', message: `1 files have another size than recorded: ${kept?.sha256}` },
+    });
     expect((await ask(`${gateway.url}/v1/tasks/${id}`, { token: key, method: 'DELETE' })).status).toBe(200);
     expect((await fetch(link)).status).toBe(404);
   });

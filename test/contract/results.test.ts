@@ -9,7 +9,7 @@ const DAY = 24 * 3_600_000;
 const wanted = (change: Partial<WantedResult> = {}): WantedResult => ({
   taskId: `task_${randomAlnum(32)}`,
   artifactKey: 'video',
-  userId: 1,
+  userId: 999_999,
   kind: 'video',
   createdAt: 100,
   ...change,
@@ -112,12 +112,13 @@ describeEachStore('kept results', (opened) => {
 
   test('equal results share a file, which is unused once the last one is forgotten', async () => {
     const { store } = opened();
-    const one = await keep(store, 'shared', { userId: 7 });
-    const two = await keep(store, 'shared', { userId: 7 });
+    const { id: userId, group } = await addUser(store);
+    const one = await keep(store, 'shared', { userId });
+    const two = await keep(store, 'shared', { userId });
     await keep(store, 'shared', { userId: 8, keptUntil: 500 });
     expect(await refsOf(store, 'shared')).toBe(3);
-    expect(await store.results.usage(7)).toEqual({ bytes: 12, results: 2 });
-    expect(await store.results.usageByUser()).toContainEqual({ userId: 8, bytes: 6 });
+    expect(await store.results.usage(userId)).toEqual({ bytes: 12, results: 2 });
+    expect(await store.results.usageByUser()).toContainEqual({ userId, group, bytes: 12 });
     const never = 4_000_000_000;
     expect(await store.results.takeUnused(never, 10)).not.toContain(sha256Hex('shared'));
     expect(await store.results.forget(one.taskId)).toBe(1);

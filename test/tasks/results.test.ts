@@ -23,7 +23,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await engine.tasks.start();
   });
   afterEach(async () => {
-    Object.assign(engine.keeping, { keep: 'off', daysOf: () => 0, quotaOf: () => undefined });
+    Object.assign(engine.keeping, { keep: 'off', daysOf: () => 0, quotaOf: () => undefined, usdPerGbDayOf: () => 0 });
     for (const other of engines.splice(0)) await other.stop();
   });
   afterAll(() => engine.stop());
@@ -150,6 +150,29 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect(await engine.tasks.results.retry(full.taskId)).toBe(1);
     await kept(full);
     expect(await engine.tasks.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });
+  });
+
+  test('what a user keeps is charged once a day, also below zero', async () => {
+    engine.keeping.keep = 'all';
+    const caller = await addCaller(store);
+    const { bytes } = await kept(await make(caller));
+    const before = (await store.users.byId(caller.user.id))?.quota ?? 0;
+    engine.keeping.usdPerGbDayOf = () => 1_000_000;
+    const charge = async (days: number) => {
+      const clock = { ...systemClock, unix: () => systemClock.unix() + days * 86_400 };
+      const node = await startEngine(store, sandbox, { clock });
+      engines.push(node);
+      node.keeping.usdPerGbDayOf = engine.keeping.usdPerGbDayOf;
+      for (const { step, deleteBatch } of node.tasks.results.cleanUpSteps)
+        if (step === 'storage charges') await deleteBatch(1);
+    };
+    await charge(0);
+    await charge(0);
+    const daily = Math.round((bytes / 1e9) * 1_000_000 * 500_000);
+    expect((await store.users.byId(caller.user.id))?.quota).toBe(before - daily);
+    await charge(1);
+    expect((await store.users.byId(caller.user.id))?.quota).toBe(before - 2 * daily);
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   });
 
   test('deleted tasks and expired results leave no file behind; nor does a killed copy', async () => {

@@ -271,7 +271,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'doctor',
     summary: 'check database, ledger, secrets and folders; may run beside a gateway',
     positionals: [],
-    options: { 'data-dir': dataDir },
+    options: {
+      'data-dir': dataDir,
+      results: { type: 'boolean', doc: 'also compare the files of kept results with the database' },
+      verify: { type: 'boolean', doc: 'with --results: read each file and compare its digest' },
+    },
     load: () => import('./commands/doctor.ts'),
   },
   {

@@ -14,12 +14,12 @@ import {
   serverAddress,
   taskPublicAddress,
 } from '../../settings/index.ts';
-import { createFolderFiles } from '../../store/index.ts';
 import { createCallbackUrls, createTasks } from '../../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
+import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
@@ -31,7 +31,6 @@ import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
 const UPLOADS_FOLDER = 'taskgate.uploads';
-const RESULTS_FOLDER = 'results';
 const MIB = 1024 * 1024;
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
@@ -143,10 +142,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       attemptMs: config.webhookTimeoutSeconds * 1000,
     },
     results: {
-      files: createFolderFiles({
-        folder: join(config.dataDir, RESULTS_FOLDER),
-        minFreeBytes: config.resultsMinFreeMb * MIB,
-      }),
+      files: openResultFiles(config),
       settings: () => resultSettings(options),
       maxFileBytes: config.resultsMaxFileMb * MIB,
     },

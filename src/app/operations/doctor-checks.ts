@@ -15,6 +15,7 @@ export type Finding = {
     | 'audit'
     | 'secrets'
     | 'tasks'
+    | 'results'
     | 'clock'
     | 'nodes';
   /** An error changes the exit code; a warning does not. */

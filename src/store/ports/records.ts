@@ -237,7 +237,7 @@ export type TaskEventRecord = {
   detail: string;
 };
 
-export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust';
+export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage';
 export type LedgerEntryRecord = {
   id: number;
   userId: number;

@@ -84,8 +84,8 @@ export interface ResultStore {
   forgetOfDeletedUsers(limit: number): Promise<number>;
   /** Bytes and number of the kept results of a user. */
   usage(userId: number): Promise<{ bytes: number; results: number }>;
-  /** Bytes of the kept results of each user that has any. */
-  usageByUser(): Promise<{ userId: number; bytes: number }[]>;
+  /** Bytes of the kept results of each user that has any and is not deleted. */
+  usageByUser(): Promise<{ userId: number; group: string; bytes: number }[]>;
   /** Counts over all users; `lost` since `lostSince`, by its creation. */
   depth(lostSince: number): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
   /** Kept files after a digest, in order of the digest. */

@@ -81,7 +81,7 @@ export interface PluginStore {
 }
 
 /** Kinds of ledger lines that belong to no task. */
-export type GrantKind = 'grant' | 'topup' | 'adjust';
+export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
 
 /**
  * Money. Call every method inside a transaction, together with the state change that it pays for.
@@ -114,7 +114,8 @@ export interface LedgerStore {
     at: number;
   }): Promise<boolean>;
   /**
-   * Writes a grant, a top-up or an administrator's signed adjustment under its own unique key.
+   * Writes a grant, a top-up, an administrator's signed adjustment or a charge for kept results
+   * under its own unique key.
    * False when the key exists.
    */
   grant(entry: {

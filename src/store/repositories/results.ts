@@ -13,7 +13,7 @@ const LOST = sql.raw(`'lost'`);
  */
 export function createResultStore(context: Context): ResultStore {
   const { db, tables, nowMs, now, amongRows, amongTexts, prepare } = context;
-  const { keptResults: results, keptFiles: files } = tables;
+  const { keptResults: results, keptFiles: files, users } = tables;
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
   const isKept = sql`${results.state} = ${KEPT}`;
@@ -233,10 +233,11 @@ export function createResultStore(context: Context): ResultStore {
 
     usageByUser: () =>
       db
-        .select({ userId: results.userId, bytes: sumBytes(results.bytes) })
+        .select({ userId: results.userId, group: users.group, bytes: sumBytes(results.bytes) })
         .from(results)
+        .innerJoin(users, and(eq(users.id, results.userId), eq(users.deletedAt, 0)))
         .where(isKept)
-        .groupBy(results.userId)
+        .groupBy(results.userId, users.group)
         .orderBy(results.userId),
 
     async depth(lostSince) {

@@ -1,6 +1,7 @@
 import type { CleanUpStep } from '../../kernel/index.ts';
 import type { ResultRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
+import { createStorageCharge } from './charge-storage.ts';
 import { createResultWorker, type ResultStats } from './result-worker.ts';
 import { resultCleanUpSteps } from './sweep-results.ts';
 import { KEEP_TRIES_MS } from './want-results.ts';
@@ -51,6 +52,6 @@ export function createResults(deps: TaskDeps): Results {
       worker.wake();
       return retried;
     },
-    cleanUpSteps: resultCleanUpSteps(deps),
+    cleanUpSteps: [createStorageCharge(deps), ...resultCleanUpSteps(deps)],
   };
 }

@@ -9,9 +9,11 @@ import type { Config } from '../../config/config-variables.ts';
 import { loadSecrets, SECRETS_FILE } from '../../config/load-secrets.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
+import { openResultFiles } from '../../config/result-files.ts';
+import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
@@ -26,7 +28,9 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (warnings.length === 0)
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
   const usable = config.databaseUrl === '' ? checkFolder(config.dataDir, findings) : true;
-  if (usable) findings.push(...(await checkDatabase(config)));
+  const { results, verify } = input.values;
+  if (verify && !results) throw new UsageError('--verify belongs to --results');
+  if (usable) findings.push(...(await checkDatabase(config, results ? { verify: verify === true } : undefined)));
 
   const failed = findings.some((finding) => finding.level === 'error');
   const text = findings.map((finding) => `${MARKS[finding.level]}  ${finding.check}: ${finding.message}`).join('\n');
@@ -52,7 +56,7 @@ function checkFolder(path: string, findings: Finding[]): boolean {
   return true;
 }
 
-async function checkDatabase(config: Config): Promise<Finding[]> {
+async function checkDatabase(config: Config, results: { verify: boolean } | undefined): Promise<Finding[]> {
   try {
     const store = await openStore({
       databaseUrl: config.databaseUrl,
@@ -75,6 +79,7 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
       return [
         ...found,
         ...(await checkNames(config, store, box)),
+        ...(results ? await checkResults({ store, files: openResultFiles(config) }, results) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
