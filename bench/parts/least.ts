@@ -24,6 +24,9 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchServer(run, 'NORMAL')),
     ...(await benchPolls(run, 'one')),
     ...(await benchPolls(run, 'batches')),
+    ...(await benchWholeSubmissions(run, 'FULL')),
+    ...(await benchWholeSubmissions(run, 'NORMAL')),
+    ...(await benchWholePolls(run)),
     ...(await benchPipes()),
     ...(await benchHookInProcess()),
     ...(await benchExecutable()),
@@ -71,29 +74,53 @@ async function benchServer({ seconds }: Run, synchronous: 'FULL' | 'NORMAL'): Pr
   }
 }
 
-async function benchPolls({ seconds }: Run, mode: 'one' | 'batches'): Promise<Figure[]> {
+/** With the sandbox, the client and the statements of the gateway itself. */
+async function benchWholeSubmissions({ seconds }: Run, synchronous: 'FULL' | 'NORMAL'): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  const gateway = await startScript('least/whole-submissions.ts', [temporaryFolder(), synchronous, vendor.url]);
+  try {
+    const body = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
+    const submission = formatRequest('POST', '/', { headers: { 'content-type': 'application/json' }, body });
+    const what = `least: submissions with all parts, SQLite ${synchronous}`;
+    return await measureRequests({ what, gateway, seconds, next: () => submission });
+  } finally {
+    await gateway.stop();
+    await vendor.stop();
+  }
+}
+
+async function benchWholePolls({ seconds }: Run): Promise<Figure[]> {
   const vendor = await startBenchVendor();
   try {
-    const script = new URL('../least/polls.ts', import.meta.url).pathname;
-    const path = join(temporaryFolder(), 'least.db');
-    const child = Bun.spawn([process.execPath, script, path, String(vendor.port), String(2 * seconds), mode], {
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'inherit',
-    });
-    const { polls, took, cpu } = JSON.parse(await new Response(child.stdout).text()) as Record<string, number> & {
-      polls: number;
-      took: number;
-      cpu: number;
-    };
-    return row(mode === 'one' ? 'least: polls one by one' : 'least: polls in batches', [
-      higher('rate', polls / took, '/s'),
-      lower('processor a 1,000 polls', (cpu / polls) * 1000, 's'),
-    ]);
+    const args = [temporaryFolder(), vendor.url, String(2 * seconds)];
+    return describePolls('least: polls in batches with all parts', await runScript('least/whole-polls.ts', args));
   } finally {
     await vendor.stop();
   }
 }
+
+async function benchPolls({ seconds }: Run, mode: 'one' | 'batches'): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  try {
+    const path = join(temporaryFolder(), 'least.db');
+    const measured = await runScript('least/polls.ts', [path, String(vendor.port), String(2 * seconds), mode]);
+    return describePolls(mode === 'one' ? 'least: polls one by one' : 'least: polls in batches', measured);
+  } finally {
+    await vendor.stop();
+  }
+}
+
+type MeasuredPolls = { polls: number; took: number; cpu: number };
+
+/** Runs a script of the bench to its end and reads what it prints. */
+async function runScript(file: string, args: readonly string[]): Promise<MeasuredPolls> {
+  const script = new URL(`../${file}`, import.meta.url).pathname;
+  const child = Bun.spawn([process.execPath, script, ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' });
+  return JSON.parse(await new Response(child.stdout).text()) as MeasuredPolls;
+}
+
+const describePolls = (what: string, { polls, took, cpu }: MeasuredPolls): Figure[] =>
+  row(what, [higher('rate', polls / took, '/s'), lower('processor a 1,000 polls', (cpu / polls) * 1000, 's')]);
 
 /** There and back through two pipes to another process, one at a time. */
 async function benchPipes(): Promise<Figure[]> {

@@ -52,8 +52,16 @@ export { type Logger, silentLogger } from './logger.ts';
 export { memoizeTexts } from './memoize-texts.ts';
 export { createMutex, type Mutex } from './mutex.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
-export { createRedactor, listSecrets, redactSecrets, type Secrets, sanitizeMessage } from './redact.ts';
-export { redactJson } from './redact-json.ts';
+export {
+  createRedactor,
+  createWholeRedactor,
+  listSecrets,
+  type Redactor,
+  redactSecrets,
+  type Secrets,
+  sanitizeMessage,
+} from './redact.ts';
+export { redactJson, redactJsonWith } from './redact-json.ts';
 export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';

@@ -46,6 +46,7 @@ import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
+import { createLeaseRenewal } from './submission/renew-lease.ts';
 import { retryTask } from './submission/retry-task.ts';
 import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
@@ -222,6 +223,7 @@ export function createTasks(services: TaskServices): Tasks {
     observations,
     downloads,
     submissions,
+    leases: createLeaseRenewal(services),
     repeats: createRepeatLimit(),
     resolvedLinks: createResolvedLinks(services),
     keySecrets: createKeySecrets(),

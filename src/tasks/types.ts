@@ -10,6 +10,7 @@ import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { ResultServices } from './results/types.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
+import type { LeaseRenewal } from './submission/renew-lease.ts';
 import type { FindKeySecrets } from './vendor/key-secrets.ts';
 import type { WebhookServices } from './webhooks/types.ts';
 
@@ -55,6 +56,8 @@ export type TaskDeps = TaskServices & {
    * vendor's request.
    */
   submissions: FairLimiter;
+  /** Renews the leases of submissions. */
+  leases: LeaseRenewal;
   /** Limits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatLimit;
   /** Addresses of artifacts that plugins have looked up. */

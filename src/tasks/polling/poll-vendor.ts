@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Json,
-  redactJson,
+  redactJsonWith,
   redactSecrets,
   type Secrets,
   SYSTEM_OWNER,
@@ -40,12 +40,13 @@ type PollFailure = Extract<Verdict, { kind: 'poll_failed' }>;
 export const VENDOR_FAILURE = 'the vendor reported a failure';
 
 /** Hook options of a poll, with the secrets to redact from what it stores. */
-type HookSecrets = { owner: string } & Pick<Credential, 'secrets' | 'certainSecrets'>;
+type HookSecrets = { owner: string } & Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain'>;
 
-const hookOptions = ({ secrets, certainSecrets }: Credential): HookSecrets => ({
+const hookOptions = ({ secrets, certainSecrets, redactCertain }: Credential): HookSecrets => ({
   owner: SYSTEM_OWNER,
   secrets,
   certainSecrets,
+  redactCertain,
 });
 
 /** `onAnswer` is called when the vendor's part is done. */
@@ -201,7 +202,7 @@ async function resultVerdict(
     const detail = result.reason || 'the plugin does not recognise the answer';
     return pollFailed('unrecognized', detail, { httpStatus });
   }
-  const redacted = data === undefined ? undefined : redactJson(data, options.certainSecrets);
+  const redacted = data === undefined ? undefined : redactJsonWith(options.redactCertain, data);
   const change: AnswerChange = {
     ...snapshotWithinLimits(deps, task, { data: redacted, state: result.state }),
     ...readReportedFields(task, result, deps.clock.unix()),

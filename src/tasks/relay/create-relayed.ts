@@ -5,7 +5,6 @@ import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../.
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import { runIdempotently } from '../idempotency/run-idempotently.ts';
-import { renewLease } from '../submission/renew-lease.ts';
 import { skipUnreadableChannel } from '../submission/skip-unreadable-channel.ts';
 import { MAX_CHANNELS } from '../submission/submit-task.ts';
 import type { Caller, Idempotency } from '../types.ts';
@@ -105,7 +104,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
       const { relayId, leaseOwner } = relay;
       // Renewed until the bill is written and the answer read: repeats wait for both.
-      lease ??= renewLease(deps, relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      lease ??= deps.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const attempt = await send(deps, creation, { channel, key });

@@ -1,4 +1,4 @@
-import { type Json, redactJson, userOwner } from '../../kernel/index.ts';
+import { type Json, redactJsonWith, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission, ParsedTask } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -42,14 +42,14 @@ export async function recordAccepted(
   // The submission's own state comes first, the result's state is the fallback.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller } = submission;
-  const { secrets, certainSecrets } = prepared.credential;
+  const { secrets, redactCertain } = prepared.credential;
   const call = { plugin, options: { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets } };
   const taskData = result.taskData ?? null;
   const accepted: TaskChange = {
     billing: await usageOnSubmit(deps, call, { context: prepared.context, task, taskData }),
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
-    data: withinSizeLimit(deps, task, redactJson(trimSnapshot(taskData), certainSecrets) ?? null),
+    data: withinSizeLimit(deps, task, redactJsonWith(redactCertain, trimSnapshot(taskData)) ?? null),
     state: state.kind === 'set' ? state.value : null,
   };
   if (state.kind === 'too_large') {

@@ -12,7 +12,7 @@ import { chooseCallback } from '../webhooks/choose-callback.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
-import { renewLease, SUBMIT_LEASE_MS } from './renew-lease.ts';
+import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { retryableRequest } from './retryable-request.ts';
 import { sendSubmission } from './send-submission.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
@@ -88,7 +88,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       const held = leaseOf(task);
       // Renewed until the submission ends: preparing the request for another channel takes time
       // too.
-      lease ??= renewLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
+      lease ??= deps.leases.hold(taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, submission, prepared);

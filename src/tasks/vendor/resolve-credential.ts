@@ -1,4 +1,4 @@
-import { isObject, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
+import { createWholeRedactor, isObject, type Redactor, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
 import type { Manifest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { CredentialContext, TaskDeps } from '../types.ts';
@@ -16,6 +16,8 @@ export type Credential = {
    * contains nothing that could be an id.
    */
   certainSecrets: () => readonly string[];
+  /** Replaces `certainSecrets` in whole texts. */
+  redactCertain: Redactor;
   /** Adds the credentials in a request that a plugin described with this credential. */
   addSecretsOf(described: unknown): void;
   /** Call it when the vendor answers 401. */
@@ -28,17 +30,33 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
-/** Requests are only searched for credentials once there is something to redact. */
-function collectSecrets(own: KeySecrets): Pick<Credential, 'secrets' | 'certainSecrets' | 'addSecretsOf'> {
+type CollectedSecrets = Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain' | 'addSecretsOf'>;
+
+/**
+ * Requests are only searched for credentials once there is something to redact. Most carry nothing
+ * but the channel's key, whose redactor then serves.
+ */
+function collectSecrets(own: KeySecrets): CollectedSecrets {
   const requests: unknown[] = [];
+  let redactor: Redactor | undefined;
+  const certainSecrets = () => [
+    ...own.certain,
+    ...requests.flatMap((described) => secretsOfRequest(described, { certain: true })),
+  ];
+  const chooseRedactor = (): Redactor => {
+    const secrets = certainSecrets();
+    return secrets.every((secret) => own.certain.includes(secret)) ? own.redactCertain : createWholeRedactor(secrets);
+  };
   return {
     secrets: () => [...own.all, ...requests.flatMap((described) => secretsOfRequest(described))],
-    certainSecrets: () => [
-      ...own.certain,
-      ...requests.flatMap((described) => secretsOfRequest(described, { certain: true })),
-    ],
+    certainSecrets,
+    redactCertain(text) {
+      redactor ??= chooseRedactor();
+      return redactor(text);
+    },
     addSecretsOf(described) {
       requests.push(described);
+      redactor = undefined;
     },
   };
 }
@@ -64,9 +82,11 @@ export async function resolveCredential(
   }
   const { token, projectId } = answer.value;
   const authHeader = `Bearer ${token}`;
+  const certain = [...own.certain, ...secretsOfKey(token, { certain: true })];
   const secrets = collectSecrets({
     all: [...own.all, ...secretsOfKey(token)],
-    certain: [...own.certain, ...secretsOfKey(token, { certain: true })],
+    certain,
+    redactCertain: createWholeRedactor(certain),
   });
   return { context: { auth: { authHeader, projectId }, authHeader }, ...secrets, onUnauthorized };
 }
