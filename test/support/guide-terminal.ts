@@ -6,14 +6,14 @@ import { until } from './until.ts';
 const WAIT_MS = 60_000;
 
 type Command = { line: string; prints: string };
-type Block = { terminal: 'first' | 'second'; running: boolean; commands: Command[]; says: string };
+type Block = { terminal: 'first' | 'second' | 'third'; running: boolean; commands: Command[]; says: string };
 
 /**
- * `console` is the first terminal, `console second` the other; the last command of `console
- * running` goes on. Without `$` it is what appears.
+ * `console` is the first terminal, `console second` and `console third` are the others; the last
+ * command of a block that is `running` goes on. Without `$` it is what appears.
  */
 export function readBlocks(guide: string): Block[] {
-  return [...guide.matchAll(/^```console( \w+)?\n([\s\S]*?)^```$/gm)].map(([, kind, text = '']) => {
+  return [...guide.matchAll(/^```console((?: \w+)*)\n([\s\S]*?)^```$/gm)].map(([, kind = '', text = '']) => {
     const commands: { line: string; prints: string }[] = [];
     let says = '';
     let open = false;
@@ -25,7 +25,9 @@ export function readBlocks(guide: string): Block[] {
       else says += `${line}\n`;
       open = /[\\|]$/.test(line);
     }
-    return { terminal: kind === ' second' ? 'second' : 'first', running: kind === ' running', commands, says };
+    const words = kind.split(' ');
+    const terminal = words.includes('third') ? 'third' : words.includes('second') ? 'second' : 'first';
+    return { terminal, running: words.includes('running'), commands, says };
   });
 }
 

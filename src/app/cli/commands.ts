@@ -282,7 +282,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'demo-vendor',
     summary: 'run a vendor to try the gateway with, offline',
     positionals: [],
-    options: { port: { type: 'string', value: 'PORT', doc: 'port to listen on (default 4010)' } },
+    options: {
+      port: { type: 'string', value: 'PORT', doc: 'port to listen on (default 4010)' },
+      strict: { type: 'boolean', doc: 'one with signed requests, creation in two steps and links that expire' },
+    },
     load: () => import('./commands/demo-vendor.ts'),
   },
   {
