@@ -20,7 +20,7 @@ test('a plugin for signed requests, two steps and links that expire is made by t
   mkdirSync(bin);
   symlinkSync(BINARY, join(bin, 'taskgate'));
   const pieces = [...GUIDE.matchAll(/^```js strict-films\.js\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
-  expect(pieces).toHaveLength(4);
+  expect(pieces).toHaveLength(5);
   writeFileSync(join(folder, 'strict-films.js'), pieces.join('\n'));
   for (const { terminal, running, commands } of readBlocks(GUIDE)) {
     const known = terminals.get(terminal);

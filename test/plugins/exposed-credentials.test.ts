@@ -61,6 +61,17 @@ test('headers, signatures and the name of a key are not counted, nor are trials'
   expect(service.exposedCredentials()).toEqual([]);
 });
 
+test('a key in the request of a look-up is counted', async () => {
+  const more = `export const listArtifacts = () => [];
+export const buildContentRequest = (ctx) => ({ url: ctx.baseUrl });
+export const resolveArtifact = (task, key, ctx) => ({ request: { url: ctx.baseUrl, body: { key: ctx.apiKey } } });`;
+  await service.upload({ source: pluginSource({}, more) });
+  const ctx = { baseUrl: 'https://api.example.com', upstreamTaskId: 't', apiKey: KEY };
+  const plugin = service.current().plugins.get('acme');
+  await plugin?.call('resolveArtifact', [{ taskId: 't' }, 'video', ctx], { owner: 'user:1', secrets: [KEY] });
+  expect(service.exposedCredentials()[0]?.places).toEqual([{ place: 'body', hook: 'resolveArtifact', calls: 1 }]);
+});
+
 test('a key too short to be told from words is not searched for', async () => {
   expect(await places("return { url: ctx.baseUrl + '/?model=test-1', body: { test: 'test' } };", 'test')).toEqual([]);
 });

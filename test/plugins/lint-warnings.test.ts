@@ -26,7 +26,8 @@ async function warningsOf(source: string): Promise<string[]> {
   expect([ok, faults]).toEqual([true, []]);
   // Every warning of the source itself has a place in it.
   const lines = source.split('\n');
-  return warnings.map(({ rule, line = 0, column = 0 }) => {
+  const own = warnings.filter(({ rule }) => !rule.startsWith('extension'));
+  return own.map(({ rule, line = 0, column = 0 }) => {
     const text = (lines[line - 1] ?? '').slice(column - 1);
     return `${rule}: ${/^[\w.]+/.exec(text)?.[0] ?? text}`;
   });
@@ -238,6 +239,12 @@ describe("the channel's credential outside headers", () => {
       'buildSubmitRequest',
       "export function buildSubmitRequest(ctx) { return { url: ctx.baseUrl, bodyType: 'multipart', parts: [{ name: 'key', value: secretOf(ctx) }] }; }\nconst secretOf = (c) => c.apiKey.split('|')[1];",
       ['credential.body: parts'],
+    ],
+    [
+      'in a look-up',
+      'resolveArtifact',
+      'export const listArtifacts = () => [];\nexport const buildContentRequest = (ctx) => ({ url: ctx.baseUrl });\nexport function resolveArtifact(task, key, ctx) { return { request: ask(ctx, key) }; }\nconst ask = (c, key) => ({ url: c.baseUrl, body: { key, secret: c.apiKey } });',
+      ['credential.body: body'],
     ],
     [
       'in the log',

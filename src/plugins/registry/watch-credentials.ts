@@ -37,9 +37,11 @@ export function createCredentialWatch() {
 
   return {
     /** Looks at a finished call. `request`: what the hook built, if it builds requests. */
-    look(version: Version, { hook, args: [context], console, request }: Called): void {
-      if (console.length === 0 && !isObject(request)) return;
-      const secrets = secretsIn(context);
+    look(version: Version, { hook, args, console, request: described }: Called): void {
+      if (console.length === 0 && !isObject(described)) return;
+      // A look-up describes its request in a member, and has its context last.
+      const request = isObject(described) && isObject(described.request) ? described.request : described;
+      const secrets = secretsIn(args.find((value) => isObject(value) && (value.apiKey ?? value.authHeader)));
       if (secrets.length === 0) return;
       const holds = (text: string): boolean => secrets.some((secret) => text.includes(secret));
       if (console.some(holds)) count(version, 'log', hook);

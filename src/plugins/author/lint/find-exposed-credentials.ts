@@ -1,5 +1,5 @@
 import type { PluginFault } from '../../types.ts';
-import { membersOfResults } from './follow-results.ts';
+import { membersOf, membersOfResults, type ResultMember } from './follow-results.ts';
 import { keyOf, nameOf, type PluginSyntax, type Syntax } from './plugin-syntax.ts';
 import { createTracer, type Exposure, type Scope } from './trace-credentials.ts';
 import { makeWarning, type WarningId } from './warning-rules.ts';
@@ -15,12 +15,15 @@ const GIVEN: Readonly<Record<string, readonly Exposure[]>> = {
   buildBatchQueryRequest: ['context', 'context'],
   parseBatchResult: ['context'],
   extractUsageOnComplete: ['context'],
+  parseSubmitError: ['none', 'context'],
+  resolveArtifact: ['none', 'none', 'context'],
   buildContentRequest: ['context'],
 };
 const BUILDERS: ReadonlySet<string> = new Set([
   'buildSubmitRequest',
   'buildQueryRequest',
   'buildBatchQueryRequest',
+  'resolveArtifact',
   'buildContentRequest',
 ]);
 
@@ -47,7 +50,7 @@ export function findExposedCredentials(syntax: PluginSyntax): PluginFault[] {
         }
       }
     }
-    for (const { name, key, value, fn: inside } of BUILDERS.has(hook) ? membersOfResults(syntax, fn) : []) {
+    for (const { name, key, value, fn: inside } of BUILDERS.has(hook) ? requestMembers(syntax, fn) : []) {
       const rule = name === 'url' ? 'credential.query' : name === 'body' || name === 'parts' ? 'credential.body' : '';
       const scope = scopes.find((one) => one.fn === inside);
       if (rule === '' || !scope) continue;
@@ -59,6 +62,13 @@ export function findExposedCredentials(syntax: PluginSyntax): PluginFault[] {
     }
   }
   return [...warnings.values()];
+}
+
+/** The members of what a hook describes, and of a request that stands in one of them. */
+function requestMembers(syntax: PluginSyntax, hook: Syntax): ResultMember[] {
+  const members = membersOfResults(syntax, hook);
+  const inner = members.flatMap(({ name, value, fn }) => (name === 'request' ? membersOf(syntax, value, fn) : []));
+  return [...members, ...inner];
 }
 
 const isConsole = ({ type, callee }: Syntax): boolean =>

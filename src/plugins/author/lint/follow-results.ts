@@ -14,7 +14,14 @@ export type ResultMember = { name: string; key: Syntax; value: Syntax; fn: Synta
  * through names, branches, spreads, lists, and functions of the module. `fn` is the function that
  * a member's value stands in.
  */
-export function membersOfResults(syntax: PluginSyntax, hook: Syntax): ResultMember[] {
+export const membersOfResults = (syntax: PluginSyntax, hook: Syntax): ResultMember[] =>
+  followAll(syntax, returnsOf(hook), hook);
+
+/** The same for an expression in a function. */
+export const membersOf = (syntax: PluginSyntax, node: Syntax, fn: Syntax): ResultMember[] =>
+  followAll(syntax, [node], fn);
+
+function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax): ResultMember[] {
   const members: ResultMember[] = [];
   const seen = new Set<Syntax>();
 
@@ -81,6 +88,6 @@ export function membersOfResults(syntax: PluginSyntax, hook: Syntax): ResultMemb
     }
   }
 
-  for (const one of returnsOf(hook)) follow(one, hook);
+  for (const one of nodes) follow(one, hook);
   return members;
 }
