@@ -183,14 +183,15 @@ export const buildContentRequest = (ctx) => ({ url: ctx.baseUrl });`;
   expect(await warningsOf(pluginSource({ protocols: ['proto_video'] }, decoder))).toEqual([]);
 });
 
-test('a price in a label of a fact, in any language, is a warning', async () => {
+test('a price in the name or in a label of a fact, in any language, is a warning', async () => {
   const usageSchema = {
     size: { enum: ['s', 'l'], enumLabels: { s: 'Small', l: { en: 'Large', zh: '大，每秒 0.5 元' } } },
     seconds: { type: 'number', unit: 'second', description: 'Seconds, 5 cents each' },
     clips: { type: 'number', unit: 'count', description: 'Clips of 5 seconds in 4k, 30 fps' },
   };
-  const { warnings } = await lintPlugin(pluginSource({ usageSchema }), sandbox, compiler);
+  const { warnings } = await lintPlugin(pluginSource({ usageSchema, name: 'Acme at $1' }), sandbox, compiler);
   expect(warnings.map(({ path, rule, hint }) => [path, rule, hint !== undefined])).toEqual([
+    ['/name', 'text.price', true],
     ['/usageSchema/size/enumLabels/l/zh', 'text.price', true],
     ['/usageSchema/seconds/description/en', 'text.price', true],
   ]);

@@ -45,6 +45,7 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
       warn(path, 'usageExample.label.length', `has more than ${MAX_LABEL_LENGTH} characters`);
     if (PRICE.test(label)) warn(path, 'usageExample.label.price', SAYS_PRICE);
   }
+  if (PRICE.test(manifest.name)) warn('/name', 'text.price', SAYS_PRICE);
   checkPrices('/description', manifest.description);
   for (const [name, field] of Object.entries(manifest.usageSchema)) {
     checkPrices(pointer('usageSchema', name, 'description'), field.description);
