@@ -300,3 +300,13 @@ test('the guide explains every warning', async () => {
   const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8');
   expect(Object.keys(WARNINGS).filter((rule) => !guide.includes(`| \`${rule}\` |`))).toEqual([]);
 });
+
+test('a long chain of names takes linear time', async () => {
+  const names = Array.from({ length: 3000 }, (_, i) => `const v${i} = ${i > 0 ? `v${i - 1} + ` : ''}ctx.taskId;`);
+  const all = names.map((_, i) => `v${i}`);
+  const code = `export function buildQueryRequest(ctx) { ${names.join('\n')} return { url: v2999, body: [${all}] }; }`;
+  const begun = performance.now();
+  expect(await warningsOf(withHook('buildQueryRequest', code))).toEqual([]);
+  // Quadratic time took more than a minute for a third of it.
+  expect(performance.now() - begun).toBeLessThan(20_000);
+});

@@ -1,5 +1,15 @@
 import type { PluginFault } from '../../types.ts';
-import { collectNodes, isFunction, keyOf, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
+import {
+  collectNodes,
+  createNameIndex,
+  type FunctionNames,
+  isFunction,
+  keyOf,
+  nameOf,
+  type PluginSyntax,
+  returnsOf,
+  type Syntax,
+} from './plugin-syntax.ts';
 import { makeWarning } from './warning-rules.ts';
 
 /** Hooks that say how a task stands. */
@@ -15,16 +25,17 @@ const LOOKUPS: ReadonlySet<string | undefined> = new Set(['hasOwn', 'hasOwnPrope
  */
 export function findStatusFallbacks(syntax: PluginSyntax): PluginFault[] {
   const found = new Map<Syntax, PluginFault>();
+  const namesIn = createNameIndex();
   for (const hook of HOOKS) {
     const start = syntax.hooks.get(hook);
     if (!start) continue;
     const functions = reachableFunctions(syntax, start);
-    const nodes = functions.map((fn) => collectNodes(fn));
+    const names = functions.map(namesIn);
     const says = (values: ReadonlySet<unknown>): boolean =>
-      nodes.some((list) => list.some(({ type, value }) => type === 'Literal' && values.has(value)));
+      names.some(({ nodes }) => nodes.some(({ type, value }) => type === 'Literal' && values.has(value)));
     const catchAll = says(FINAL) && !says(new Set(['UNKNOWN']));
-    for (const [index, fn] of functions.entries()) {
-      for (const node of fallbacksOf(fn, nodes[index] ?? [], { syntax, catchAll })) {
+    for (const fn of functions) {
+      for (const node of fallbacksOf(fn, namesIn(fn), { syntax, catchAll })) {
         const message = 'treats an unknown status as a running task, so that a lost task never ends';
         if (!found.has(node))
           found.set(node, makeWarning('status.fallback', { path: `exports/${hook}`, message, node }));
@@ -52,7 +63,9 @@ type Rules = {
   catchAll: boolean;
 };
 
-function fallbacksOf(fn: Syntax, nodes: readonly Syntax[], { syntax, catchAll }: Rules): Syntax[] {
+function fallbacksOf(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rules): Syntax[] {
+  const { nodes } = names;
+  const comparesTexts = nodes.some(comparesHere);
   const literalOf = (node: Syntax | null | undefined): unknown =>
     node?.type === 'Identifier' ? syntax.values.get(node.name ?? '')?.value : node?.value;
   /** Whether an expression is one of the statuses, or a result that has one. */
@@ -67,9 +80,7 @@ function fallbacksOf(fn: Syntax, nodes: readonly Syntax[], { syntax, catchAll }:
       return expression?.type === 'AssignmentExpression' && gives(expression.right, values);
     });
   const assigned = (values: ReadonlySet<unknown>, name: string | undefined): boolean =>
-    nodes.some(
-      ({ type, left, right }) => type === 'AssignmentExpression' && nameOf(left) === name && gives(right, values),
-    );
+    names.of(name ?? '').assigned.some(({ left, right }) => nameOf(left) === name && gives(right, values));
 
   const found = nodes.filter((node) => {
     const { operator, left, right, test, consequent, alternate } = node;
@@ -82,12 +93,12 @@ function fallbacksOf(fn: Syntax, nodes: readonly Syntax[], { syntax, catchAll }:
         return /status|state/i.test(nameOf(left) ?? '') && gives(right, RUNNING);
       case 'ConditionalExpression': {
         const [known, unknown] = branches(test, consequent as Syntax, alternate);
-        if (asksWhetherKnown(test, nodes)) return gives(unknown, RUNNING);
+        if (asksWhetherKnown(test, names)) return gives(unknown, RUNNING);
         return catchAll && comparesText(test) && gives(known, FINAL) && gives(alternate, RUNNING);
       }
       case 'IfStatement': {
         const [known, unknown] = branches(test, consequent as Syntax, alternate);
-        if (asksWhetherKnown(test, nodes) && sets(unknown, RUNNING)) return true;
+        if (asksWhetherKnown(test, names) && sets(unknown, RUNNING)) return true;
         return (
           catchAll &&
           comparesText(test) &&
@@ -101,7 +112,7 @@ function fallbacksOf(fn: Syntax, nodes: readonly Syntax[], { syntax, catchAll }:
       case 'VariableDeclaration':
         return (
           catchAll &&
-          nodes.some(comparesText) &&
+          comparesTexts &&
           node.kind === 'let' &&
           (node.declarations ?? []).some(({ id, init }) => gives(init, RUNNING) && assigned(FINAL, nameOf(id)))
         );
@@ -113,7 +124,7 @@ function fallbacksOf(fn: Syntax, nodes: readonly Syntax[], { syntax, catchAll }:
   const others = returnsOf(fn).filter((one) => one !== last?.argument);
   if (
     catchAll &&
-    nodes.some(comparesText) &&
+    comparesTexts &&
     last?.type === 'ReturnStatement' &&
     gives(last.argument, RUNNING) &&
     others.some((one) => gives(one, FINAL))
@@ -160,36 +171,30 @@ const isNothing = (node: Syntax | undefined): boolean =>
 const asksAboutNothing = (test: Syntax | null | undefined): boolean =>
   test?.type === 'UnaryExpression' || (test?.type === 'BinaryExpression' && isNothing(test.right));
 
-/** Whether a test compares a text, as a status is. */
-const comparesText = (test: Syntax | null | undefined): boolean =>
-  !!test &&
-  collectNodes(test).some(
-    ({ type, operator, right, callee, cases }) =>
-      (type === 'BinaryExpression' && /^===?$/.test(operator ?? '') && typeof right?.value === 'string') ||
-      (type === 'CallExpression' && !!callee && LOOKUPS.has(keyOf(callee))) ||
-      (cases ?? []).some((one) => typeof one.test?.value === 'string'),
-  );
+/** Whether a node compares a text, as a status is. */
+const comparesHere = ({ type, operator, right, callee, cases }: Syntax): boolean =>
+  (type === 'BinaryExpression' && /^===?$/.test(operator ?? '') && typeof right?.value === 'string') ||
+  (type === 'CallExpression' && !!callee && LOOKUPS.has(keyOf(callee))) ||
+  (cases ?? []).some((one) => typeof one.test?.value === 'string');
+
+const comparesText = (test: Syntax | null | undefined): boolean => !!test && collectNodes(test).some(comparesHere);
+
+/** How many names a test is followed through. */
+const MAX_NAMES = 8;
 
 /** Whether a test asks for a status that a table has, or that there is one at all. */
-function asksWhetherKnown(test: Syntax | null | undefined, nodes: readonly Syntax[]): boolean {
-  if (!test) return false;
-  if (test.type === 'UnaryExpression' && test.operator === '!') return asksWhetherKnown(test.argument, nodes);
+function asksWhetherKnown(test: Syntax | null | undefined, names: FunctionNames, left = MAX_NAMES): boolean {
+  if (!test || left === 0) return false;
+  if (test.type === 'UnaryExpression' && test.operator === '!') return asksWhetherKnown(test.argument, names, left);
   if (test.type === 'BinaryExpression') {
     if (test.operator === 'in') return true;
-    return isNothing(test.right) && asksWhetherKnown(test.left, nodes);
+    return isNothing(test.right) && asksWhetherKnown(test.left, names, left);
   }
   if (test.type === 'CallExpression') return LOOKUPS.has(test.callee ? keyOf(test.callee) : undefined);
   if (test.type === 'MemberExpression') return test.computed === true || /stat(?:us|e)$/i.test(keyOf(test) ?? '');
   const { name } = test;
   if (test.type !== 'Identifier' || name === undefined) return false;
-  const init = nodes.find(({ type, id }) => type === 'VariableDeclarator' && nameOf(id) === name)?.init;
-  return (
-    /stat(?:us|e)$/i.test(name) ||
-    (!!init &&
-      !isFunction(init) &&
-      asksWhetherKnown(
-        init,
-        nodes.filter((one) => one.init !== init),
-      ))
-  );
+  if (/stat(?:us|e)$/i.test(name)) return true;
+  const [declared] = names.of(name).declared;
+  return !isFunction(declared?.init) && asksWhetherKnown(declared?.init, names, left - 1);
 }

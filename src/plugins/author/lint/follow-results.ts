@@ -1,4 +1,4 @@
-import { collectNodes, isFunction, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
+import { createNameIndex, isFunction, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
 
 /** How far a result is followed through functions and names. */
 const MAX_DEPTH = 8;
@@ -24,6 +24,7 @@ export const membersOf = (syntax: PluginSyntax, node: Syntax, fn: Syntax): Resul
 function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax): ResultMember[] {
   const members: ResultMember[] = [];
   const seen = new Set<Syntax>();
+  const namesIn = createNameIndex();
 
   function follow(node: Syntax | null | undefined, fn: Syntax, depth = 0): void {
     if (!node || seen.has(node) || depth > MAX_DEPTH) return;
@@ -77,14 +78,15 @@ function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax)
 
   /** A variable's first value, what it is set to later, and the members that are set in it. */
   function followName(name: string, fn: Syntax, next: (node: Syntax | null | undefined) => void): void {
-    const nodes = collectNodes(fn);
-    const declared = nodes.find(({ type, id }) => type === 'VariableDeclarator' && nameOf(id) === name);
-    next(declared ? declared.init : syntax.values.get(name));
-    if (!declared) return;
-    for (const { type, left, right } of nodes) {
-      if (type !== 'AssignmentExpression' || !left) continue;
-      if (nameOf(left) === name) next(right);
-      else if (left.type === 'MemberExpression' && nameOf(left.object) === name) addMember(left, right, fn);
+    const {
+      declared: [first],
+      assigned,
+    } = namesIn(fn).of(name);
+    next(first ? first.init : syntax.values.get(name));
+    if (!first) return;
+    for (const { left, right } of assigned) {
+      if (left?.type === 'MemberExpression') addMember(left, right, fn);
+      else next(right);
     }
   }
 

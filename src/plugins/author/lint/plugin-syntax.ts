@@ -142,3 +142,63 @@ function declare(node: Syntax, { functions, values }: Declarations): string[] {
 /** The declaration that a name at the top level stands for. */
 const resolve = (node: Syntax | undefined, { functions, values }: Declarations): Syntax | undefined =>
   node?.type === 'Identifier' ? (functions.get(node.name ?? '') ?? values.get(node.name ?? '')) : node;
+
+/** What stands for a name in a function: where it is declared, and what is set to it or in it. */
+type NameUse = {
+  /** Declarators of the name alone. */
+  declared: Syntax[];
+  /** First values of patterns, with the member that the name is bound to. */
+  bound: { init: Syntax | null | undefined; field: string }[];
+  /** Assignments to the name, or to a member of it. */
+  assigned: Syntax[];
+};
+export type FunctionNames = { nodes: readonly Syntax[]; of(name: string): Readonly<NameUse> };
+
+const NO_USE: NameUse = { declared: [], bound: [], assigned: [] };
+
+/** Indexes functions by the names in them, each once, so that rules take linear time. */
+export function createNameIndex(): (fn: Syntax) => FunctionNames {
+  const known = new Map<Syntax, FunctionNames>();
+  return (fn) => {
+    const found = known.get(fn) ?? indexNames(fn);
+    known.set(fn, found);
+    return found;
+  };
+}
+
+function indexNames(fn: Syntax): FunctionNames {
+  const nodes = collectNodes(fn);
+  const uses = new Map<string, NameUse>();
+  const useOf = (name: string): NameUse => {
+    const use = uses.get(name) ?? { declared: [], bound: [], assigned: [] };
+    uses.set(name, use);
+    return use;
+  };
+  for (const node of nodes) {
+    const { type, id, init, left } = node;
+    if (type === 'VariableDeclarator') {
+      const name = nameOf(id);
+      if (name !== undefined) useOf(name).declared.push(node);
+      for (const [bound, field] of bindingsOf(id)) useOf(bound).bound.push({ init, field });
+    } else if (type === 'AssignmentExpression' && left) {
+      const name = nameOf(left.type === 'MemberExpression' ? left.object : left);
+      if (name !== undefined) useOf(name).assigned.push(node);
+    }
+  }
+  return { nodes, of: (name) => uses.get(name) ?? NO_USE };
+}
+
+/** The names that a pattern binds, each with the member or the position that it stands for. */
+export function bindingsOf(pattern: Syntax | null | undefined): [name: string, field: string][] {
+  const items = (pattern?.elements ?? []).flatMap((one, index): [string, string][] => {
+    const name = nameOf(one);
+    return name === undefined ? [] : [[name, String(index)]];
+  });
+  const members = (pattern?.properties ?? []).flatMap((one): [string, string][] => {
+    const value = one.value as Syntax | undefined;
+    const name = nameOf(value?.type === 'AssignmentPattern' ? value.left : value);
+    const field = keyOf(one);
+    return name === undefined || field === undefined ? [] : [[name, field]];
+  });
+  return [...items, ...members];
+}

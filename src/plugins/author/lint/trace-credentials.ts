@@ -1,4 +1,13 @@
-import { collectNodes, isFunction, keyOf, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
+import {
+  bindingsOf,
+  createNameIndex,
+  isFunction,
+  keyOf,
+  nameOf,
+  type PluginSyntax,
+  returnsOf,
+  type Syntax,
+} from './plugin-syntax.ts';
 
 /**
  * What a value gives away. `context`: the whole context, with the credential in it. `parts`: a key
@@ -28,12 +37,19 @@ const strongest = (all: readonly Exposure[]): Exposure =>
 /** Says what expressions of a module give away of the channel's credential. */
 export function createTracer({ functions, values }: PluginSyntax) {
   const inside = new Set<Syntax>();
-  const nodesOf = new Map<Syntax, Syntax[]>();
-  const nodesIn = (fn: Syntax): Syntax[] => {
-    const nodes = nodesOf.get(fn) ?? collectNodes(fn);
-    nodesOf.set(fn, nodes);
-    return nodes;
+  const namesIn = createNameIndex();
+  /** What names of a scope, and results of functions, were found to give away. */
+  const known = new Map<string, Exposure>();
+  const memoize = (key: string, find: () => Exposure): Exposure => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    // While it is looked for, what is defined by itself gives nothing away.
+    known.set(key, 'none');
+    const exposure = find();
+    known.set(key, exposure);
+    return exposure;
   };
+  const markOf = ({ fn, params }: Scope): string => `${fn.start} ${params.join()}`;
 
   function expose(node: Syntax | null | undefined, scope: Scope): Exposure {
     // A name that is defined by itself, or a very long chain, gives nothing away.
@@ -52,7 +68,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
   function exposeNode(node: Syntax, scope: Scope): Exposure {
     switch (node.type) {
       case 'Identifier':
-        return exposeName(node.name ?? '', scope);
+        return memoize(`${markOf(scope)} ${node.name}`, () => exposeName(node.name ?? '', scope));
       case 'MemberExpression':
         return exposeMember(node, scope);
       case 'TemplateLiteral':
@@ -88,20 +104,15 @@ export function createTracer({ functions, values }: PluginSyntax) {
     for (const [index, given] of (fn.params ?? []).entries()) {
       const param = given.type === 'AssignmentPattern' ? given.left : given;
       if (param && nameOf(param) === name) return params[index] ?? 'none';
-      const field = fieldIn(param, name);
+      const field = bindingsOf(param).find(([bound]) => bound === name)?.[1];
       if (field !== undefined) return exposeField(params[index] ?? 'none', field);
     }
-    const own: Exposure[] = [];
-    for (const { type, id, init, left, right } of nodesIn(fn)) {
-      if (type === 'VariableDeclarator' && nameOf(id) === name) own.push(expose(init, scope));
-      else if (type === 'VariableDeclarator' && id) {
-        const field = fieldIn(id, name);
-        if (field !== undefined) own.push(memberOf(init, field, scope));
-      } else if (type === 'AssignmentExpression' && left) {
-        const target = left.type === 'MemberExpression' ? left.object : left;
-        if (nameOf(target) === name) own.push(expose(right, scope));
-      }
-    }
+    const { declared, bound, assigned } = namesIn(fn).of(name);
+    const own = [
+      ...declared.map(({ init }) => expose(init, scope)),
+      ...bound.map(({ init, field }) => memberOf(init, field, scope)),
+      ...assigned.map(({ right }) => expose(right, scope)),
+    ];
     return own.length > 0 ? strongest(own) : expose(values.get(name), scope);
   }
 
@@ -124,7 +135,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
   function literalsOf(node: Syntax | null | undefined, scope: Scope): { object: Syntax; scope: Scope }[] {
     if (node?.type === 'ObjectExpression') return [{ object: node, scope }];
     if (node?.type === 'Identifier') {
-      const found = nodesIn(scope.fn).find(({ type, id }) => type === 'VariableDeclarator' && nameOf(id) === node.name);
+      const [found] = namesIn(scope.fn).of(node.name ?? '').declared;
       return found?.init && found.init.type !== 'Identifier' ? literalsOf(found.init, scope) : [];
     }
     const called = node?.type === 'CallExpression' ? functions.get(nameOf(node.callee) ?? '') : undefined;
@@ -140,7 +151,9 @@ export function createTracer({ functions, values }: PluginSyntax) {
     const own = callee.type === 'Identifier' ? functions.get(callee.name ?? '') : undefined;
     if (own) {
       const params = args.map((one) => expose(one, scope));
-      return params.every((one) => one === 'none') ? 'none' : all(returnsOf(own), { fn: own, params });
+      if (params.every((one) => one === 'none')) return 'none';
+      const inner = { fn: own, params };
+      return memoize(markOf(inner), () => all(returnsOf(own), inner));
     }
     const object = callee.type === 'MemberExpression' ? callee.object : undefined;
     const method = callee.type === 'MemberExpression' ? keyOf(callee) : nameOf(callee);
@@ -156,18 +169,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
     return strongest([exposure, method === 'concat' ? all(args, scope) : 'none']);
   }
 
-  return { expose, nodesIn };
-}
-
-/** The field of an object or a list that a pattern binds to a name. */
-function fieldIn(pattern: Syntax | null | undefined, name: string): string | undefined {
-  for (const [index, one] of (pattern?.elements ?? []).entries()) if (nameOf(one) === name) return String(index);
-  for (const one of pattern?.properties ?? []) {
-    const value = one.value as Syntax | undefined;
-    const bound = value?.type === 'AssignmentPattern' ? value.left : value;
-    if (nameOf(bound) === name) return keyOf(one);
-  }
-  return undefined;
+  return { expose, nodesIn: (fn: Syntax) => namesIn(fn).nodes };
 }
 
 function exposeField(of: Exposure, field: string): Exposure {
