@@ -3,6 +3,9 @@
  * back, expired, revoked or forged is refused or told, by two nodes on one database.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import {
   createMarketplace,
@@ -13,11 +16,13 @@ import {
   type PluginService,
   type SigningKey,
 } from '../../src/plugins/index.ts';
+import { createMarketMemory } from '../../src/plugins/marketplace/market-memory.ts';
 import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugins/marketplace/signing/hand-over.ts';
 import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { type MarketServer, sha256, startMarket } from '../support/market-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   makeService,
   type OpenedStore,
@@ -33,6 +38,7 @@ const now = systemClock.unix();
 const [known, other, third] = [generateSigningKey(), generateSigningKey(), generateSigningKey()];
 const code = (version: string) => pluginSource({ key: 'paper', version, models: ['paper-1'] });
 
+const scratch = temporaryFolder();
 let market: MarketServer;
 let sandbox: Sandbox;
 let opened: OpenedStore;
@@ -55,6 +61,7 @@ afterAll(async () => {
   await sandbox?.close();
   await upstream.close();
   await market?.stop();
+  rmSync(scratch, { recursive: true, force: true });
 });
 let folders = 0;
 beforeEach(() => {
@@ -79,7 +86,7 @@ const open = (): Marketplace =>
     sources: () => [source],
     pin,
     shippedSources: [],
-    mirrorDir: '',
+    mirrorDir: scratch,
     clock: systemClock,
     logger: silentLogger,
     worker: pluginWorker,
@@ -257,6 +264,32 @@ describe('attacks on a pinned source are refused, with both keys named', () => {
   test('expired: an index that is frozen at an old state is told', async () => {
     publish({ serial: 13, expiresAt: now - 1 });
     expect(await look()).toMatchObject({ trust: { state: 'signed' }, isExpired: true, plugins: [{ key: 'paper' }] });
+  });
+});
+
+describe('a folder, and several nodes', () => {
+  test('a mirror in a folder follows the same rules: pinned, and refused once it is tampered', async () => {
+    const index = publish({});
+    const files = ['index.json', 'index.json.minisig', 'paper.js'];
+    for (const name of files) writeFileSync(join(scratch, name), String(market.files.get(`${folder}/${name}`)));
+    source = { name: 'Ours', indexUrl: pathToFileURL(scratch).href };
+    expect((await look()).trust).toMatchObject({ state: 'signed', key: { id: known.publicKey.id } });
+    expect(source.publicKey).toBe(known.publicKey.text);
+    writeFileSync(join(scratch, 'index.json'), index.replace('"Paper"', '"Paperr"'));
+    await expectRefused('tampered', known);
+    rmSync(join(scratch, 'index.json.minisig'));
+    await expectRefused('signature_missing', undefined);
+  });
+
+  test('nodes that see different serials at once remember the highest', async () => {
+    const memory = createMarketMemory(opened.store.options);
+    const serials = Array.from({ length: 8 }, (_, at) => 100 + ((at * 5) % 8));
+    const seen = await Promise.all(serials.map((serial) => memory.advance(source, known.publicKey.text, serial)));
+    expect(seen[serials.indexOf(107)]).toBe(true);
+    expect(await memory.highestSerial(source, known.publicKey.text)).toBe(107);
+    expect(await memory.advance(source, known.publicKey.text, 106)).toBe(false);
+    // Another key of the source counts by itself.
+    expect(await memory.advance(source, other.publicKey.text, 1)).toBe(true);
   });
 });
 

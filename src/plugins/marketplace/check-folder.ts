@@ -12,7 +12,7 @@ import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
 import { readIndex } from './read-index.ts';
 import { readMirror } from './read-mirror.ts';
 import type { PublicKey } from './signing/public-key.ts';
-import { readSignature, verifySignature } from './signing/signature.ts';
+import { hashData, readSignature, verifySignature } from './signing/signature.ts';
 import type { MarketFile, MarketIndex, MarketPlugin, MarketVersion } from './types.ts';
 import type { MarketFault } from './write-index.ts';
 
@@ -113,7 +113,7 @@ function findSignatureFault({ key, bytes, signature: text, index, now }: SignedI
   const signature = readSignature(text);
   if (!signature) return 'is no signature of minisign of a hashed file';
   if (signature.keyId !== key.id) return `is by the key ${signature.keyId}, not by ${key.id}`;
-  if (!verifySignature(key, bytes, signature)) return `does not belong to ${INDEX} and the key ${key.id}`;
+  if (!verifySignature(key, hashData(bytes), signature)) return `does not belong to ${INDEX} and the key ${key.id}`;
   if (index.publicKey?.text !== key.text) return `${INDEX} names another public_key, or none`;
   if (index.serial === undefined || index.expiresAt === undefined) return `${INDEX} has no serial or no expires_at`;
   return index.expiresAt < now ? `${INDEX} ended at ${new Date(index.expiresAt * 1000).toISOString()}` : undefined;

@@ -3,7 +3,7 @@ import { indexLocation } from './index-location.ts';
 import type { MarketMemory } from './market-memory.ts';
 import { followHandOvers, readHandOvers } from './signing/hand-over.ts';
 import { type PublicKey, parsePublicKey } from './signing/public-key.ts';
-import { readSignature, type Signature, verifySignature } from './signing/signature.ts';
+import { hashData, readSignature, type Signature, type SignedHash, verifySignature } from './signing/signature.ts';
 import type { MarketFile, MarketIndex, MarketSource, ReadFault, ReadMarketFile } from './types.ts';
 
 /**
@@ -68,11 +68,12 @@ export async function checkTrust(deps: TrustDeps, source: MarketSource, fetched:
     const why = text.ok ? 'The file of the signature is not one of minisign.' : 'The index has no signature.';
     return refuse('signature_missing', undefined, why);
   }
-  const seen = seenKey(signature, fetched.bytes, declared);
+  const hash = hashData(fetched.bytes);
+  const seen = seenKey(signature, hash, declared);
   const handedOver = signature.keyId === known.id ? undefined : await findHandOver(deps, source, { known, signature });
   const key = handedOver?.key ?? known;
   if (signature.keyId !== key.id) return refuse('key_changed', seen, 'The index is signed with another key.');
-  if (!verifySignature(key, fetched.bytes, signature)) {
+  if (!verifySignature(key, hash, signature)) {
     // The same id can be given to another key.
     if (seen.text !== undefined && seen.text !== key.text)
       return refuse('key_changed', seen, 'The index is signed with another key.');
@@ -93,8 +94,8 @@ export async function checkTrust(deps: TrustDeps, source: MarketSource, fetched:
 const nameKey = ({ id, text }: SeenKey): string => (text === undefined ? id : `${id} (${text})`);
 
 /** The key that has signed: with its text if the index names it and the signature is its. */
-function seenKey(signature: Signature, bytes: Uint8Array, declared: PublicKey | undefined): SeenKey {
-  return declared && verifySignature(declared, bytes, signature) ? declared : { id: signature.keyId };
+function seenKey(signature: Signature, hash: SignedHash, declared: PublicKey | undefined): SeenKey {
+  return declared && verifySignature(declared, hash, signature) ? declared : { id: signature.keyId };
 }
 
 async function findHandOver(

@@ -3,7 +3,7 @@ import { HAND_OVER_ENDING, SIGNATURE_ENDING } from './check-trust.ts';
 import { readHandOvers, signHandOver, writeHandOvers } from './signing/hand-over.ts';
 import type { PublicKey } from './signing/public-key.ts';
 import type { SigningKey } from './signing/secret-key.ts';
-import { readSignature, signData, verifySignature } from './signing/signature.ts';
+import { hashData, readSignature, signData, verifySignature } from './signing/signature.ts';
 
 /** A file beside the index, by the ending of its name. */
 export type PublishedFile = { ending: string; text: string };
@@ -36,7 +36,7 @@ export function signIndex(index: IndexToSign): Result<PublishedFile[], string> {
   if (handOver.value) files.push({ ending: HAND_OVER_ENDING, text: handOver.value });
   const data = Buffer.from(text);
   const written = readSignature(read(SIGNATURE_ENDING) ?? '');
-  if (!written || !verifySignature(key.publicKey, data, written)) {
+  if (!written || !verifySignature(key.publicKey, hashData(data), written)) {
     const comment = `timestamp:${now}\tfile:${file}\thashed\tserial:${serial}`;
     files.push({ ending: SIGNATURE_ENDING, text: signData(key, data, comment) });
   }

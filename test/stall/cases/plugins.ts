@@ -1,5 +1,14 @@
 import { parseJson } from '../../../src/kernel/index.ts';
 import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
+import {
+  followHandOvers,
+  MAX_HAND_OVER_BYTES,
+  readHandOvers,
+  signHandOver,
+  writeHandOvers,
+} from '../../../src/plugins/marketplace/signing/hand-over.ts';
+import { generateSigningKey } from '../../../src/plugins/marketplace/signing/secret-key.ts';
+import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/marketplace/signing/signature.ts';
 import { MAX_ICON_BYTES } from '../../../src/plugins/service/check-icon.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
 import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';
@@ -13,6 +22,8 @@ const svg = (body: string) =>
 const each = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => make(i)).join();
 const HASH = 'a'.repeat(64);
+
+const [oldKey, newKey] = [generateSigningKey(), generateSigningKey()];
 
 const LETTER_A = 0x61;
 
@@ -94,6 +105,33 @@ export const pluginCases = [
       )}]}`,
     }),
     call: (text: string) => worker.run('readIndex', text, 'https://market.example/index.json'),
+    limitedBy: 'the size of a fetched file',
+  }),
+  stallCase({
+    name: 'signature of a marketplace',
+    limit: MAX_SIGNATURE_BYTES,
+    worst: (size) => ({
+      'empty lines': fill('\n', size),
+      'white space': fill(' ', size),
+      'a long comment': fill('a', size, { before: 'untrusted comment: a\nRUQ\ntrusted comment: ' }),
+    }),
+    call: (text: string) => readSignature(text) ?? 'refused',
+    refuses: (answer) => answer === 'refused',
+  }),
+  stallCase({
+    name: 'hand-over of a marketplace',
+    limit: MAX_HAND_OVER_BYTES,
+    worst: (size) => {
+      const step = signHandOver(oldKey, newKey, 1);
+      return {
+        nesting: fill('[', size),
+        steps: writeHandOvers(Array.from({ length: Math.min(50, Math.floor(size / 1000)) }, () => step)),
+      };
+    },
+    call: (text: string) => {
+      const steps = readHandOvers(text);
+      return steps && followHandOvers(steps, { from: oldKey.publicKey, toId: 'another', seenSerial: 2 });
+    },
     limitedBy: 'the size of a fetched file',
   }),
 ];

@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../../../kernel/index.ts';
 import { type PublicKey, parsePublicKey } from './public-key.ts';
 import type { SigningKey } from './secret-key.ts';
-import { readSignature, signData, verifySignature } from './signature.ts';
+import { hashData, readSignature, signData, verifySignature } from './signature.ts';
 
 /**
  * One rotation: a statement, signed by the old key, which permits it, and by the new one, which
@@ -10,7 +10,7 @@ import { readSignature, signData, verifySignature } from './signature.ts';
 export type HandOverStep = { statement: string; from_signature: string; to_signature: string };
 
 /** What a statement says. `serial`: indexes from this one on are signed with `to`. */
-type HandOver = { from: PublicKey; to: PublicKey; serial: number };
+type HandOver = { to: PublicKey; serial: number };
 
 const VERSION = 1;
 /** Keeps a statement from being taken for anything else that the same keys sign. */
@@ -42,19 +42,22 @@ function isStep(value: unknown): value is HandOverStep {
   return [value.statement, value.from_signature, value.to_signature].every((part) => typeof part === 'string');
 }
 
-/** What a step says, if both keys have signed it. */
-function verifyStep({ statement, from_signature: old, to_signature: fresh }: HandOverStep): HandOver | undefined {
+/** What a step says, if it is one from the key `known`, and both keys have signed it. */
+function verifyStep(
+  { statement, from_signature: old, to_signature: fresh }: HandOverStep,
+  known: PublicKey,
+): HandOver | undefined {
   const said = parseJson(statement);
-  if (!isObject(said) || said.purpose !== PURPOSE) return undefined;
-  const { from, to, serial } = said;
-  if (typeof from !== 'string' || typeof to !== 'string' || !Number.isSafeInteger(serial)) return undefined;
-  const [fromKey, toKey] = [parsePublicKey(from), parsePublicKey(to)];
+  if (!isObject(said) || said.purpose !== PURPOSE || said.from !== known.text) return undefined;
+  const { to, serial } = said;
+  const toKey = typeof to === 'string' ? parsePublicKey(to) : undefined;
+  if (!toKey || !Number.isSafeInteger(serial)) return undefined;
+  const hash = hashData(Buffer.from(statement));
   const isSigned = (key: PublicKey, text: string): boolean => {
     const signature = readSignature(text);
-    return signature !== undefined && verifySignature(key, Buffer.from(statement), signature);
+    return signature !== undefined && verifySignature(key, hash, signature);
   };
-  if (!fromKey || !toKey || !isSigned(fromKey, old) || !isSigned(toKey, fresh)) return undefined;
-  return { from: fromKey, to: toKey, serial: Number(serial) };
+  return isSigned(known, old) && isSigned(toKey, fresh) ? { to: toKey, serial: Number(serial) } : undefined;
 }
 
 /**
@@ -69,8 +72,8 @@ export function followHandOvers(
   let key = from;
   let serial = seenSerial;
   for (const step of steps) {
-    const found = verifyStep(step);
-    if (found?.from.text !== key.text || found.serial <= serial) continue;
+    const found = verifyStep(step, key);
+    if (!found || found.serial <= serial) continue;
     key = found.to;
     serial = found.serial;
     if (key.id === toId) return { key, serial };

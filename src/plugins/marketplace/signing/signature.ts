@@ -20,11 +20,16 @@ const TRUSTED = 'trusted comment: ';
 /** Far more than a signature with two comments has. */
 export const MAX_SIGNATURE_BYTES = 16_384;
 
-const hashOf = (data: Uint8Array): Buffer => createHash('blake2b512').update(data).digest();
+/** What a signature signs. Of a large file it is made once, for it takes milliseconds. */
+export type SignedHash = { blake2b: Uint8Array };
+
+export const hashData = (data: Uint8Array): SignedHash => ({
+  blake2b: createHash('blake2b512').update(data).digest(),
+});
 
 /** Signs `data`; `comment` is one line, and is signed with it. */
 export function signData({ id, secret, publicKey }: SigningKey, data: Uint8Array, comment: string): string {
-  const signature = sign(null, hashOf(data), secret);
+  const signature = sign(null, hashData(data).blake2b, secret);
   const commentSignature = sign(null, Buffer.concat([signature, Buffer.from(comment)]), secret);
   return [
     `${UNTRUSTED}signature from minisign secret key ${publicKey.id}`,
@@ -51,15 +56,13 @@ export function readSignature(text: string): Signature | undefined {
   };
 }
 
-/** Whether `signature` is one of `data` and of its own comment, by `key`. */
-export function verifySignature(key: PublicKey, data: Uint8Array, signed: Signature): boolean {
+/** Whether `signed` is a signature of the data with this hash, and of its own comment, by `key`. */
+export function verifySignature(key: PublicKey, { blake2b }: SignedHash, signed: Signature): boolean {
   if (signed.keyId !== key.id) return false;
   try {
     const opened = openPublicKey(key);
     const commented = Buffer.concat([signed.signature, Buffer.from(signed.trustedComment)]);
-    return (
-      verify(null, hashOf(data), opened, signed.signature) && verify(null, commented, opened, signed.commentSignature)
-    );
+    return verify(null, blake2b, opened, signed.signature) && verify(null, commented, opened, signed.commentSignature);
   } catch {
     // The bytes are no point of the curve.
     return false;
