@@ -77,6 +77,9 @@ export async function startArtifactGateway(env: Record<string, string> = {}) {
       await admin.call('POST', '/api/plugin/task', { source: change(artifactPlugin(plugin, { version })) });
       await admin.call('POST', `/api/plugin/task/${plugin}/activate`, { version });
     },
+    /** Lets a version read the tasks of the others as well. */
+    adopt: (plugin: string, version: string) =>
+      admin.call('POST', `/api/plugin/task/${plugin}/activate?adopt=true`, { version }),
     url,
     admin,
     key,

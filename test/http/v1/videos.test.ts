@@ -170,12 +170,15 @@ describe('retrieval again', () => {
     expect((await retrieve(json.id)).status).toBe(404);
   });
 
-  test('shows what a new version of the plugin renders', async () => {
+  test('shows what the version renders that adopted it', async () => {
     await world.addPlugin('newer', {}, shows({ version: 1 }));
     const { json } = await create({ model: 'newer-1' });
-    for (let i = 0; i < 2; i++) expect((await read(json.id)).metadata).toEqual({ version: 1 });
+    const version = async () => (await read(json.id)).metadata;
+    for (let i = 0; i < 2; i++) expect(await version()).toEqual({ version: 1 });
     await world.serve('newer', '2.0.0', shows({ version: 2 }));
-    expect((await read(json.id)).metadata).toEqual({ version: 2 });
+    expect(await version()).toEqual({ version: 1 });
+    await world.adopt('newer', '2.0.0');
+    expect(await version()).toEqual({ version: 2 });
   });
 
   test('asks a plugin again that looks at the query, the clock or random numbers', async () => {
