@@ -31,8 +31,11 @@ describe('plugin new', () => {
       'jsconfig.json',
       'paper-s-films.fixture.json',
       'paper-s-films.js',
-      'v1.d.ts',
+      'taskgate-plugin-types',
     ]);
+    expect(readdirSync(at('taskgate-plugin-types')).sort()).toEqual(
+      ['package.json', 'index.d.ts', 'globals.d.ts', 'v1.d.ts', 'v1.schema.json'].sort(),
+    );
     expect(await plugin('lint', 'paper-s-films.js')).toMatchObject({
       code: 0,
       out: `paper-s-films.js: paper-s-films@1.0.0 is valid
@@ -48,13 +51,25 @@ describe('plugin new', () => {
     expect(JSON.parse(out)).toMatchObject({ ok: true, uncovered: [], skipped: 0, faults: [] });
   });
 
-  test('its types pass the type checker, which refuses a wrong one', async () => {
+  test('its types pass the type checker, which refuses a wrong one and misspelt names', async () => {
     const tsc = join(ROOT, 'node_modules/.bin/tsc');
     const check = async (): Promise<string> =>
       (await Bun.$`${tsc} -p ${at('jsconfig.json')}`.nothrow().quiet()).stdout.toString();
     expect(await check()).toBe('');
-    writeFileSync(at('wrong.js'), read('paper-s-films.js').replace("method: 'POST'", 'method: 1'));
-    expect(await check()).toContain('wrong.js(');
+    const right = read('paper-s-films.js');
+    for (const [from, to, said] of [
+      ["method: 'POST'", 'method: 1', "Type 'number' is not assignable"],
+      ['parseTaskResult', 'parseTaskReslt', "'parseTaskReslt' does not exist"],
+      ['ctx.apiKey', 'ctx.apiKy', "'apiKy' does not exist"],
+      ['export function', 'utils.sha25("x");\nexport function', "'sha25' does not exist"],
+    ] as const) {
+      expect(right).toContain(from);
+      writeFileSync(at('wrong.js'), right.replaceAll(from, to));
+      const faults = await check();
+      expect(faults).toContain('wrong.js(');
+      expect(faults).toContain(said);
+      expect(faults).not.toContain('paper-s-films.js(');
+    }
     await Bun.file(at('wrong.js')).delete();
   });
 
@@ -70,10 +85,10 @@ describe('plugin new', () => {
       key: 'ecran',
       written: ['ecran.js', 'ecran.fixture.json'],
     });
-    mkdirSync(at('older'));
-    writeFileSync(at('older/v1.d.ts'), 'export {};\n');
+    mkdirSync(at('older/taskgate-plugin-types'), { recursive: true });
+    writeFileSync(at('older/taskgate-plugin-types/v1.d.ts'), 'export {};\n');
     const older = await plugin('new', 'x', '--dir', 'older');
-    expect([older.code, readdirSync(at('older'))]).toEqual([1, ['v1.d.ts']]);
+    expect([older.code, readdirSync(at('older'))]).toEqual([1, ['taskgate-plugin-types']]);
   });
 
   test('a name that makes no key, or a reserved one, is wrong usage', async () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 test('a new plugin is free of faults, warnings and type errors, and its cases pass', async () => {
   expect(readdirSync(folder).sort()).toEqual(
-    ['package.json', 'paper-films.fixture.json', 'paper-films.ts', 'tsconfig.json', 'v1.d.ts'].sort(),
+    ['package.json', 'paper-films.fixture.json', 'paper-films.ts', 'tsconfig.json', 'taskgate-plugin-types'].sort(),
   );
   const linted = await plugin('lint', 'paper-films.ts');
   expect(linted.out).toStartWith('paper-films.ts: paper-films@1.0.0 is valid\n');

@@ -9,19 +9,19 @@ const TYPESCRIPT_PLUGIN = embedText('template/plugin.ts.txt');
 const TSCONFIG = embedText('template/tsconfig.json');
 const PACKAGE = embedText('template/package.json');
 
-/** Declares the two globals of plugins to editors, which a module alone cannot do. */
-const GLOBALS = `
-declare global {
-  const utils: Utils & UtilsExtensions;
-  /** Writes to the gateway's debug log, and to the terminal of \`taskgate plugin dev\`. */
-  const console: { log(...values: unknown[]): void };
-}
-`;
+/** The npm package of the contract, which templates import and editors find by their settings. */
+const TYPES = {
+  'package.json': embedText('../../../contracts/package.json'),
+  'index.d.ts': embedText('../../../contracts/index.d.ts'),
+  'globals.d.ts': embedText('../../../contracts/globals.d.ts'),
+  'v1.d.ts': CONTRACT,
+  'v1.schema.json': embedText('../../../contracts/v1.schema.json'),
+};
 
 export type NewPlugin = {
   key: string;
   name: string;
-  /** Text by file name. `shared`: the same for every plugin in a folder. */
+  /** Text by path in the plugin's folder. `shared`: the same for every plugin in it. */
   files: { name: string; text: string; shared: boolean }[];
 };
 
@@ -66,7 +66,7 @@ export function newPlugin(
         ? { name: `${key}.ts`, text: fill(TYPESCRIPT_PLUGIN), shared: false }
         : { name: `${key}.js`, text: fill(PLUGIN), shared: false },
       { name: `${key}.fixture.json`, text: fill(FIXTURE), shared: false },
-      { name: 'v1.d.ts', text: CONTRACT + GLOBALS, shared: true },
+      ...Object.entries(TYPES).map(([name, text]) => ({ name: `taskgate-plugin-types/${name}`, text, shared: true })),
       ...(typescript
         ? [
             { name: 'tsconfig.json', text: TSCONFIG, shared: true },

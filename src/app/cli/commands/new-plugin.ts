@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { newPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
@@ -48,6 +48,7 @@ function write(dir: string, files: readonly { path: string; text: string }[]): v
   try {
     mkdirSync(dir, { recursive: true });
     for (const { path, text } of files) {
+      mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, text, { flag: 'wx' });
       done.push(path);
     }

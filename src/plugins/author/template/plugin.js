@@ -9,10 +9,10 @@
 // imports, no promises. Every call starts from a fresh copy of this module, so variables keep
 // nothing from one call to the next.
 
-/** @typedef {Required<import('./v1.d.ts').PluginModule>} Plugin */
-/** @typedef {Required<import('./v1.d.ts').ProtoVideoHooks>} VideoHooks */
+/** @typedef {Required<import('taskgate-plugin-types').PluginModule>} Plugin */
+/** @typedef {Required<import('taskgate-plugin-types').ProtoVideoHooks>} VideoHooks */
 
-/** @type {import('./v1.d.ts').Meta} */
+/** @type {import('taskgate-plugin-types').Meta} */
 export const meta = {
   apiVersion: 1,
   key: 'plugin-key',
@@ -36,7 +36,7 @@ export const meta = {
 
 const MAX_SECONDS = 60;
 
-/** @type {Record<string, import('./v1.d.ts').TaskStatus>} */
+/** @type {Record<string, import('taskgate-plugin-types').TaskStatus>} */
 const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAILURE' };
 
 /**

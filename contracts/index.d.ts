@@ -1,0 +1,2 @@
+/// <reference path="./globals.d.ts" />
+export type * from './v1.d.ts';
