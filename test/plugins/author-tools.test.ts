@@ -49,6 +49,7 @@ describe('lint', () => {
       ],
       warnings: [],
       permissions: [],
+      extensions: [],
     });
   });
 

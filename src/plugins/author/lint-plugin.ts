@@ -4,8 +4,13 @@ import { checkSource } from '../source/check-source.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
 import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
+import { findUsedExtensions } from './lint/find-unknown-names.ts';
+import type { Syntax } from './lint/plugin-syntax.ts';
 import { findHiddenText, findWarnings } from './lint-warnings.ts';
 import { openPlugin } from './open-plugin.ts';
+
+/** Optional hooks that other hosts of the contract ignore. */
+const EXTENSION_HOOKS = ['parseSubmitError', 'resolveArtifact'] as const;
 
 export type LintReport = {
   ok: boolean;
@@ -15,6 +20,8 @@ export type LintReport = {
   warnings: PluginFault[];
   /** What the plugin may do; empty while it has faults. */
   permissions: Permission[];
+  /** What only this gateway has: optional hooks, and members of `utils` used without a test. */
+  extensions: string[];
 };
 
 /**
@@ -23,11 +30,13 @@ export type LintReport = {
  */
 export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Compiler): Promise<LintReport> {
   const opened = await openPlugin(source, sandbox, compiler);
-  if (!opened.ok) return { ok: false, faults: opened.error, warnings: [], permissions: [] };
-  const { manifest } = opened.value;
+  if (!opened.ok) return { ok: false, faults: opened.error, warnings: [], permissions: [], extensions: [] };
+  const { manifest, exports } = opened.value;
   const { program } = checkSource(source);
   const warnings = program ? findWarnings(manifest, program).map(createLocator(program)) : [];
   warnings.push(...findHiddenText(source));
   const permissions = describePermissions(manifest, program);
-  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings, permissions };
+  const hooks = EXTENSION_HOOKS.filter((name) => Object.hasOwn(exports, name));
+  const extensions = [...hooks, ...(program ? findUsedExtensions(program as Syntax) : [])];
+  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings, permissions, extensions };
 }

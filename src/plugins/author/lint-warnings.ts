@@ -5,8 +5,9 @@ import type { LocalizedText, Manifest, PluginFault } from '../types.ts';
 import { findClientRoutes } from './lint/find-client-routes.ts';
 import { findExposedCredentials } from './lint/find-exposed-credentials.ts';
 import { findStatusFallbacks } from './lint/find-status-fallbacks.ts';
+import { findUnknownNames } from './lint/find-unknown-names.ts';
 import { findUnusedFields } from './lint/find-unused-fields.ts';
-import { readPluginSyntax } from './lint/plugin-syntax.ts';
+import { readPluginSyntax, type Syntax } from './lint/plugin-syntax.ts';
 import { makeWarning, type WarningId } from './lint/warning-rules.ts';
 
 /** new-api refuses more than this; here it is only a warning. */
@@ -71,6 +72,7 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
     ...findUnusedFields(manifest, syntax),
     ...findClientRoutes(syntax),
     ...findExposedCredentials(syntax),
+    ...findUnknownNames(program as Syntax),
   ].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
   warnings.push(...byPosition.slice(0, MAX_FAULTS));
   return warnings;

@@ -31,12 +31,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 }
 
 function describe({ plugin, report }: Linted): string[] {
-  const { file, ok, key, version, faults, warnings, permissions } = report;
+  const { file, ok, key, version, faults, warnings, permissions, extensions } = report;
   const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
   return [
     ...faults.map((fault) => plugin.describe(fault)),
     ...warnings.map((warning) => plugin.describe(warning, 'warning')),
     `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
     ...permissions.map((permission) => `  ${describePermission(permission)}`),
+    ...(extensions.length > 0 ? [`  uses what only this gateway has: ${extensions.join(', ')}`] : []),
   ];
 }

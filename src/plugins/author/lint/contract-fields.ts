@@ -21,6 +21,15 @@ const fields = (...interfaces: string[]): (() => ReadonlySet<string>) => {
 
 const DECODED = fields('SubmitIntent', 'QueryIntent');
 
+/** Members of the global `utils`: those of every host, and the further ones of this gateway. */
+const methods = (name: string): ReadonlySet<string> => {
+  const start = CONTRACT.indexOf(`export interface ${name} {`);
+  const body = CONTRACT.slice(start, CONTRACT.indexOf('\n}', start));
+  return new Set([...body.matchAll(/^ {2}(\w+)\(/gm)].map(([, method = '']) => method));
+};
+export const UTILS = methods('Utils');
+export const UTILS_EXTENSIONS = methods('UtilsExtensions');
+
 /** The fields that the gateway reads of a hook's result, as the contract declares them. */
 export const RESULT_FIELDS: Readonly<Record<string, () => ReadonlySet<string>>> = {
   buildSubmitRequest: fields('SubmitDescriptor'),

@@ -13,6 +13,7 @@ export const WARNINGS = {
   'source.characters': null,
   'status.fallback': 'List the statuses of a running job, and return { status: "UNKNOWN" } for every other one.',
   'descriptor.unused': 'Remove it, or look for another spelling in the reference.',
+  'name.unknown': 'Look for another spelling in the reference: the sandbox has the language, utils and console.log.',
   'driver.client_route':
     'Let the decoder put what this hook needs into requestBody: POST /v1/tasks/<key> arrives without a decoder.',
   'credential.query': 'Send it in a header: addresses are written to logs. Ignore this if the vendor takes it only so.',

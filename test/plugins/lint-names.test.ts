@@ -1,0 +1,50 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { LANGUAGE } from '../../src/plugins/author/lint/find-unknown-names.ts';
+import { lintPlugin } from '../../src/plugins/index.ts';
+import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { hook, plugin, resultOf } from '../sandbox/start-sandbox.ts';
+import { pluginSource, startSandbox } from './support.ts';
+
+setDefaultTimeout(60_000);
+const sandbox = startSandbox();
+const compiler = createCompiler(sandbox);
+afterAll(() => sandbox.close());
+
+const lint = (more: string) => lintPlugin(pluginSource({}, more), sandbox, compiler);
+const messages = async (more: string): Promise<string[]> =>
+  (await lint(more)).warnings.filter(({ rule }) => rule === 'name.unknown').map(({ message }) => message);
+
+test.each([
+  ['export function f() { return utils.sha25("a") }', ['utils has no "sha25"; is it "sha256"?']],
+  ['const { hmacSha256 } = utils;', ['utils has no "hmacSha256"; is it "hmacSHA256"?']],
+  ['export function f() { console.error("a") }', ['console has no "error"']],
+  ['export function f() { return new URL("https://a.b") }', ['there is no global "URL"']],
+  ['export function f() { return structuredClone({}) }', ['there is no global "structuredClone"']],
+  ['export function f(order) { return ordr.id }', ['there is no global "ordr"; is it "order"?']],
+])('a name that the sandbox does not have: %s', async (source, expected) => {
+  expect(await messages(source)).toEqual(expected);
+});
+
+test.each([
+  'export function f() { return typeof utils.other === "function" ? utils.other() : utils.sha256("a") }',
+  'export function f() { return typeof URL === "undefined" ? 1 : new URL("a") }',
+  'export function f() { const utils = { mine: () => 1 }; return utils.mine() }',
+  'export function f({ a: [b], ...rest }) { try { rest.c(b.d) } catch (error) { return error.message } }',
+  'class Own { static #x = 1; y() { return Own.z } } export const f = (g = () => arguments.length) => g(Own)',
+  'export function f() { for (const [k, v] of Object.entries({})) console.log(k.x, v.y, new Uint8Array(1), JSON.parse("1")) }',
+])('a name that it has, or that is tested: %s', async (source) => {
+  expect(await messages(source)).toEqual([]);
+});
+
+test('the known language is what the sandbox has', async () => {
+  const module = plugin('export function names() { return Object.getOwnPropertyNames(globalThis) }');
+  const names = (await resultOf(sandbox, module, hook('names'))) as string[];
+  expect([...LANGUAGE].filter((name) => name !== 'arguments').sort()).toEqual(names.sort());
+});
+
+test('extensions of this gateway are told, unless the plugin tests for them', async () => {
+  const uses = 'export const parseSubmitError = () => null; export const f = () => utils.sha256(utils.base64("a"));';
+  expect((await lint(uses)).extensions).toEqual(['parseSubmitError', 'utils.sha256']);
+  const tests = 'export const f = () => (typeof utils.sha256 === "function" ? utils.sha256("a") : "");';
+  expect((await lint(tests)).extensions).toEqual([]);
+});
