@@ -89,6 +89,8 @@ describe('what a plugin may do', () => {
     expect(await page.getByText("Reads the channel's key").count()).toBe(0);
     await page.getByRole('button', { name: 'Install 1.0.0' }).click();
     await waitForNotice(page, 'needle 1.0.0 is installed');
+    await heading(page, 'needle').waitFor();
+    await waitForText(page, 'Sends requests to api.needle.example');
 
     publish(market, '/needles', { plugins: [first, next] });
     await panel.root().call('GET', '/api/plugin/task/marketplace?refresh=true');

@@ -3,11 +3,13 @@ import { isObject } from '../../kernel/index.ts';
 import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
+import type { Permission } from '../permissions/describe-permissions.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest, PluginFault } from '../types.ts';
 import type { IconImage } from './check-icon.ts';
 import { activeRow, findSource, rowOf, type ServiceContext } from './context.ts';
+import { findPermissions } from './find-permissions.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -21,6 +23,8 @@ export type PluginDetail = {
   /** In the contract's form, every text as a map; `null` if the stored source has faults. */
   meta: Meta | null;
   errors: PluginFault[];
+  /** What it may do; empty if the stored source has faults. */
+  permissions: Permission[];
   hasIcon: boolean;
 };
 
@@ -83,6 +87,7 @@ export async function toDetail(
     sourceHash: row.sourceHash,
     meta: result.ok ? publishMeta(result.value.manifest) : null,
     errors,
+    permissions: result.ok ? await findPermissions(ctx, result.value) : [],
     hasIcon: row.icon !== null,
   };
 }
@@ -99,6 +104,7 @@ export async function describePlugin(ctx: ServiceContext, key: string, version?:
     sourceHash,
     meta: publishMeta(manifest),
     errors: [],
+    permissions: await findPermissions(ctx, factory),
     hasIcon: false,
   };
 }

@@ -1,7 +1,6 @@
 import { constantTimeEqual } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { Permission } from '../permissions/describe-permissions.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import { narrowingOf } from './activate-version.ts';
 import {
@@ -15,7 +14,6 @@ import {
   type ServiceContext,
 } from './context.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
-import { findPermissions } from './find-permissions.ts';
 import { findUse, type KeyUse } from './find-use.ts';
 import { requirePreview } from './preview-activation.ts';
 import { serveSource } from './serve-source.ts';
@@ -41,8 +39,6 @@ export type UploadedPlugin = PluginDetail & {
   before: PluginVersion | null;
   /** What needs the version that serves instead, if this one waits for that reason. */
   use: KeyUse | null;
-  /** What the stored version may do. */
-  permissions: Permission[];
 };
 
 /**
@@ -85,7 +81,6 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
     existing && !activates
       ? existing.narrowedModels
       : await narrowingOf(ctx, { narrowedModels: existing?.narrowedModels ?? null }, compiled);
-  const permissions = await findPermissions(ctx, compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
   if ((enabled && !force) || activates) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 
@@ -96,7 +91,7 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
     ? { row: await updateVersion(ctx, { row: existing, compiled }, change), use: null }
     : await insertVersion(ctx, compiled, change);
   await applyChange(ctx);
-  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null, use, permissions };
+  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null, use };
 }
 
 const versionExists = (key: string, version: string) =>

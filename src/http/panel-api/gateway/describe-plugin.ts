@@ -33,6 +33,7 @@ export const describeDetail = (detail: PluginDetail) => ({
   source_hash: detail.sourceHash,
   has_icon: detail.hasIcon,
   errors: detail.errors,
+  permissions: detail.permissions,
 });
 
 export const describeSummary = (plugin: PluginSummary) => ({

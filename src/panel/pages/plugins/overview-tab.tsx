@@ -1,18 +1,26 @@
 import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { PermissionSection } from './permission-list.tsx';
 import { pluginHosts } from './plugin-hosts.ts';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { usageFieldLabel } from './usage-field.ts';
+
+/** What the version that serves may do. */
+function PluginPermissions({ pluginKey }: { pluginKey: string }) {
+  const { data } = useApiQuery<PluginDetail>(pluginPath(pluginKey));
+  if (data === undefined || data.permissions.length === 0) return null;
+  return <PermissionSection changes={{ gained: data.permissions, lost: [], kept: [] }} isNew />;
+}
 
 /** A plugin's metadata, the hosts it may reach and its endpoints. */
 export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
@@ -59,6 +67,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
           <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
         </dl>
       </Section>
+      <PluginPermissions pluginKey={plugin.key} />
       <NarrowModels plugin={plugin} models={meta.models} />
       <Section heading={t('plugins.entrances')} intro={t('plugins.entrancesIntro')}>
         <ul className={classes.changes}>
