@@ -112,7 +112,7 @@ CREATE TABLE tasks (
   lease_seq integer not null default 0,
   execution text not null,
   billing text not null
-, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '');
+, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '');
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');

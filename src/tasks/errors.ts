@@ -94,6 +94,7 @@ export const taskErrors = defineErrors('tasks', {
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],
   artifact_plugin_unavailable: ['unavailable', 'The plugin of this task is not available.'],
   artifact_plugin_error: ['internal', 'The plugin could not list the artifacts of this task.'],
+  artifact_life_invalid: ['invalid', 'expires_in is not a life that links may have.'],
   artifact_url_error: [
     'internal',
     'No public address is configured, so links to artifacts cannot be made: root sets the option ServerAddress or TaskPublicAddress.',

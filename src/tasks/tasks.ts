@@ -12,6 +12,7 @@ import type {
 import { type ArtifactList, describeArtifacts } from './artifacts/describe-artifacts.ts';
 import { createDownloadLimit } from './artifacts/limit-downloads.ts';
 import { createLinkLimit } from './artifacts/limit-links.ts';
+import { revokeTaskLinks } from './artifacts/link-versions.ts';
 import { openContent } from './artifacts/open-content.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
 import { createResolvedLinks } from './artifacts/resolved-links.ts';
@@ -174,7 +175,10 @@ export type Tasks = {
   deleteResponse(userId: number, id: string): Promise<void>;
   /** `GET /v1/responses/:id/input_items`. @throws tasks.not_found, tasks.request_not_kept */
   inputItems(userId: number, id: string, page: ItemPage): Promise<JsonObject>;
-  artifacts(task: TaskRecord): Promise<ArtifactList>;
+  /** `expiresIn`: seconds until its links end, as the client sent them. @throws tasks.artifact_* */
+  artifacts(task: TaskRecord, expiresIn?: string | null): Promise<ArtifactList>;
+  /** Ends the links of an ended task made so far, or of one artifact. @throws tasks.artifact_* */
+  revokeLinks(task: TaskRecord, artifactKey?: string): Promise<void>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
   content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
   /**
@@ -338,7 +342,8 @@ export function createTasks(services: TaskServices): Tasks {
     },
     inputItems: async (userId, id, page) => listInputItems(await ownResponse(deps, userId, id), page),
 
-    artifacts: (task) => describeArtifacts(deps, task),
+    artifacts: (task, expiresIn) => describeArtifacts(deps, task, expiresIn),
+    revokeLinks: (task, artifactKey) => revokeTaskLinks(deps, task, artifactKey),
     content: async (task, choice, request) =>
       holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
         openContent(deps, { task, choice, client: { ...request, onStreamEnd } }),

@@ -42,6 +42,24 @@ function suite(opened: () => OpenedStore): void {
     await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
   });
 
+  test('a task by a link is read with its owner; the versions of its links move once from each', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const task = await addRunningTask(store, { userId: user.id });
+    const { tasks } = store;
+    const owner = { status: user.status, linkVersion: 0 };
+    expect(await tasks.linked(task.taskId)).toEqual({ task: await reload(task), owner, hasResults: false });
+    const wanted = { artifactKey: 'video', userId: user.id, kind: 'video', createdAt: 1 };
+    await store.results.want([{ ...wanted, taskId: task.taskId }], 1000);
+    const moved = { known: '', next: '{"":1}' };
+    const both = [tasks.setLinkVersions(task.taskId, moved), tasks.setLinkVersions(task.taskId, moved)];
+    expect((await Promise.all(both)).sort()).toEqual([false, true]);
+    expect(await tasks.linked(task.taskId)).toMatchObject({ task: { linkVersions: '{"":1}' }, hasResults: true });
+    const orphan = await addRunningTask(store, { userId: user.id + 1000 });
+    expect((await tasks.linked(orphan.taskId))?.owner).toBeUndefined();
+    expect(await tasks.linked('task_unknown')).toBeUndefined();
+  });
+
   test('an ended task that its user deletes is hidden from them, its content gone, its row and bill left', async () => {
     const { store } = opened();
     const user = await addUser(store);

@@ -68,6 +68,7 @@ const requests: Work[] = [
       }),
   ],
   ['a task by its id', ({ tasks }, { task }) => tasks.byTaskId(task.taskId)],
+  ['a task by a link', ({ tasks }, { task }) => tasks.linked(task.taskId)],
   ['a task of a user', ({ tasks }, { task }) => tasks.byUser(task.userId, task.taskId)],
   ['the summary of a task', ({ tasks }, { task }) => tasks.summaryByUser(task.userId, task.taskId)],
   ['what a task shows', ({ tasks }, { task }) => tasks.shownByUser(task.userId, task.taskId)],
@@ -233,7 +234,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'claim deleted depth expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
-    'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew untilDue',
+    'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
     'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken',

@@ -42,6 +42,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
   callbackUrl: null,
   hiddenAt: 0,
+  linkVersions: '',
   sourceHash: '',
   ...change,
 });
@@ -144,6 +145,8 @@ describe('artifact capabilities', () => {
   const terms = { expiresAt: 1_800_000_000, version: 3 };
   const limited = artifactCapability('secret', artifact, terms);
   const [, , signature] = limited.split('.');
+  const moved = artifactCapability('secret', artifact, { ...terms, taskVersion: 2 });
+  const [, , , movedSignature] = moved.split('.');
 
   test('without terms they are 43 characters of base64url, as in earlier versions', () => {
     expect(access).toBe('bsMhvS4-oAIP8y4sdoMIB918k1WpwP8JeRz-_xLx_cc');
@@ -152,6 +155,8 @@ describe('artifact capabilities', () => {
   test('terms come before the signature', () => {
     expect(limited).toMatch(/^1800000000\.3\.[\w-]{43}$/);
     expect(verifyCapability(['secret'], artifact, limited)).toEqual(terms);
+    expect(moved).toMatch(/^1800000000\.3\.2\.[\w-]{43}$/);
+    expect(verifyCapability(['secret'], artifact, moved)).toEqual({ ...terms, taskVersion: 2 });
   });
   test('a previous secret still verifies', () => {
     for (const one of [access, limited]) expect(verifyCapability(['new', 'secret'], artifact, one)).toBeDefined();
@@ -165,6 +170,10 @@ describe('artifact capabilities', () => {
     ['with a later end', {}, `1900000000.3.${signature}`],
     ['with another version', {}, `1800000000.4.${signature}`],
     ['without its terms', {}, `${signature}`],
+    ['with another version of its task', {}, `1800000000.3.3.${movedSignature}`],
+    ['without the version of its task', {}, `1800000000.3.${movedSignature}`],
+    ['with a version of its task that was not signed', {}, `1800000000.3.0.${signature}`],
+    ["with the terms of another task's link", { taskId: 'task_b' }, moved],
     ['with terms that were not signed', {}, `1800000000.3.${access}`],
     ['with empty terms', {}, `0.0.${access}`],
     ['with its end written otherwise', {}, `01800000000.3.${signature}`],

@@ -23,6 +23,9 @@ const CONDITIONS = [
   header('If-None-Match', 'The ETag of the copy that the client has.'),
 ];
 export const downloads = takesParameters(...CONDITIONS);
+export const limitsLinks = takesParameters(
+  query('expires_in', { type: 'integer', minimum: 1 }, 'Seconds until the links end; never later than by default.'),
+);
 export const downloadsVariant = takesParameters(
   query('variant', { type: 'string' }, 'video (the default), thumbnail, spritesheet, or the key of an artifact.'),
   ...CONDITIONS,

@@ -1,11 +1,12 @@
 import { Elysia } from 'elysia';
+import type { ApiPrincipal } from '../../auth/index.ts';
 import { requestedModel, submittedObject, taskObject } from '../../tasks/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersDeleted, answersPage, TASK_REQUEST } from './answer-schemas.ts';
 import { callerOf, fileStorage } from './caller.ts';
-import { downloads, waits } from './describe-parameters.ts';
+import { downloads, limitsLinks, waits } from './describe-parameters.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
@@ -27,6 +28,11 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           'key',
         ),
     });
+
+  const revokeLinks = async ({ params, api }: { params: { taskId: string; key?: string }; api: ApiPrincipal }) => {
+    await tasks.revokeLinks(await tasks.own(api.user.id, params.taskId), params.key);
+    return { id: params.taskId, object: 'task.links.deleted' as const, deleted: true };
+  };
 
   return new Elysia({ normalize: false, tags: ['Tasks'] })
     .use(kit)
@@ -143,19 +149,37 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     )
     .get(
       '/v1/tasks/:taskId/artifacts',
-      async ({ params, api, set }) => {
+      async ({ request, params, api, set }) => {
         set.headers['cache-control'] = 'private, no-store';
-        return tasks.artifacts(await tasks.own(api.user.id, params.taskId));
+        const expiresIn = new URL(request.url).searchParams.get('expires_in');
+        return tasks.artifacts(await tasks.own(api.user.id, params.taskId), expiresIn);
       },
       {
         apiKey: true,
         detail: {
           operationId: 'listArtifacts',
           summary: 'List the artifacts of a task, each with a link that needs no key',
+          ...limitsLinks,
           ...answers('The artifacts; none until the task has succeeded', 'ArtifactList'),
         },
       },
     )
+    .delete('/v1/tasks/:taskId/artifacts/links', revokeLinks, {
+      apiKey: true,
+      detail: {
+        operationId: 'revokeTaskLinks',
+        summary: 'End all links of a task made so far; it can have new ones',
+        ...answersDeleted('task.links'),
+      },
+    })
+    .delete('/v1/tasks/:taskId/artifacts/:key/links', revokeLinks, {
+      apiKey: true,
+      detail: {
+        operationId: 'revokeArtifactLinks',
+        summary: 'End the links of one artifact made so far; it can have new ones',
+        ...answersDeleted('task.links'),
+      },
+    })
     .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
       detail: {

@@ -57,7 +57,10 @@ export function listArtifacts(
   return callHook(plugin, { hook: 'listArtifacts', args: [ctx], options, read: readArtifacts });
 }
 
-/** How to get an artifact's bytes. It is made for one proxy request, and never stored or logged. */
+/**
+ * How to get an artifact's bytes. It is never stored or logged; an equal call in this process may
+ * get it again where it depends on nothing else.
+ */
 export type ContentRequest =
   | { kind: 'data'; mimeType: string; base64: string }
   | {

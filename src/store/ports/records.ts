@@ -185,6 +185,11 @@ export type TaskRecord = {
    * version that serves reads it.
    */
   sourceHash: string;
+  /**
+   * JSON: how often links were revoked, by artifact key; under '' those of all artifacts together.
+   * Empty: never.
+   */
+  linkVersions: string;
 };
 
 /** What a task's own status page shows. */

@@ -85,12 +85,22 @@ export type PolledTask = {
   nextPollInMs: number;
 };
 
+/** A task, and what decides on its links; read in one statement. */
+export type LinkedTask = {
+  task: TaskRecord;
+  /** Absent: it was deleted. */
+  owner?: { status: number; linkVersion: number };
+  /** Whether a result of it is kept or is to be. */
+  hasResults: boolean;
+};
+
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
 
 export interface TaskStore {
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
+  linked(taskId: string): Promise<LinkedTask | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
   /** The same without what may be large. */
   summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;
@@ -112,6 +122,8 @@ export interface TaskStore {
    * or is not the user's.
    */
   hide(task: Pick<TaskRecord, 'taskId' | 'userId' | 'properties' | 'execution'>): Promise<boolean>;
+  /** False when the versions are no longer `known`: another request moved them meanwhile. */
+  setLinkVersions(taskId: string, versions: { known: string; next: string }): Promise<boolean>;
   list(
     filter: {
       hidden?: boolean;

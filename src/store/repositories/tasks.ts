@@ -9,7 +9,7 @@ import { createTaskEvents } from './task-events.ts';
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
   const { db, tables, nowMs, now, elements, notAmong } = context;
-  const { tasks } = tables;
+  const { tasks, users, keptResults } = tables;
   const at = sql.placeholder;
   const fieldSlots = <K extends keyof TaskRecord>(...fields: K[]) =>
     Object.fromEntries(fields.map((field) => [field, columnPlaceholder(field, tasks[field])])) as Record<K, SQL>;
@@ -60,6 +60,22 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     db
       .select()
       .from(tasks)
+      .where(eq(tasks.taskId, at('taskId')))
+      .prepare(),
+  );
+
+  const linked = lazy(() =>
+    db
+      .select({
+        ...getTableColumns(tasks),
+        ownerStatus: users.status,
+        ownerLinkVersion: users.linkVersion,
+        hasResults: sql`exists (select 1 from ${keptResults} where ${keptResults.taskId} = ${at('taskId')})`.mapWith(
+          Boolean,
+        ),
+      })
+      .from(tasks)
+      .leftJoin(users, and(eq(users.id, tasks.userId), eq(users.deletedAt, 0)))
       .where(eq(tasks.taskId, at('taskId')))
       .prepare(),
   );
@@ -183,6 +199,14 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return row && withClaim(row);
     },
 
+    async linked(taskId) {
+      const [row] = await linked().execute({ taskId });
+      if (!row) return undefined;
+      const { ownerStatus: status, ownerLinkVersion: linkVersion, hasResults, ...task } = row;
+      const owner = status === null || linkVersion === null ? {} : { owner: { status, linkVersion } };
+      return { task: withClaim(task), ...owner, hasResults };
+    },
+
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });
       return row?.userId === userId && row.hiddenAt === 0 ? withClaim(row) : undefined;
@@ -238,6 +262,15 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         .prepare()
         .execute(now());
       return hidden.length === 1;
+    },
+
+    async setLinkVersions(taskId, { known, next }) {
+      const moved = await db
+        .update(tasks)
+        .set({ linkVersions: next })
+        .where(and(eq(tasks.taskId, taskId), eq(tasks.linkVersions, known)))
+        .returning({ id: tasks.id });
+      return moved.length === 1;
     },
 
     list({ hidden, userId, status, platform, channelId, query }, page) {

@@ -49,6 +49,7 @@ export const defineTasks = (kit: Kit) => ({
     callbackUrl: kit.text('callback_url'),
     hiddenAt: kit.big('hidden_at').notNull().default(0),
     sourceHash: kit.varchar('source_hash', 64).notNull().default(''),
+    linkVersions: kit.text('link_versions').notNull().default(''),
   }),
 
   taskEvents: kit.table('task_events', {

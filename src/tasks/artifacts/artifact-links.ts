@@ -6,23 +6,32 @@ export type LinkTerms = {
   expiresAt: number;
   /** The `linkVersion` of the task's owner when the link was made. */
   version: number;
+  /** The version of the artifact's links in its task when the link was made; absent: 0. */
+  taskVersion?: number;
 };
 
 const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
-const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})\.([\w-]{43})$/;
+const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})(?:\.(\d{1,12}))?\.([\w-]{43})$/;
 
 /**
  * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id
  * NUL artifact key)), 43 characters (as in new-api). With an expiry or a version it is
- * `expiresAt.version.` and the same over "v2" with both of them. Rotating the secret invalidates
- * it, unless the old secret is kept as a previous one.
+ * `expiresAt.version.` and the same over "v2" with both of them; with a version in the task it is
+ * `expiresAt.version.taskVersion.` and the same over "v3" with the three. So links that were made
+ * before a term existed stay valid. Rotating the secret invalidates them, unless the old secret is
+ * kept as a previous one.
  */
 export function artifactCapability(
   secret: string,
   artifact: { taskId: string; artifactKey: string },
-  { expiresAt, version }: LinkTerms = UNLIMITED,
+  { expiresAt, version, taskVersion = 0 }: LinkTerms = UNLIMITED,
 ): string {
   const { taskId, artifactKey } = artifact;
+  if (taskVersion > 0) {
+    const terms = `${expiresAt}\0${version}\0${taskVersion}`;
+    const signed = hmacSha256Base64Url(secret, `v3\0${taskId}\0${artifactKey}\0${terms}`);
+    return `${expiresAt}.${version}.${taskVersion}.${signed}`;
+  }
   if (expiresAt === 0 && version === 0) return hmacSha256Base64Url(secret, `v1\0${taskId}\0${artifactKey}`);
   const signed = hmacSha256Base64Url(secret, `v2\0${taskId}\0${artifactKey}\0${expiresAt}\0${version}`);
   return `${expiresAt}.${version}.${signed}`;
@@ -35,7 +44,8 @@ export function verifyCapability(
   presented: string,
 ): LinkTerms | undefined {
   const match = WITH_TERMS.exec(presented);
-  const terms = match ? { expiresAt: Number(match[1]), version: Number(match[2]) } : UNLIMITED;
+  const taskVersion = match?.[3] === undefined ? {} : { taskVersion: Number(match[3]) };
+  const terms = match ? { expiresAt: Number(match[1]), version: Number(match[2]), ...taskVersion } : UNLIMITED;
   let valid = false;
   // Constant time: all secrets are tried, also after a match.
   for (const secret of secrets)

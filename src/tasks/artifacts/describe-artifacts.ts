@@ -2,7 +2,7 @@ import type { Artifact } from '../../plugins/index.ts';
 import type { ResultRecord, ResultState, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
-import { issueArtifactLinks } from './issue-artifact-links.ts';
+import { issueArtifactLinks, readLinkLife } from './issue-artifact-links.ts';
 import { listTaskArtifacts } from './read-artifacts.ts';
 
 /** Whether the gateway keeps a result; nothing where it does not. */
@@ -36,14 +36,23 @@ export type ArtifactList = {
   legacy_content_expires_at?: number;
 };
 
-/** Lists a task's artifacts. Their links work without an API key, until `expires_at` if present. */
-export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
+/**
+ * Lists a task's artifacts. Their links work without an API key, until `expires_at` if present.
+ * `expiresIn`: the seconds that a client asks for, as it sent them.
+ * @throws tasks.artifact_*
+ */
+export async function describeArtifacts(
+  deps: TaskDeps,
+  task: TaskRecord,
+  expiresIn?: string | null,
+): Promise<ArtifactList> {
+  const lifeSeconds = typeof expiresIn === 'string' ? readLinkLife(deps, expiresIn) : undefined;
   const results = task.status === 'SUCCESS' ? await deps.store.results.ofTasks([task.taskId]) : [];
   const { artifacts, legacy } = await listKeptOrListed(deps, task, results);
   if (artifacts.length === 0 && !legacy) return { task_id: task.taskId, artifacts: [] };
   const base = deps.publicAddress();
   if (!base) throw taskErrors.artifact_url_error();
-  const linkTo = await issueArtifactLinks(deps, task, base);
+  const linkTo = await issueArtifactLinks(deps, task, { base, lifeSeconds });
   if (legacy) {
     const { url, expiresAt } = linkTo(legacy.key);
     const expiry = expiresAt === 0 ? {} : { legacy_content_expires_at: expiresAt };

@@ -1,29 +1,51 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactCapability, type LinkTerms } from './artifact-links.ts';
+import { linkVersionOf } from './link-versions.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
+/** The longest life that a client may ask for. */
+const MAX_LIFE = 366 * DAY;
 
 /** An absolute link that works without an API key. `expiresAt`: Unix seconds; 0: never. */
 export type IssuedLink = { url: string; expiresAt: number };
 
 /**
- * Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same.
+ * Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same;
+ * not where `lifeSeconds` asks for one: that is exact.
  */
 export async function issueArtifactLinks(
   { store, clock, limits, cryptoSecrets: [secret] }: TaskDeps,
-  { taskId, userId }: TaskRecord,
-  base: string,
+  task: TaskRecord,
+  { base, lifeSeconds }: { base: string; lifeSeconds?: number | undefined },
 ): Promise<(artifactKey: string) => IssuedLink> {
+  const { taskId, userId } = task;
   const { days } = limits.links;
-  const expiresAt = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
-  const terms = { expiresAt, version: (await store.users.byId(userId))?.linkVersion ?? 0 };
+  const longest = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
+  const expiresAt = lifeSeconds === undefined ? longest : clock.unix() + lifeSeconds;
+  const version = (await store.users.byId(userId))?.linkVersion ?? 0;
   return (artifactKey) => {
+    const terms = { expiresAt, version, taskVersion: linkVersionOf(task, artifactKey) };
     const access = artifactCapability(secret, { taskId, artifactKey }, terms);
     const url = `${base}/v1/tasks/${taskId}/artifacts/${encodeURIComponent(artifactKey)}/content?access=${access}`;
     return { url, expiresAt };
   };
+}
+
+/**
+ * Checks the life that a client asks for its links.
+ * @throws tasks.artifact_life_invalid
+ */
+export function readLinkLife({ limits }: Pick<TaskDeps, 'limits'>, text: string): number {
+  const longest = Math.min(MAX_LIFE, limits.links.days === 0 ? MAX_LIFE : limits.links.days * DAY);
+  const seconds = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= longest) return seconds;
+  throw taskErrors.artifact_life_invalid({
+    message: `expires_in must be a number of seconds from 1 to ${longest}.`,
+    param: 'expires_in',
+  });
 }
 
 /**

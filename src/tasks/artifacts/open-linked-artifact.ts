@@ -4,6 +4,8 @@ import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
 import { isLinkExpired } from './issue-artifact-links.ts';
+import { linkVersionOf } from './link-versions.ts';
+import { openArtifact } from './open-artifact.ts';
 import { openContent } from './open-content.ts';
 import type { Content, ContentRequest, LinkLimit } from './types.ts';
 
@@ -40,12 +42,13 @@ export async function openLinkedArtifact(
   const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
-      const task = await deps.store.tasks.byTaskId(taskId);
-      const owner = task && (await deps.store.users.byId(task.userId));
+      const { task, owner, hasResults } = (await deps.store.tasks.linked(taskId)) ?? {};
       if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
-      if (owner.linkVersion !== terms.version || isLinkExpired(deps, terms, task))
-        throw taskErrors.artifact_not_found();
-      return openContent(deps, { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } });
+      const isCurrent =
+        owner.linkVersion === terms.version && linkVersionOf(task, artifactKey) === (terms.taskVersion ?? 0);
+      if (!isCurrent || isLinkExpired(deps, terms, task)) throw taskErrors.artifact_not_found();
+      const download = { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } };
+      return hasResults ? openContent(deps, download) : openArtifact(deps, download);
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -134,7 +134,7 @@ async function describeImages(deps: TaskDeps, { task, format, ...client }: Finis
 }
 
 async function linksOf(deps: TaskDeps, task: TaskRecord, images: readonly Artifact[]): Promise<JsonObject[]> {
-  const linkTo = await issueArtifactLinks(deps, task, deps.publicAddress() ?? '');
+  const linkTo = await issueArtifactLinks(deps, task, { base: deps.publicAddress() ?? '' });
   return images.map(({ key }) => ({ url: linkTo(key).url }));
 }
 

@@ -160,7 +160,7 @@ async function withArtifacts(
       'no public address is configured for artifact links: set ServerAddress or TaskPublicAddress',
     );
   if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
-  const linkTo = await issueArtifactLinks(deps, task, base ?? '');
+  const linkTo = await issueArtifactLinks(deps, task, { base: base ?? '' });
   const artifacts = listed.value.map((artifact) => [artifact.key, { ...artifact, url: linkTo(artifact.key).url }]);
   return { ok: true, value: { ...context, artifacts: Object.fromEntries(artifacts) } };
 }

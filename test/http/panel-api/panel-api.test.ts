@@ -306,6 +306,7 @@ describe('every route declares who may call it', () => {
         'POST /api/task',
         'POST /api/task/quote',
         'POST /api/task/{task_id}/cancel',
+        'POST /api/task/{task_id}/links/revoke',
         'POST /api/task/{task_id}/retry',
         'POST /api/task/{task_id}/webhooks/{id}/redeliver',
         'POST /api/token',
@@ -382,6 +383,8 @@ describe('every route declares who may call it', () => {
       apiKey: [
         'DELETE /v1/responses/{response_id}',
         'DELETE /v1/tasks/{id}',
+        'DELETE /v1/tasks/{taskId}/artifacts/links',
+        'DELETE /v1/tasks/{taskId}/artifacts/{key}/links',
         'DELETE /v1/videos/{task_id}',
         'GET /api/log/token',
         'GET /api/usage/token',

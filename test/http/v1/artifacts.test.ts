@@ -120,6 +120,67 @@ describe('the end of a link', () => {
     expect((await world.get(own)).status).toBe(200);
   });
 
+  const revoke = async (path: string) =>
+    (await ask(`${world.url}/v1/tasks/${path}`, { method: 'DELETE', token: world.key })).status;
+
+  test('a revoked link: all of a task end, or those of one artifact, and new ones work at once', async () => {
+    const both = [
+      { key: 'video', type: 'video' },
+      { key: 'cover', type: 'image' },
+    ];
+    const [id, otherId] = [await world.finished({ list: both }), await world.finished()];
+    const before = await world.links(id);
+    const { video: other = '' } = await world.links(otherId);
+    const statuses = async ({ video = '', cover = '' }: Record<string, string>) =>
+      Promise.all([video, cover, other].map(async (link) => (await world.get(link)).status));
+    expect(await statuses(before)).toEqual([200, 200, 200]);
+    expect(await revoke(`${id}/artifacts/cover/links`)).toBe(200);
+    expect(await statuses(before)).toEqual([200, 404, 200]);
+    const between = await world.links(id);
+    expect(await statuses(between)).toEqual([200, 200, 200]);
+    expect(await revoke(`${id}/artifacts/links`)).toBe(200);
+    expect(await statuses(between)).toEqual([404, 404, 200]);
+    await world.admin.call('POST', `/api/task/${id}/links/revoke`);
+    const last = await world.links(id);
+    expect(await statuses(last)).toEqual([200, 200, 200]);
+    expect(last.video).toContain('access=0.');
+  });
+
+  test('links of a task are revoked by its owner alone, and only of artifacts that it has', async () => {
+    const id = await world.finished();
+    const { video = '' } = await world.links(id);
+    expect(await revoke(`${id}/artifacts/nothing/links`)).toBe(404);
+    expect(await revoke('task_of_nobody/artifacts/links')).toBe(404);
+    await world.admin.createUser({ username: 'stranger', quota: 0 });
+    const stranger = await signIn(world.url, { username: 'stranger' });
+    for (const [method, path, token] of [
+      ['DELETE', `/v1/tasks/${id}/artifacts/links`, await stranger.createKey()],
+      ['DELETE', `/v1/tasks/${id}/artifacts/video/links`, await stranger.createKey()],
+      ['POST', `/api/task/${id}/links/revoke`, stranger.token],
+    ] as const)
+      expect((await ask(`${world.url}${path}`, { method, token, body: {} })).status).toBe(404);
+    expect((await world.get(video)).status).toBe(200);
+  });
+
+  test('a forged end: a link with an asked life ends then, and names no later end', async () => {
+    const id = await world.finished();
+    const listFor = (life: string) => world.get(`/v1/tasks/${id}/artifacts?expires_in=${life}`, { token: world.key });
+    for (const life of ['0', '-5', '1.5', 'x', '', '99999999999'])
+      expect((await listFor(life)).code).toBe('artifact_life_invalid');
+    const { json } = await listFor('2');
+    const [listed] = json.artifacts as { content_url: string; expires_at: number }[];
+    const link = new URL(listed?.content_url ?? '');
+    const open = (access: string) => world.get(`${link.pathname}?access=${access}`);
+    const access = link.searchParams.get('access') ?? '';
+    expect(access).toStartWith(`${listed?.expires_at}.`);
+    expect((listed?.expires_at ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(2);
+    const later = access.replace(/^\d+/, (end) => String(Number(end) + 3600));
+    expect((await open(later)).status).toBe(404);
+    await until(async () => (await open(access)).status === 404);
+    const panel = await world.admin.call<typeof json>('GET', `/api/task/${id}/artifacts?expires_in=3600`);
+    expect((panel.artifacts as { expires_at?: number }[])[0]?.expires_at).toBeGreaterThan(Date.now() / 1000 + 3000);
+  });
+
   test('TASK_ARTIFACT_LINK_DAYS: the list says when a link expires', async () => {
     const secret = 'a secret of links, long enough for this';
     const limited = await startArtifactGateway({
@@ -137,6 +198,8 @@ describe('the end of a link', () => {
       expect(new URL(listed?.content_url ?? '').searchParams.get('access')).toStartWith(`${listed?.expires_at}.0.`);
       const { video = '' } = await limited.links(taskId);
       expect((await limited.get(video)).status).toBe(200);
+      const beyond = await limited.get(`/v1/tasks/${taskId}/artifacts?expires_in=172801`, { token: limited.key });
+      expect(beyond.code).toBe('artifact_life_invalid');
       const artifact = { taskId, artifactKey: 'video' };
       const open = async (access: string) => (await limited.get(`${content(taskId)}?access=${access}`)).status;
       expect(await open(artifactCapability(secret, artifact, { expiresAt: 1_700_000_000, version: 0 }))).toBe(404);

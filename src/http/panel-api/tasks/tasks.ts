@@ -1,4 +1,5 @@
 import { Elysia, t } from 'elysia';
+import type { JsonObject } from '../../../kernel/index.ts';
 import { TASK_STATUSES, type Tasks } from '../../../tasks/index.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
@@ -67,8 +68,33 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
     )
     .get(
       '/api/task/:task_id/artifacts',
-      async ({ panel, params }) =>
-        ok(await tasks.artifacts((await tasks.detail(params.task_id, readableUser(panel))).task)),
-      { user: true, detail: { summary: 'The artifacts of a task, with links that need no key' } },
+      async ({ panel, params, query }) => {
+        const { task } = await tasks.detail(params.task_id, readableUser(panel));
+        return ok(await tasks.artifacts(task, query.expires_in));
+      },
+      {
+        user: true,
+        query: strictObject({
+          expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links end.' })),
+        }),
+        detail: { summary: 'The artifacts of a task, with links that need no key' },
+      },
+    )
+    .post(
+      '/api/task/:task_id/links/revoke',
+      async ({ panel, origin, params, query: { artifact } }) => {
+        const { task } = await tasks.detail(params.task_id, readableUser(panel));
+        await tasks.revokeLinks(task, artifact);
+        const detail: JsonObject = artifact === undefined ? {} : { artifact };
+        await audit({ panel, origin }, { action: 'task.links.revoke', target: `task:${task.taskId}`, detail });
+        return ok(null);
+      },
+      {
+        user: true,
+        query: strictObject({
+          artifact: t.Optional(t.String({ minLength: 1, maxLength: 128, description: 'Only the links of this one.' })),
+        }),
+        detail: { summary: 'End the links of a task made so far' },
+      },
     );
 }

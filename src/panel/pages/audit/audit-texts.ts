@@ -31,6 +31,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'task.submit': 'audit.action.task.submit',
   'task.retry': 'audit.action.task.retry',
   'task.cancel': 'audit.action.task.cancel',
+  'task.links.revoke': 'audit.action.task.links.revoke',
   'task.webhook_redeliver': 'audit.action.task.webhook_redeliver',
   'user.create': 'audit.action.user.create',
   'user.update': 'audit.action.user.update',

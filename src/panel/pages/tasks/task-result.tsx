@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import { ArtifactView } from './artifact-view.tsx';
 import { isFinished } from './is-finished.ts';
+import { TaskLinks } from './task-links.tsx';
 
 /** A task's files, or when to expect them. A failed task has none. */
 export function TaskResult({ task }: { task: TaskDetail }) {
@@ -17,6 +18,7 @@ export function TaskResult({ task }: { task: TaskDetail }) {
       {task.artifacts.map((artifact) => (
         <ArtifactView key={artifact.key} taskId={task.id} artifact={artifact} onRenew={renew} />
       ))}
+      <TaskLinks taskId={task.id} />
     </Stack>
   );
 }

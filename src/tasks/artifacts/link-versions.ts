@@ -1,0 +1,51 @@
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { hasEnded } from '../state/describe-task.ts';
+import type { TaskDeps } from '../types.ts';
+import { listTaskArtifacts } from './read-artifacts.ts';
+
+/** The key that stands for all artifacts of a task. */
+const ALL = '';
+/** Others may move the versions at the same time. */
+const MAX_ATTEMPTS = 10;
+
+type Versions = Record<string, number>;
+
+const readVersions = (text: string): Versions => (text === '' ? {} : (JSON.parse(text) as Versions));
+const versionUnder = (versions: Versions, key: string): number =>
+  (Object.hasOwn(versions, key) ? versions[key] : 0) ?? 0;
+
+/** The version of an artifact's links. It only rises: each revocation adds one. */
+export function linkVersionOf({ linkVersions }: Pick<TaskRecord, 'linkVersions'>, artifactKey: string): number {
+  if (linkVersions === '') return 0;
+  const versions = readVersions(linkVersions);
+  return versionUnder(versions, ALL) + (artifactKey === ALL ? 0 : versionUnder(versions, artifactKey));
+}
+
+/**
+ * Ends the links of an ended task made so far: of one artifact, or of all. New ones can be made.
+ * @throws tasks.artifact_not_ready, tasks.artifact_not_found, tasks.task_not_found
+ */
+export async function revokeTaskLinks(deps: TaskDeps, task: TaskRecord, artifactKey?: string): Promise<void> {
+  // A link exists once a task has ended. What is not among its artifacts is not stored.
+  if (!hasEnded(task)) throw taskErrors.artifact_not_ready();
+  if (artifactKey !== undefined && !(await hasArtifact(deps, task, artifactKey))) throw taskErrors.artifact_not_found();
+  let known: string | undefined = task.linkVersions;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    if (known === undefined) throw taskErrors.task_not_found();
+    const versions = readVersions(known);
+    const key = artifactKey ?? ALL;
+    const next = JSON.stringify({ ...versions, [key]: versionUnder(versions, key) + 1 });
+    if (await deps.store.tasks.setLinkVersions(task.taskId, { known, next })) return;
+    known = (await deps.store.tasks.byTaskId(task.taskId))?.linkVersions;
+  }
+  throw new Error('the versions of the links were moved again and again');
+}
+
+async function hasArtifact(deps: TaskDeps, task: TaskRecord, artifactKey: string): Promise<boolean> {
+  if (artifactKey === ALL) return false;
+  const results = await deps.store.results.ofTasks([task.taskId]);
+  if (results.some((result) => result.artifactKey === artifactKey)) return true;
+  const { artifacts, legacy } = await listTaskArtifacts(deps, task);
+  return artifacts.some(({ key }) => key === artifactKey) || legacy?.key === artifactKey;
+}
