@@ -2,9 +2,9 @@
  * Owns: the plugin contract. That is manifests, rules for sources, generations of serving plugins,
  * native routing, hook calls and checks of their results, marketplaces.
  *
- * May touch: the store's ports of plugins, options, channels and task counts; the sandbox;
- * marketplaces through the outbound client, and the folder that mirrors them. Never touches:
- * vendors, task state, money.
+ * May touch: the store's ports of plugins, options, channels, task counts and the audit log; the
+ * sandbox; marketplaces through the outbound client, and the folder that mirrors them. Never
+ * touches: vendors, task state, money.
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
@@ -86,6 +86,7 @@ export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
 export type { ActivationPreview } from './service/preview-activation.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
+export type { FailingVersion, PluginOutcome } from './service/watch-outcomes.ts';
 export { type CompiledPlugin as FactoryPlugin, createCompiler } from './source/compile-plugin.ts';
 export type {
   CallOptions,

@@ -38,6 +38,7 @@ import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { createResults, type Results } from './results/results.ts';
 import { cancelTask } from './state/cancel-task.ts';
+import { createOutcomeCounter } from './state/count-outcomes.ts';
 import { deleteTask } from './state/delete-task.ts';
 import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
 import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
@@ -232,6 +233,7 @@ export function createTasks(services: TaskServices): Tasks {
     resolvedLinks: createResolvedLinks(services),
     keySecrets: createKeySecrets(),
     sources: createSourceKeeper(),
+    outcomes: createOutcomeCounter(clock, services.onOutcome ?? (() => {})),
     wakeResults: () => results.wake(),
   };
   const engine = createPollEngine(deps);

@@ -1,7 +1,7 @@
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
-import type { LoadedPlugin, Pin } from '../plugins/index.ts';
+import type { LoadedPlugin, Pin, PluginOutcome } from '../plugins/index.ts';
 import type { Counters, KeyOwner, PresentedKey, Store, StoredResult, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { ResolvedLinks } from './artifacts/resolved-links.ts';
@@ -9,6 +9,7 @@ import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { ResultServices } from './results/types.ts';
+import type { OutcomeCounter } from './state/count-outcomes.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
 import type { LeaseRenewal } from './submission/renew-lease.ts';
 import type { FindKeySecrets } from './vendor/key-secrets.ts';
@@ -64,6 +65,8 @@ export type TaskDeps = TaskServices & {
   resolvedLinks: ResolvedLinks;
   /** What texts must not show of channels' keys. */
   keySecrets: FindKeySecrets;
+  /** Tells how calls of plugin versions end. */
+  outcomes: OutcomeCounter;
   /** Stores the sources that begin tasks. */
   sources: SourceKeeper;
   /** Call after the commit that wants results. */
@@ -90,6 +93,8 @@ export type TaskServices = {
   canStore: () => boolean;
   /** Reports how late each poll was sent, in ms after its due time. */
   onPoll: (latenessMs: number) => void;
+  /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
+  onOutcome?: (outcome: PluginOutcome) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
   /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */

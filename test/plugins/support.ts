@@ -117,8 +117,14 @@ export function makeService(
   {
     factory = [],
     syncFrequencyMs = 60_000,
-    onHookCall,
-  }: { factory?: readonly FactoryPlugin[]; syncFrequencyMs?: number; onHookCall?: (call: HookCall) => void } = {},
+    ...options
+  }: {
+    factory?: readonly FactoryPlugin[];
+    syncFrequencyMs?: number;
+    onHookCall?: (call: HookCall) => void;
+    autoRollback?: () => boolean;
+    outcomesEveryMs?: number;
+  } = {},
 ): PluginService {
   const common = {
     store,
@@ -129,7 +135,7 @@ export function makeService(
     syncFrequencyMs,
     worker: pluginWorker,
   };
-  return createPluginService({ ...common, ...(onHookCall ? { onHookCall } : {}) });
+  return createPluginService({ ...common, ...options });
 }
 
 /** The error that a call must end with. */

@@ -80,13 +80,17 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   };
 }
 
-function startMasterCleanUp(foundation: Foundation, { tasks }: DomainServices): void {
+function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
   const cleanUp = createCleanUp({
     store,
     logger,
     issuanceAlert: () => warnOfManySessions({ store, clock, logger }, config.sessionHourlyAlert),
-    steps: [...authCleanUpSteps({ store, clock }, cleanUpConfig(config)), ...tasks.cleanUpSteps],
+    steps: [
+      ...authCleanUpSteps({ store, clock }, cleanUpConfig(config)),
+      ...plugins.cleanUpSteps,
+      ...tasks.cleanUpSteps,
+    ],
   });
   const cleaning = startCleanUp({ cleanUp, clock, logger });
   shutdown.add('clean-up', () => cleaning.stop());

@@ -73,6 +73,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     factory: development ? [] : factoryPlugins,
     ...(development ? { onHookCall: development.onHookCall } : {}),
     syncFrequencyMs,
+    autoRollback: () => options.flag('task_plugin.auto_rollback'),
   });
   const facts = createPluginFacts(plugins);
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
@@ -149,6 +150,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     channels,
     billing,
     pin: () => plugins.pin(),
+    onOutcome: plugins.count,
     nodeId,
     limits: taskLimits(config),
     cryptoSecrets: secrets.crypto,

@@ -46,6 +46,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
   const parts = await Promise.all([
     pluginItems(deps),
     revokedItems(deps),
+    failingItems(deps),
     channelItems(deps),
     taskItems(deps),
     listModelAttention(deps),
@@ -89,6 +90,23 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
       message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${calls} ${calls === 1 ? 'call' : 'calls'})`).join(', ')}, not only into headers.`,
     })),
   ];
+}
+
+const STAGES = { submit: 'submissions', poll: 'polls', artifact: 'requests for results' } as const;
+
+async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]> {
+  return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
+    const { stage, now, before } = verdict;
+    const figure = ({ cases, failures }: typeof now): string =>
+      `${failures} of ${cases} (${cases === 0 ? 0 : Math.round((100 * failures) / cases)} %)`;
+    const figures = `Of the last ${STAGES[stage]} of "${key}" ${version}, ${figure(now)} failed; of those of version ${formerVersion} before it, ${figure(before)}.`;
+    return {
+      code: rolledBack ? 'plugin_rolled_back' : 'plugin_failing',
+      severity: rolledBack ? 'warning' : 'error',
+      target: { kind: 'plugin', id: key },
+      message: rolledBack ? `${figures} The gateway went back to version ${formerVersion}.` : figures,
+    };
+  });
 }
 
 async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionItem[]> {

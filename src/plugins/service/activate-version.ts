@@ -23,6 +23,14 @@ export type Activation = {
   adoptedTasks: number;
 };
 
+type ActivationRequest = {
+  key: string;
+  version: string;
+  adopt?: boolean;
+  /** Of a roll-back: called first in the transaction. Throw in it to change nothing. */
+  claim?: (tx: Repositories) => Promise<void>;
+};
+
 /**
  * Activates a stored version, newer or older. `factory` deactivates all stored versions, so that
  * the factory plugin serves. A version that is not narrowed itself inherits the narrowing of what
@@ -31,17 +39,20 @@ export type Activation = {
  */
 export async function activateVersion(
   ctx: ServiceContext,
-  { key, version, adopt = false }: { key: string; version: string; adopt?: boolean },
+  { key, version, adopt = false, claim }: ActivationRequest,
 ): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
   const before = await activeRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
   const narrowedModels = await narrowingOf(ctx, found, compiled);
   refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
-  const { after, adoptedTasks } = await ctx.store.transaction(async (tx) => ({
-    after: await makeActive(tx),
-    adoptedTasks: await serveSource(ctx, tx, { compiled, adopt }),
-  }));
+  const { after, adoptedTasks } = await ctx.store.transaction(async (tx) => {
+    await claim?.(tx);
+    return {
+      after: await makeActive(tx),
+      adoptedTasks: await serveSource(ctx, tx, { compiled, adopt, isRollback: claim !== undefined }),
+    };
+  });
   await applyChange(ctx);
   return { before: before ? toVersion(before) : null, after: after && toVersion(after), adoptedTasks };
 

@@ -1,4 +1,4 @@
-import { type Clock, createReplica, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
+import { type CleanUpStep, type Clock, createReplica, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { PermissionChanges } from '../permissions/describe-permissions.ts';
@@ -32,8 +32,10 @@ import {
   previewActivation,
   requirePreview,
 } from './preview-activation.ts';
+import { rollBack } from './roll-back.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
+import { createOutcomeWatch, type FailingVersion, type PluginOutcome } from './watch-outcomes.ts';
 
 /** `owner`: on whose behalf plugin code runs in the sandbox; `system` by default. */
 export interface PluginService extends Development {
@@ -82,6 +84,12 @@ export interface PluginService extends Development {
   preview(key: string, previewed: PreviewedVersion, owner?: string): Promise<ActivationPreview>;
   dryRun(key: string, run: DryRun, owner?: string): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
+  /** Counts a call of a version, to compare versions after an activation. Costs next to nothing. */
+  count(outcome: PluginOutcome): void;
+  /** Activated versions that fail clearly more often than the ones before them. */
+  failing(): Promise<FailingVersion[]>;
+  /** The rows of this room that the hourly clean-up deletes. */
+  readonly cleanUpSteps: readonly CleanUpStep[];
   /** Serving versions that put their channels' keys outside headers, as this node has seen. */
   exposedCredentials(): ExposedCredential[];
 }
@@ -102,6 +110,10 @@ type Deps = {
   onHookCall?: (call: HookCall) => void;
   /** Default: one of its own. */
   worker?: PluginWorker;
+  /** The option `task_plugin.auto_rollback`. */
+  autoRollback?: () => boolean;
+  /** How often counted outcomes are stored, in ms. */
+  outcomesEveryMs?: number;
 };
 
 export function createPluginService(deps: Deps): PluginService {
@@ -122,13 +134,27 @@ export function createPluginService(deps: Deps): PluginService {
     logger: deps.logger,
   });
 
+  const outcomes = createOutcomeWatch({
+    ...deps,
+    registry,
+    ...(deps.outcomesEveryMs === undefined ? {} : { everyMs: deps.outcomesEveryMs }),
+    async rollBack(activation, verdict) {
+      if (deps.autoRollback?.()) await exclusively(() => rollBack(ctx, activation, verdict));
+    },
+  });
+
   return {
+    count: outcomes.count,
+    failing: outcomes.failing,
+    cleanUpSteps: [{ step: 'plugin outcomes', deleteBatch: outcomes.deleteOld }],
     async start() {
       await store.ping();
       await replica.start();
+      outcomes.start();
     },
     async stop() {
       replica.stop();
+      await outcomes.stop();
       await registry.idle();
     },
     pin: registry.pin,

@@ -79,7 +79,7 @@ export async function describeArtifacts(
 
 /** What is kept of a task is listed even if its plugin is gone or fails. */
 async function listKeptOrListed(
-  deps: Pick<TaskDeps, 'pin'>,
+  deps: Pick<TaskDeps, 'pin' | 'outcomes'>,
   task: TaskRecord,
   results: readonly ResultRecord[],
 ): ReturnType<typeof listTaskArtifacts> {

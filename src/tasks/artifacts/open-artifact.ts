@@ -1,5 +1,10 @@
 import { userOwner } from '../../kernel/index.ts';
-import { type Artifact, buildContentRequest, type ContentRequest as DescribedContent } from '../../plugins/index.ts';
+import {
+  type Artifact,
+  buildContentRequest,
+  type ContentRequest as DescribedContent,
+  type LoadedPlugin,
+} from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
@@ -30,29 +35,38 @@ export async function openArtifact(deps: TaskDeps, { task, choice, client }: Dow
   try {
     const plugin = await pin.generation.pluginOf(task);
     if (!plugin) throw taskErrors.artifact_plugin_unavailable();
-    const listed = await projectArtifacts(plugin, task);
-    const result = listed.length === 0 ? resultArtifact(task) : undefined;
-    const artifact = chooseArtifact(result ? [result] : listed, choice);
-    traceEvent(deps.logger, 'artifact_request', {
-      request_id: client.requestId,
-      task_id: task.taskId,
-      plugin: plugin.key,
-      artifact: artifact.key,
-      method: client.method,
+    const content = await open(deps, plugin, { task, choice, client }).catch((error: unknown) => {
+      deps.outcomes.fetched(plugin, task, error);
+      throw error;
     });
-    const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
-    if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
-    const credential = await resolveCredential(deps, plugin.manifest, channel);
-    const source = { plugin, channel, credential, task, client };
-    const { onUnauthorized } = credential;
-    const send = (described: DescribedContent): Promise<VendorContent> =>
-      fetchContent(deps, { plugin, channel, described, client, onUnauthorized });
-    if (result) return await send(await describeResult(deps, source));
-    const chosen = { ...source, artifactKey: artifact.key };
-    return (await openResolved(deps, chosen, send)) ?? (await send(await describeContent(chosen)));
+    deps.outcomes.fetched(plugin, task);
+    return content;
   } finally {
     pin.release();
   }
+}
+
+async function open(deps: TaskDeps, plugin: LoadedPlugin, { task, choice, client }: Download): Promise<VendorContent> {
+  const listed = await projectArtifacts(plugin, task);
+  const result = listed.length === 0 ? resultArtifact(task) : undefined;
+  const artifact = chooseArtifact(result ? [result] : listed, choice);
+  traceEvent(deps.logger, 'artifact_request', {
+    request_id: client.requestId,
+    task_id: task.taskId,
+    plugin: plugin.key,
+    artifact: artifact.key,
+    method: client.method,
+  });
+  const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
+  if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
+  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const source = { plugin, channel, credential, task, client };
+  const { onUnauthorized } = credential;
+  const send = (described: DescribedContent): Promise<VendorContent> =>
+    fetchContent(deps, { plugin, channel, described, client, onUnauthorized });
+  if (result) return send(await describeResult(deps, source));
+  const chosen = { ...source, artifactKey: artifact.key };
+  return (await openResolved(deps, chosen, send)) ?? (await send(await describeContent(chosen)));
 }
 
 /** @throws tasks.artifact_not_found, tasks.artifact_variant_unknown */

@@ -50,12 +50,16 @@ export const contentHookError = (failure: HookFailure): Error =>
  * @throws tasks.artifact_*
  */
 export async function listTaskArtifacts(
-  deps: Pick<TaskDeps, 'pin'>,
+  deps: Pick<TaskDeps, 'pin' | 'outcomes'>,
   task: TaskRecord,
 ): Promise<{ artifacts: Artifact[]; legacy: Artifact | undefined }> {
   const pin = deps.pin();
   try {
-    const artifacts = await projectArtifacts(await pin.generation.pluginOf(task), task);
+    const plugin = await pin.generation.pluginOf(task);
+    const artifacts = await projectArtifacts(plugin, task).catch((error: unknown) => {
+      if (plugin) deps.outcomes.fetched(plugin, task, error);
+      throw error;
+    });
     return { artifacts, legacy: artifacts.length === 0 ? resultArtifact(task) : undefined };
   } finally {
     pin.release();

@@ -117,6 +117,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       }
     }
     enter('writing');
+    if (plugin) for (const verdict of verdicts) deps.outcomes.polled(plugin, verdict);
     await Promise.all(
       group.map((entry, index) =>
         record(entry, verdicts[index] ?? { kind: 'postponed', why: 'no answer' }).catch((error: unknown) =>

@@ -72,6 +72,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
           ? await moveTask(deps, { task, prepared, attempt: tried.length })
           : await insertTask(deps, { submission, prepared, taskId, callbackUrl });
       } catch (error) {
+        deps.outcomes.submitted(plugin, error);
         const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
@@ -92,6 +93,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, submission, prepared);
+      deps.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {

@@ -7,6 +7,8 @@ export type AttentionItem = {
   code:
     | 'plugin_suspended'
     | 'plugin_failed'
+    | 'plugin_failing'
+    | 'plugin_rolled_back'
     | 'credential_exposed'
     | 'plugin_revoked'
     | 'channel_failing'

@@ -109,6 +109,10 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   },
   'billing.unpriced': { name: 'option.billing.unpriced', help: 'option.billing.unpriced.help' },
   groups: { name: 'option.groups', help: 'option.groups.help' },
+  'task_plugin.auto_rollback': {
+    name: 'option.task_plugin.auto_rollback',
+    help: 'option.task_plugin.auto_rollback.help',
+  },
   'task_plugin.marketplace_sources': {
     name: 'option.task_plugin.marketplace_sources',
     help: 'option.task_plugin.marketplace_sources.help',
