@@ -274,11 +274,11 @@ const describeTable = (opened: () => OpenedStore) => {
       expect((await ended(store, taskId)).status).toBe('SUCCESS');
     });
 
-    test('a newer version of the plugin continues the tasks of its predecessor', async () => {
+    test('a newer version of the plugin continues the tasks that it adopts', async () => {
       const { taskId, name } = await submit([says('version')]);
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
       await engine.plugins.upload({ source: sourceOf('1.1.0', 'FAILURE') });
-      await engine.plugins.activate('told', '1.1.0');
+      await engine.plugins.activate('told', '1.1.0', { adopt: true });
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: '1.1.0' });
       expect(vendor.answers.has(name)).toBe(true);
     });

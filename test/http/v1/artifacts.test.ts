@@ -68,12 +68,14 @@ describe('the list', () => {
     expect((await list('task_of_nobody')).code).toBe('task_not_found');
   });
 
-  test('the plugin that serves now decides; without one the list is 503 and links are dead', async () => {
+  test('the version that made the task decides, or the one that adopts it; without one the list is 503', async () => {
     const id = await world.finished({}, 'gone');
     const { video } = await world.links(id);
     expect((await world.get(video ?? '')).status).toBe(200);
 
     await world.serve('gone', '2.0.0', (source) => source.replace("key: 'video', type", "key: 'newer', type"));
+    expect(Object.keys(await world.links(id))).toEqual(['video']);
+    await world.admin.call('POST', '/api/plugin/task/gone/activate?adopt=true', { version: '2.0.0' });
     expect(Object.keys(await world.links(id))).toEqual(['newer']);
     expect((await world.get(content(id), { token: world.key })).code).toBe('artifact_not_found');
 
