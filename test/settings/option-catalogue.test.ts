@@ -238,6 +238,7 @@ const ROWS: Row[] = [
   ['results.quota_gb', 'json', '{"default":0}', ['{"default":0.5}'], ['', '[]', '{"default":-1}', '{"a":"1"}']],
   ['results.price_gb_day', 'json', '{"default":0}', ['{"vip":0.01}'], ['', '{"vip":-1}', '{"vip":1001}']],
   ['results.s3_redirect', 'boolean', 'false', ['true'], ['', 'yes']],
+  ['task_plugin.auto_rollback', 'boolean', 'false', ['true'], ['', 'yes']],
   [
     'task_plugin.marketplace_sources',
     'json',
@@ -291,6 +292,7 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitGroup',
       'billing.unpriced',
       'groups',
+      'task_plugin.auto_rollback',
       'results.keep',
       'results.days',
       'results.quota_gb',
