@@ -121,7 +121,8 @@ export async function startGateway(deps: {
 
 function explainStartFailure(error: unknown, config: Config): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  const where = `port ${config.port} on ${config.host}`;
+  const ports = config.resultsPort === 0 ? `port ${config.port}` : `port ${config.port} or ${config.resultsPort}`;
+  const where = `${ports} on ${config.host}`;
   if (code === 'EADDRINUSE') {
     return new CommandError(`${where} is in use: stop the other program, or choose another port with --port`);
   }

@@ -121,6 +121,28 @@ describe('an invalid value stops the start: the message has key, value read and 
   });
 });
 
+describe('the origin of results', () => {
+  const secure = { SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: 'https://a.example' };
+  test.each<[Record<string, string>, string]>([
+    [{ RESULTS_ORIGIN: 'https://r.example/' }, 'an exact origin'],
+    [{ RESULTS_ORIGIN: 'ftp://r.example' }, 'an exact origin'],
+    [{ RESULTS_PORT: '3001' }, 'without RESULTS_ORIGIN'],
+    [{ RESULTS_ORIGIN: 'http://r.example', RESULTS_PORT: '3000' }, 'the same as PORT'],
+    [{ RESULTS_ORIGIN: 'http://localhost:3000' }, 'is an address of the panel'],
+    [{ RESULTS_ORIGIN: 'http://127.0.0.1:3000' }, 'is an address of the panel'],
+    [{ RESULTS_ORIGIN: 'http://gate.lan', TRUSTED_HOSTS: 'gate.lan' }, 'is an address of the panel'],
+    [{ ...secure, RESULTS_ORIGIN: 'https://a.example:8443' }, 'is an address of the panel'],
+    [{ ...secure, RESULTS_ORIGIN: 'https://a.example', RESULTS_PORT: '3001' }, 'also in SESSION_COOKIE_TRUSTED_URL'],
+  ])('%o is refused: it is not apart from the panel', (env, part) => {
+    expect(faults(env)).toEqual([expect.stringContaining(part)]);
+  });
+
+  test('a host name or a port of its own is accepted', () => {
+    expect(faults({ ...secure, RESULTS_ORIGIN: 'https://results.example' })).toEqual([]);
+    expect(faults({ RESULTS_ORIGIN: 'http://localhost:3001', RESULTS_PORT: '3001' })).toEqual([]);
+  });
+});
+
 describe('session cookie origins', () => {
   const secure = (value: string) => ({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
   const refused: [value: string, part: string][] = [

@@ -58,8 +58,13 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   return {
     listen() {
       const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
-      const listener = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
+      const place = { host: config.host, ...(tls ? { tls } : {}) };
+      const listener = http.listen({ ...place, port: config.port });
       shutdown.add('listener', () => listener.stop(config.shutdownSeconds * 1000));
+      if (config.resultsPort !== 0) {
+        const results = http.listen({ ...place, port: config.resultsPort, resultsOnly: true });
+        shutdown.add('listener of results', () => results.stop(config.shutdownSeconds * 1000));
+      }
       // Observations end before the listener stops: it waits for its answers, and a stream would go
       // on for as long as its task.
       shutdown.add('observations', () => tasks.endObservations());

@@ -72,6 +72,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
       uploadsFolder: services.uploadsFolder,
+      results: { origin: config.resultsOrigin, ownListener: config.resultsPort !== 0 },
       hostGuard: isLoopback(config.host) ? { names: () => panelHostNames(config, options), port } : undefined,
     },
     auth,

@@ -154,8 +154,9 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     nodeId,
     limits: taskLimits(config),
     cryptoSecrets: secrets.crypto,
-    publicAddress: () => taskPublicAddress(options, node),
+    publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
     ownAddresses: () => [
+      config.resultsOrigin,
       taskPublicAddress(options, node) ?? '',
       serverAddress(options, node),
       node.listening,

@@ -34,6 +34,8 @@ export function checkConfig(
     }
   }
 
+  faults.push(...checkResultsOrigin(config));
+
   if (config.cookieSecure && config.cookieTrustedUrls.length === 0) {
     warnings.push(
       "SESSION_COOKIE_SECURE=true without SESSION_COOKIE_TRUSTED_URL: only the request's own origin may refresh and log out; behind a proxy that ends TLS, list the public origin",
@@ -68,6 +70,27 @@ export function checkConfig(
     `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${config.sessionIssuanceWindow} is longer than the retention of revoked sessions; ${retentionSeconds} is used instead`,
   );
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
+}
+
+/** The origin of results must not be one of the panel's. */
+function checkResultsOrigin({ resultsOrigin, resultsPort, port, cookieTrustedUrls, trustedHosts }: Config): string[] {
+  if (resultsOrigin === '') {
+    return resultsPort === 0 ? [] : ['RESULTS_PORT: set without RESULTS_ORIGIN; allowed: only together with it'];
+  }
+  if (resultsPort !== 0 && resultsPort === port) {
+    return ['RESULTS_PORT: the same as PORT; allowed: another port, or unset for a host name of its own'];
+  }
+  if (cookieTrustedUrls.includes(resultsOrigin)) {
+    return ['RESULTS_ORIGIN: also in SESSION_COOKIE_TRUSTED_URL; allowed: an origin that the panel does not have'];
+  }
+  const { hostname } = new URL(resultsOrigin);
+  const panelNames = ['localhost', ...trustedHosts, ...cookieTrustedUrls.map((url) => new URL(url).hostname)];
+  if (resultsPort === 0 && (panelNames.includes(hostname) || ipaddr.isValid(hostname.replace(/^\[|\]$/g, '')))) {
+    return [
+      `RESULTS_ORIGIN: ${hostname} is an address of the panel; allowed: a host name of its own, or RESULTS_PORT for a listener of its own`,
+    ];
+  }
+  return [];
 }
 
 /** Whether only this machine reaches the address. Any name but localhost counts as reachable. */

@@ -90,6 +90,14 @@ export function urlOf(schemes: readonly string[], what: string): ValueKind<strin
   };
 }
 
+/** An exact HTTP or HTTPS origin, without path and slash. */
+export const origin: ValueKind<string> = {
+  type: 'origin',
+  allowed: 'an exact origin without path and slash (https://results.example.com, http://localhost:3001)',
+  parse: (value) =>
+    URL.canParse(value) && /^https?:/.test(value) && new URL(value).origin === value ? ok(value) : refuse(),
+};
+
 /** 16 characters rule out a guessable word; generated secrets have 64. */
 export const SECRET_MIN_LENGTH = 16;
 

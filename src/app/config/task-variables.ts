@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { boolean, folder, integer } from './config-kinds.ts';
+import { boolean, folder, integer, origin } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 import { webhookReceivers } from './webhook-receivers.ts';
 
@@ -162,6 +162,21 @@ export const TASK_VARIABLES = {
     doc: 'Free space, in MB, below which no result is written into the folder of results.',
     kind: integer(0, 1_000_000_000),
     default: 1024,
+  }),
+  resultsOrigin: variable({
+    env: 'RESULTS_ORIGIN',
+    group: 'artifacts',
+    doc: 'Origin for everything that vendors made, apart from the panel: links to artifacts begin with it, and nothing else is served there. Its host name must lead to this gateway, with the Host header kept, and be none of the panel; or set RESULTS_PORT.',
+    kind: origin,
+    default: '',
+    defaultText: "unset: the panel's origin",
+  }),
+  resultsPort: variable({
+    env: 'RESULTS_PORT',
+    group: 'artifacts',
+    doc: 'Port of a second listener that serves RESULTS_ORIGIN alone; 0: none, and the Host header decides.',
+    kind: integer(0, 65_535),
+    default: 0,
   }),
   artifactLinkDays: variable({
     env: 'TASK_ARTIFACT_LINK_DAYS',

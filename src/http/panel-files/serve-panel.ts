@@ -12,10 +12,15 @@ const TELEGRAM_FRAME = 'https://oauth.telegram.org';
 
 /**
  * No inline script ever runs. Mantine writes style tags, which carry the nonce. `blob:` is for
- * images that are fetched with a token. Apart from the enabled third parties nothing loads from
- * other sites, and no other page may frame this one.
+ * images that are fetched with a token. Apart from the enabled third parties and the origin of
+ * results nothing loads from other sites, and no other page may frame this one.
  */
-function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ThirdParties): string {
+function contentSecurityPolicy(
+  nonce: string,
+  { thirdParties: { turnstile, telegram }, resultsOrigin }: { thirdParties: ThirdParties; resultsOrigin: string },
+): string {
+  const withResults = (directive: string): string =>
+    resultsOrigin === '' ? directive : `${directive} ${resultsOrigin}`;
   const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
   const frames = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_FRAME] : [])];
   return [
@@ -23,10 +28,10 @@ function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ThirdPart
     ["script-src 'self'", ...scripts].join(' '),
     ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
     `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self' data: blob:",
-    "media-src 'self' blob:",
+    withResults("img-src 'self' data: blob:"),
+    withResults("media-src 'self' blob:"),
     "font-src 'self'",
-    "connect-src 'self'",
+    withResults("connect-src 'self'"),
     "manifest-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
@@ -41,7 +46,19 @@ const CACHE_FOR_A_YEAR = 'public, max-age=31536000, immutable';
  * browser navigates to. To a program, `/` says what runs here. Returns `undefined` for anything
  * else.
  */
-export function createPanelServer(manifest: PanelManifest, thirdParties: () => ThirdParties, version: string) {
+export function createPanelServer(
+  manifest: PanelManifest,
+  {
+    thirdParties,
+    version,
+    resultsOrigin,
+  }: {
+    thirdParties: () => ThirdParties;
+    version: string;
+    /** Where results are loaded from; empty: from the panel's own origin. */
+    resultsOrigin: string;
+  },
+) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));
 
   return function servePanel(request: Request, path: string): Response | undefined {
@@ -49,7 +66,7 @@ export function createPanelServer(manifest: PanelManifest, thirdParties: () => T
     if (file) return serveFile(request, file);
     if (!isPageAddress(request, path)) return path === '/' ? describeGateway(request, version) : undefined;
     if (manifest.indexHtml === '') return undefined;
-    return servePage(request, manifest.indexHtml, thirdParties());
+    return servePage(request, manifest.indexHtml, { thirdParties: thirdParties(), resultsOrigin });
   };
 }
 
@@ -71,13 +88,17 @@ function describeGateway(request: Request, version: string): Response {
   return new Response(request.method === 'HEAD' ? null : body, { headers: { ...headers, vary: 'accept' } });
 }
 
-function servePage(request: Request, indexHtml: string, thirdParties: ThirdParties): Response {
+function servePage(
+  request: Request,
+  indexHtml: string,
+  loads: { thirdParties: ThirdParties; resultsOrigin: string },
+): Response {
   const nonce = randomToken(16);
   const page = indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce);
   return new Response(request.method === 'HEAD' ? null : page, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': contentSecurityPolicy(nonce, thirdParties),
+      'content-security-policy': contentSecurityPolicy(nonce, loads),
       // A cached page would carry the nonce of another response.
       'cache-control': 'no-store',
     },

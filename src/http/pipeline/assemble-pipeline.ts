@@ -12,6 +12,7 @@ import { envelopeOf } from './request-path.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
 import { createKit, type FileStorageConfig, type Kit } from './route-kit.ts';
+import { createResultsSeparation, type ResultsOrigin } from './separate-results.ts';
 import type { Authenticators, FindNativePath, RequestHandler, RequestLimits } from './types.ts';
 
 export type HttpConfig = {
@@ -30,6 +31,8 @@ export type HttpConfig = {
   tls: boolean;
   /** METRICS_TOKEN; empty: only programs on this machine may read the metrics. */
   metricsToken: string;
+  /** RESULTS_ORIGIN; absent: results come from the panel's origin. */
+  results?: ResultsOrigin | undefined;
   /** Set for a listener that only this machine can reach. */
   hostGuard?: HostGuardConfig | undefined;
 };
@@ -64,6 +67,7 @@ export function assemblePipeline(
   buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
 ): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
   const { config, logger, clock, watchCache } = foundation;
+  const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
   const scopes = createRequestScopes();
   const kit = createKit(scopes, foundation.files);
@@ -80,7 +84,12 @@ export function assemblePipeline(
     guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, watchCache) : () => {},
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
-    servePanel: createPanelServer(foundation.panel, foundation.thirdParties, foundation.version),
+    results: createResultsSeparation(results),
+    servePanel: createPanelServer(foundation.panel, {
+      thirdParties: foundation.thirdParties,
+      version: foundation.version,
+      resultsOrigin: results.origin,
+    }),
     findNativePath: foundation.findNativePath,
     onRequest: foundation.onRequest,
     observe: foundation.metrics.observe,

@@ -62,6 +62,9 @@ type Host = { hostname: string; port: string };
 
 const hostOf = (request: Request): string => request.headers.get('host') ?? new URL(request.url).host;
 
+/** The name in `Host`, in lower case; undefined for a broken one. */
+export const hostNameOf = (request: Request): string | undefined => parseHost(hostOf(request))?.hostname;
+
 function parseHost(host: string): Host | undefined {
   const address = `http://${host}`;
   if (!URL.canParse(address)) return undefined;

@@ -18,6 +18,7 @@ import type { RequestScopes } from './request-scope.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
 import { setResponseHeaders } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
+import type { ResultsSeparation } from './separate-results.ts';
 import type { DeclaredRoute, FindNativePath, NativePathHandler, Peer, RequestHandler, RequestScope } from './types.ts';
 
 export type RequestPipeline = AdmissionDeps & {
@@ -26,6 +27,8 @@ export type RequestPipeline = AdmissionDeps & {
   addresses: ClientAddresses;
   /** Throws when the `Host` header is no name under which the panel is known. */
   guardHost: (request: Request) => void;
+  /** Keeps content apart from the panel's origin. */
+  results: ResultsSeparation;
   servePanel: (request: Request, path: string) => Response | undefined;
   /** Looks up plugins' paths, for those that the gateway does not serve. */
   findNativePath: FindNativePath;
@@ -68,7 +71,9 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     let resolution = UNRESOLVED;
 
     let response: Response;
+    const onResults = pipeline.results.isOnResults(request, peer);
     try {
+      if (onResults) pipeline.results.guard(request, path);
       resolution = resolveRoute(pipeline, { request, path: address?.path });
       if (resolution.route) scope.route = resolution.route;
       if (request.url.length > MAX_ADDRESS_CHARS) throw httpErrors.address_too_long();
@@ -76,7 +81,10 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);
       if (isBelow(path, '/api')) await pipeline.limits.api(scope.origin.decidingIp);
-      if (resolution.route) {
+      const moved = onResults ? undefined : pipeline.results.redirect(request, scope.route);
+      if (moved) {
+        response = moved;
+      } else if (resolution.route) {
         const routed = withLongHost(request, address.host);
         await admitRequest(pipeline, { request: routed, scope, peer });
         const { native } = resolution;
@@ -102,6 +110,8 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       if (scope.body) await scope.body.release();
     }
 
+    if (onResults) response.headers.delete('set-cookie');
+    else if (response.ok) pipeline.results.forbidDisplay(response, scope.route);
     finishResponse(pipeline, response, { path, scope, resolution });
     const { status } = response;
     const milliseconds = pipeline.clock.monotonicMs() - started;

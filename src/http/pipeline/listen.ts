@@ -7,6 +7,8 @@ export type ListenOptions = {
   port: number;
   /** File names. With them the listener speaks HTTPS. */
   tls?: { certFile: string; keyFile: string };
+  /** It serves results alone. */
+  resultsOnly?: boolean;
   /** Default: `IDLE_SECONDS`. */
   idleSeconds?: number;
 };
@@ -39,7 +41,7 @@ const MAX_HEAD_BYTES = MAX_ADDRESS_CHARS + 16 * 1024;
 
 /** @throws the platform's error, for instance `EADDRINUSE` */
 export function listen(handle: RequestHandler, options: ListenOptions): Listening {
-  const { idleSeconds = IDLE_SECONDS } = options;
+  const { idleSeconds = IDLE_SECONDS, resultsOnly = false } = options;
   // The runtime has one limit for all listeners of the process, and only this way to set it.
   Object.assign(http, { maxHeaderSize: MAX_HEAD_BYTES });
   const server = Bun.serve({
@@ -61,6 +63,7 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
       const restoreTimeout = () => bunServer.timeout(request, idleSeconds);
       const response = await handle(request, {
         address: bunServer.requestIP(request)?.address ?? '',
+        onResultsListener: resultsOnly,
         keepOpen() {
           isKeptOpen = true;
           bunServer.timeout(request, 0);

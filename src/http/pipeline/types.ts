@@ -12,7 +12,12 @@ import type { AccessLevel, UserLimitScope } from './access-levels.ts';
  * The connection of a request, as the listener knows it. `keepOpen` removes the connection's idle
  * timeout and returns a function that restores it.
  */
-export type Peer = { address: string; keepOpen: () => () => void };
+export type Peer = {
+  address: string;
+  keepOpen: () => () => void;
+  /** It came to the listener that serves results alone. */
+  onResultsListener?: boolean;
+};
 
 /** Answers one request; never rejects. */
 export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>;
