@@ -9,4 +9,7 @@ export { createFolderFiles } from './drivers/folder-files.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';
+export { bucketUrl } from './drivers/s3/call-bucket.ts';
+export { createS3Files } from './drivers/s3/s3-files.ts';
+export type { BucketPlace, SendToBucket } from './drivers/s3/types.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';

@@ -102,6 +102,19 @@ describe('an invalid value stops the start: the message has key, value read and 
     [{ TASK_POLL_MAX_FAILURES: 'many' }, 'TASK_POLL_MAX_FAILURES'],
     [{ TASK_TIMEOUT_MINUTES: '1.5' }, 'TASK_TIMEOUT_MINUTES'],
     [{ MAX_FILE_DOWNLOAD_MB: '0' }, 'MAX_FILE_DOWNLOAD_MB'],
+    [{ RESULTS_URL: 'results' }, 'RESULTS_URL: read a value of 7 characters (not shown)', 'it is neither'],
+    [{ RESULTS_URL: join(folder, 'absent') }, 'RESULTS_URL', 'ENOENT'],
+    [{ RESULTS_URL: 's3://key:hunter2@bucket' }, 'RESULTS_URL', 'RESULTS_S3_SECRET_ACCESS_KEY'],
+    [{ RESULTS_URL: 's3://B/' }, 'RESULTS_URL', 'BUCKET has 3 to 63'],
+    [{ RESULTS_URL: 's3://bucket/a/../b' }, 'RESULTS_URL', 'PREFIX has'],
+    [{ RESULTS_URL: 's3://bucket?color=red' }, 'RESULTS_URL', 'parameters are endpoint, region, path_style, sse'],
+    [{ RESULTS_URL: 's3://bucket?sse=AES256&sse=AES256' }, 'RESULTS_URL', 'twice'],
+    [{ RESULTS_URL: 's3://bucket?endpoint=https://u:hunter2@h' }, 'RESULTS_URL', 'endpoint is https://HOST'],
+    [{ RESULTS_URL: 's3://bucket?endpoint=ftp://h' }, 'RESULTS_URL', 'endpoint is https://HOST'],
+    [{ RESULTS_URL: 's3://bucket?endpoint=http://10.0.0.1:9000&path_style=false' }, 'RESULTS_URL', 'IP address'],
+    [{ RESULTS_URL: 's3://bucket?path_style=1' }, 'RESULTS_URL', 'path_style is true or false'],
+    [{ RESULTS_URL: 's3://bucket?sse=none' }, 'RESULTS_URL', 'sse is AES256 or aws:kms'],
+    [{ RESULTS_URL: 's3://bucket', RESULTS_S3_ACCESS_KEY_ID: 'k' }, 'RESULTS_S3_SECRET_ACCESS_KEY: not set'],
     [{ CRITICAL_RATE_LIMIT: '0' }, 'CRITICAL_RATE_LIMIT'],
     [{ GLOBAL_API_RATE_LIMIT: '0' }, 'GLOBAL_API_RATE_LIMIT'],
     [{ GLOBAL_API_RATE_LIMIT_DURATION: '3m' }, 'GLOBAL_API_RATE_LIMIT_DURATION'],
@@ -244,12 +257,36 @@ describe('secrets on PostgreSQL', () => {
   });
 });
 
+describe('the place of kept results', () => {
+  const placeOf = (value: string) => {
+    const keys = { RESULTS_S3_ACCESS_KEY_ID: 'k', RESULTS_S3_SECRET_ACCESS_KEY: 's' };
+    return valid({ RESULTS_URL: value, ...keys }).config.resultsPlace;
+  };
+  const aws = { kind: 's3', bucket: 'bucket', prefix: '', region: 'us-east-1', pathStyle: false, sse: '' } as const;
+
+  test('is a folder, or a bucket of AWS or of a server of one’s own', () => {
+    expect(valid({}).config.resultsPlace).toEqual({ kind: 'folder', path: '' });
+    expect(placeOf(folder)).toEqual({ kind: 'folder', path: folder });
+    expect(placeOf('s3://bucket')).toEqual({ ...aws, endpoint: 'https://s3.us-east-1.amazonaws.com' });
+    expect(placeOf('s3://my.bucket/a/b/?region=eu-west-1')).toMatchObject({ prefix: 'a/b', pathStyle: true });
+    const own = placeOf('s3://bucket/kept?endpoint=http://minio:9000&sse=AES256');
+    expect(own).toEqual({ ...aws, prefix: 'kept', endpoint: 'http://minio:9000', pathStyle: true, sse: 'AES256' });
+  });
+});
+
 describe('unsafe combinations warn', () => {
   const rows: [environment: Record<string, string>, part: string][] = [
     [{ HOST: '0.0.0.0' }, 'HOST=0.0.0.0 is reachable from the network'],
     [{ HOST: '192.168.1.5' }, 'reachable from the network'],
     [{ SESSION_COOKIE_SECURE: 'true' }, 'without SESSION_COOKIE_TRUSTED_URL'],
     [{ UPSTREAM_ALLOW_PRIVATE: 'true' }, 'UPSTREAM_ALLOW_PRIVATE=true'],
+    [
+      {
+        ...{ RESULTS_URL: 's3://bucket?endpoint=http://minio', RESULTS_S3_ACCESS_KEY_ID: 'k' },
+        RESULTS_S3_SECRET_ACCESS_KEY: 's',
+      },
+      'kept results travel unencrypted',
+    ],
   ];
   test.each(rows)('%j', (environment, part) => {
     expect(valid({ TRUSTED_PROXIES: 'none', ...environment }).warnings).toEqual([expect.stringContaining(part)]);

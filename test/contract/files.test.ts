@@ -4,17 +4,28 @@ import { join } from 'node:path';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore } from '../../src/store/ports/index.ts';
+import { openBucketFiles } from '../support/bucket-files.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
+import { startS3Server } from '../support/s3-server.ts';
+import { startS3StandIn } from '../support/s3-stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 type Opened = { files: FileStore; close?: () => Promise<void> };
 
 /** Every place for kept results. */
-const places: [name: string, open: () => Promise<Opened>][] = [
+const places: (readonly [name: string, open: () => Promise<Opened>])[] = [
   [
     'a folder',
     async () => ({ files: createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }) }),
   ],
+  ['a bucket', async () => openOn(startS3StandIn())],
+  ...(IS_FULL_RUN ? [['a bucket of versitygw', async () => openOn(await startS3Server())] as const] : []),
 ];
+
+function openOn(server: { url: string; stop(): Promise<void> }): Opened {
+  const { files, close } = openBucketFiles(server.url);
+  return { files, close: () => close().then(server.stop) };
+}
 
 const limit = (change: { maxBytes?: number; signal?: AbortSignal } = {}) => ({
   maxBytes: 1_000_000,

@@ -134,6 +134,36 @@ const describeKeeping = (opened: () => OpenedStore) => {
     });
   });
 
+  test('a link to the place displays only what a browser may display: a page of a vendor is a download', async () => {
+    Object.assign(engine.keeping, { keep: 'all', redirects: true });
+    const served: [stored: string, mimeType: string, disposition: string][] = [
+      ['video/mp4', 'video/mp4', 'inline'],
+      ['IMAGE/PNG; x=1', 'image/png; x=1', 'inline'],
+      ['text/html', 'application/octet-stream', 'attachment'],
+      ['image/svg+xml', 'application/octet-stream', 'attachment'],
+      ['video/mp4, text/html', 'application/octet-stream', 'attachment'],
+      ['', 'application/octet-stream', 'attachment'],
+    ];
+    const task = await make(await addCaller(store));
+    const row = await kept(task);
+    const find = store.results.find;
+    const presign = engine.files.presign;
+    try {
+      for (const [stored, mimeType, disposition] of served) {
+        store.results.find = async () => ({ ...row, mimeType: stored });
+        engine.files.presign = (sha256, link) => JSON.stringify({ sha256, ...link });
+        const { status, headers } = await download(task);
+        expect([status, JSON.parse(headers.location ?? '')]).toEqual([
+          ...[302, { sha256: row.sha256, seconds: 300, mimeType, disposition }],
+        ]);
+      }
+    } finally {
+      store.results.find = find;
+      engine.files.presign = presign;
+      engine.keeping.redirects = false;
+    }
+  });
+
   test('a full account is told to its owner, and the task is unharmed', async () => {
     const caller = await addCaller(store);
     Object.assign(engine.keeping, { keep: 'all', quotaOf: () => 10 });

@@ -128,6 +128,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
   });
+  const results = openResultFiles(config, { clock, logger });
+  shutdown.add('results', () => results.close());
   const tasks = createTasks({
     store,
     clock,
@@ -143,7 +145,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       attemptMs: config.webhookTimeoutSeconds * 1000,
     },
     results: {
-      files: openResultFiles(config),
+      files: results.files,
       settings: () => resultSettings(options),
       maxFileBytes: config.resultsMaxFileMb * MIB,
     },

@@ -33,6 +33,19 @@ export function checkConfig(
       );
     }
   }
+  const { resultsPlace: results } = config;
+  if (results.kind === 's3') {
+    for (const [env, value] of [
+      ['RESULTS_S3_ACCESS_KEY_ID', config.resultsS3KeyId],
+      ['RESULTS_S3_SECRET_ACCESS_KEY', config.resultsS3Secret],
+    ] as const) {
+      if (value === '') faults.push(`${env}: not set; required where RESULTS_URL names a bucket`);
+    }
+    const { protocol, hostname } = new URL(results.endpoint);
+    if (protocol === 'http:' && !isLoopback(hostname)) {
+      warnings.push('RESULTS_URL names an endpoint with http: kept results travel unencrypted');
+    }
+  }
 
   faults.push(...checkResultsOrigin(config));
 

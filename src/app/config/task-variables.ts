@@ -1,7 +1,13 @@
 import { availableParallelism } from 'node:os';
-import { boolean, folder, integer, origin } from './config-kinds.ts';
+import { boolean, folder, integer, origin, text } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
+import { type ResultsPlace, resultsPlace } from './results-place.ts';
 import { webhookReceivers } from './webhook-receivers.ts';
+
+const IN_DATA_DIR: ResultsPlace = { kind: 'folder', path: '' };
+
+/** As the server gave it. */
+const bucketKey = { ...text(), type: 'secret' };
 
 /**
  * Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract.
@@ -149,6 +155,33 @@ export const TASK_VARIABLES = {
     kind: integer(1, 4096),
     default: 64,
   }),
+  resultsPlace: variable({
+    env: 'RESULTS_URL',
+    group: 'artifacts',
+    doc: 'Where kept results are: the absolute path of a folder, which several nodes may share, or a bucket of a server that speaks S3. See operating/results.md.',
+    kind: resultsPlace,
+    default: IN_DATA_DIR,
+    defaultText: 'empty: the folder `results` in DATA_DIR',
+    secret: true,
+  }),
+  resultsS3KeyId: variable({
+    env: 'RESULTS_S3_ACCESS_KEY_ID',
+    group: 'artifacts',
+    doc: 'The access key of the bucket in RESULTS_URL.',
+    kind: bucketKey,
+    default: '',
+    defaultText: 'empty',
+    secret: true,
+  }),
+  resultsS3Secret: variable({
+    env: 'RESULTS_S3_SECRET_ACCESS_KEY',
+    group: 'artifacts',
+    doc: 'The secret of that access key.',
+    kind: bucketKey,
+    default: '',
+    defaultText: 'empty',
+    secret: true,
+  }),
   resultsMaxFileMb: variable({
     env: 'RESULTS_MAX_FILE_MB',
     group: 'artifacts',
@@ -159,7 +192,7 @@ export const TASK_VARIABLES = {
   resultsMinFreeMb: variable({
     env: 'RESULTS_MIN_FREE_MB',
     group: 'artifacts',
-    doc: 'Free space, in MB, below which no result is written into the folder of results.',
+    doc: 'Free space, in MB, below which no result is written to a disk: into the folder of results, or into DATA_DIR on its way into a bucket.',
     kind: integer(0, 1_000_000_000),
     default: 1024,
   }),

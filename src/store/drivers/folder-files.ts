@@ -1,15 +1,16 @@
-import type { Dirent } from 'node:fs';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { err, ok, type Result, randomAlnum } from '../../kernel/index.ts';
-import type { FileFault, FileStore, StoredFile } from '../ports/index.ts';
+import { err, randomAlnum } from '../../kernel/index.ts';
+import type { FileStore } from '../ports/index.ts';
+import { entriesOf, removeOldFiles, statOrNothing } from './remove-old-files.ts';
+import { toFileFault, writeHashed } from './write-hashed.ts';
 
 /** Files in the making; a file's place under its digest is taken by renaming it. */
 const PARTIAL = '.partial';
 const DIGEST = /^[0-9a-f]{64}$/;
-/** Free space is looked at again after this many written bytes. */
-const CHECK_EVERY_BYTES = 16 * 1024 * 1024;
+
+type PutLimit = Parameters<FileStore['put']>[1];
 
 /**
  * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
@@ -20,38 +21,10 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
   const partial = join(folder, PARTIAL);
   const pathOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
 
-  async function requireSpace(written: number): Promise<FileFault | undefined> {
-    const { bavail, bsize } = await statfs(partial);
-    if (bavail * bsize >= minFreeBytes) return undefined;
-    return { kind: 'full', message: `less than ${minFreeBytes} bytes are free after ${written} bytes` };
-  }
-
-  /** Writes everything to `handle`. Says its digest, or why it was not written. */
-  async function write(
-    handle: FileHandle,
-    source: AsyncIterable<Uint8Array>,
-    { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
-  ): Promise<Result<StoredFile, FileFault>> {
-    const hash = new Bun.CryptoHasher('sha256');
-    let bytes = 0;
-    let nextCheck = 0;
-    for await (const chunk of source) {
-      signal.throwIfAborted();
-      if (bytes + chunk.byteLength > maxBytes) {
-        return err({ kind: 'too_large', message: `it has more than ${maxBytes} bytes` });
-      }
-      if (bytes >= nextCheck) {
-        const fault = await requireSpace(bytes);
-        if (fault) return err(fault);
-        nextCheck = bytes + CHECK_EVERY_BYTES;
-      }
-      hash.update(chunk);
-      await handle.writeFile(chunk);
-      bytes += chunk.byteLength;
-    }
-    signal.throwIfAborted();
-    await handle.sync();
-    return ok({ sha256: hash.digest('hex'), bytes });
+  async function write(handle: FileHandle, source: AsyncIterable<Uint8Array>, limit: PutLimit) {
+    const written = await writeHashed(handle, source, { ...limit, minFreeBytes, folder: partial });
+    if (written.ok) await handle.sync();
+    return written;
   }
 
   async function place(from: string, sha256: string): Promise<void> {
@@ -76,7 +49,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
         if (written.ok) await place(temporary, written.value.sha256);
         return written;
       } catch (error) {
-        const fault = toFault(error);
+        const fault = toFileFault(error);
         if (fault) return err(fault);
         throw error;
       } finally {
@@ -114,15 +87,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
     },
 
     async sweep(before) {
-      let removed = 0;
-      for (const { name } of await entriesOf(partial)) {
-        const path = join(partial, name);
-        const file = await statOrNothing(path);
-        if (!file || file.mtimeMs / 1000 >= before) continue;
-        await rm(path, { force: true });
-        removed += 1;
-      }
-      return removed;
+      return removeOldFiles(partial, before);
     },
 
     presign: () => undefined,
@@ -135,27 +100,3 @@ async function syncFolder(path: string): Promise<void> {
   await handle.sync().catch(() => undefined);
   await handle.close();
 }
-
-const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
-const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ESTALE', 'EMFILE', 'ENFILE'];
-
-function toFault(error: unknown): FileFault | undefined {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (FULL.includes(code)) return { kind: 'full', message: `the folder of results is full (${code})` };
-  if (UNAVAILABLE.includes(code)) {
-    return { kind: 'unavailable', message: `the folder of results cannot be written (${code})` };
-  }
-  return undefined;
-}
-
-const entriesOf = (path: string): Promise<Dirent[]> =>
-  readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-
-const statOrNothing = (path: string) =>
-  stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });

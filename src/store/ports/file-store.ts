@@ -38,6 +38,9 @@ export interface FileStore {
   list(after: string, limit: number): Promise<{ sha256: string; changedAt: number; bytes: number }[]>;
   /** Removes what interrupted writes left behind that began before `before` (Unix seconds). */
   sweep(before: number): Promise<number>;
-  /** A link to the file that works without us for `seconds`; undefined where the place has none. */
-  presign(sha256: string, link: { seconds: number; mimeType: string }): string | undefined;
+  /**
+   * A link to the file that works without us for `seconds`; undefined where the place has none. It
+   * answers with this content type and Content-Disposition.
+   */
+  presign(sha256: string, link: { seconds: number; mimeType: string; disposition: string }): string | undefined;
 }

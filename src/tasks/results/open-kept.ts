@@ -1,5 +1,6 @@
 import { randomAlnum } from '../../kernel/index.ts';
 import type { ByteSpan, FileStore, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import { isDisplayed, readMediaType, writeMediaType } from '../artifacts/media-types.ts';
 import type { ArtifactChoice, Content, ContentRequest } from '../artifacts/types.ts';
 import type { TaskDeps } from '../types.ts';
 import { readRanges } from './read-ranges.ts';
@@ -16,7 +17,7 @@ export async function openKept(deps: TaskDeps, { task, choice, client }: Downloa
   if (!kept) return undefined;
   const { files, settings } = deps.results;
   if (settings().redirects && client.method === 'GET') {
-    const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, mimeType: kept.mimeType });
+    const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
     if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
   }
   const opened = await answer(files, kept, client);
@@ -25,6 +26,16 @@ export async function openKept(deps: TaskDeps, { task, choice, client }: Downloa
     deps.logger.error(logFields, 'the file of a kept result is missing; the vendor is asked instead');
   }
   return opened;
+}
+
+/**
+ * What the place says of the bytes, without our other headers: only what a browser may display is
+ * not a download, since the place may be on an origin that matters.
+ */
+function servedAs(mimeType: string): { mimeType: string; disposition: string } {
+  const type = readMediaType(mimeType);
+  if (type && isDisplayed(type.essence)) return { mimeType: writeMediaType(type), disposition: 'inline' };
+  return { mimeType: 'application/octet-stream', disposition: 'attachment' };
 }
 
 async function findKept(

@@ -79,7 +79,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       return [
         ...found,
         ...(await checkNames(config, store, box)),
-        ...(results ? await checkResults({ store, files: openResultFiles(config) }, results) : []),
+        ...(results ? await checkFiles(config, store, results) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
@@ -88,6 +88,19 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
   } catch (error) {
     if (!(error instanceof AppError || error instanceof CommandError)) throw error;
     return [{ check: 'database', level: 'error', message: error.message }];
+  }
+}
+
+async function checkFiles(config: Config, store: Store, { verify }: { verify: boolean }): Promise<Finding[]> {
+  const { files, close } = openResultFiles(config, { clock: systemClock, logger: silentLogger });
+  try {
+    return await checkResults({ store, files }, { verify });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const reason = error.cause instanceof Error ? error.cause.message : error.message;
+    return [{ check: 'results', level: 'error', message: `the files of kept results cannot be read: ${reason}` }];
+  } finally {
+    await close();
   }
 }
 

@@ -1,0 +1,129 @@
+import { type Clock, err, jitter, type Result, sha256Hex } from '../../../kernel/index.ts';
+import { errorCode, readXml } from './read-answer.ts';
+import { canonicalQuery, presignUrl, type SigningKey, signHeaders } from './sign-request.ts';
+import type {
+  BucketAnswer,
+  BucketCredentials,
+  BucketFault,
+  BucketPlace,
+  BucketRequest,
+  SendToBucket,
+} from './types.ts';
+
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 250;
+/** Sending one part may take this long: 64 MiB at 1 Mbit/s. */
+const SENDING_MS = 600_000;
+/** A page of a list has 1000 keys of at most 1 KB. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+export type Bucket = {
+  /** Sends a request until it is answered with success, or not to be repeated. */
+  call(request: BucketRequest): Promise<Result<BucketAnswer, BucketFault>>;
+  /** A link that reads the object for so long. */
+  presign(key: string, link: { query: Record<string, string>; seconds: number }): string;
+  /** Before each key: the prefix and its slash, or nothing. */
+  keyPrefix: string;
+};
+
+type BucketDeps = { place: BucketPlace; credentials: BucketCredentials; send: SendToBucket; clock: Clock };
+
+/** Signed requests to one bucket. Faults are values; only an aborted `signal` rejects. */
+export function openBucket({ place, credentials, send, clock }: BucketDeps): Bucket {
+  const base = bucketUrl(place);
+  const keyPrefix = place.prefix === '' ? '' : `${place.prefix}/`;
+  const signingKey: SigningKey = { ...credentials, region: place.region };
+  const addressOf = (key: string | undefined): string =>
+    key === undefined ? `${base}${place.pathStyle ? '' : '/'}` : `${base}/${keyPrefix}${key}`;
+
+  async function sendOnce(request: BucketRequest): Promise<Result<BucketAnswer, BucketFault>> {
+    const { method, key, query = {}, headers = {}, body } = request;
+    const search = canonicalQuery(query);
+    const url = new URL(search === '' ? addressOf(key) : `${addressOf(key)}?${search}`);
+    const bodySha256 = typeof body === 'object' ? body.sha256 : sha256Hex(body ?? '');
+    const signal = typeof body === 'object' ? withTimeLimit(request.signal) : request.signal;
+    const sent = await send({
+      url: url.href,
+      method,
+      headers: signHeaders(signingKey, { method, url, headers, bodySha256 }, clock.nowMs()),
+      body: toSentBody(body),
+      maxResponseBytes: method === 'GET' && key !== undefined ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
+      ...(signal ? { signal } : {}),
+    });
+    request.signal?.throwIfAborted();
+    if (!sent.ok) return err(noAnswer(sent.error.kind));
+    const { status } = sent.value;
+    if (status >= 200 && status < 300) return sent;
+    return err(refusal(status, await readCode(sent.value)));
+  }
+
+  return {
+    keyPrefix,
+
+    async call(request) {
+      for (let attempt = 1; ; attempt += 1) {
+        const answered = await sendOnce(request);
+        if (answered.ok || attempt >= (request.attempts ?? ATTEMPTS) || !isRepeatable(answered.error)) return answered;
+        await clock.sleep(jitter(FIRST_PAUSE_MS * 2 ** (attempt - 1), 0.3), request.signal);
+        request.signal?.throwIfAborted();
+      }
+    },
+
+    presign: (key, { query, seconds }) =>
+      presignUrl(signingKey, { url: addressOf(key), query, seconds }, clock.nowMs()),
+  };
+}
+
+/** Where the bucket's keys begin, without a slash at the end. */
+export function bucketUrl({ endpoint, bucket, pathStyle }: BucketPlace): string {
+  const { protocol, host } = new URL(endpoint);
+  return pathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`;
+}
+
+function withTimeLimit(signal: AbortSignal | undefined): AbortSignal {
+  const limit = AbortSignal.timeout(SENDING_MS);
+  return signal ? AbortSignal.any([signal, limit]) : limit;
+}
+
+function toSentBody(body: BucketRequest['body']): Parameters<SendToBucket>[0]['body'] {
+  if (body === undefined) return { kind: 'none' };
+  return typeof body === 'string' ? { kind: 'text', text: body } : { kind: 'pieces', pieces: [body] };
+}
+
+async function readCode(answer: BucketAnswer): Promise<string> {
+  const length = Number(answer.headers['content-length']?.[0] ?? 0);
+  if (length > MAX_ANSWER_BYTES) {
+    answer.discard();
+    return '';
+  }
+  const text = await answer.text();
+  return text.ok ? errorCode(readXml(text.value)) : '';
+}
+
+const noAnswer = (reason: string): BucketFault => ({
+  kind: 'unavailable',
+  message: `the bucket does not answer (${reason})`,
+  status: 0,
+  code: reason,
+});
+
+/** Names that servers give to a full disk or a quota; Ceph, MinIO, Backblaze and others differ. */
+const FULL = /quota|storagefull|storagecap|insufficientstorage|diskfull/i;
+
+export function refusal(status: number, code: string): BucketFault {
+  const shown = [String(status), code].filter((part) => part !== '').join(' ');
+  const facts = { status, code };
+  if (status === 507 || FULL.test(code)) return { kind: 'full', message: `the bucket is full (${shown})`, ...facts };
+  if (code === 'EntityTooLarge') {
+    return { kind: 'too_large', message: `the bucket takes no file of this size (${shown})`, ...facts };
+  }
+  const what = status >= 500 || status === 429 ? 'the bucket is not available' : 'the bucket refuses';
+  return { kind: 'unavailable', message: `${what} (${shown})`, ...facts };
+}
+
+function isRepeatable({ kind, status, code }: BucketFault): boolean {
+  if (kind !== 'unavailable') return false;
+  // Without an answer; what our own rules refuse stays refused.
+  if (status === 0) return code !== 'refused';
+  return (status >= 500 && status !== 501) || status === 429 || status === 408 || code === 'RequestTimeout';
+}
