@@ -8,6 +8,7 @@ import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
 import { benchIdle } from '../bench/parts/idle.ts';
+import { benchKept } from '../bench/parts/kept.ts';
 import { benchLargeDatabase } from '../bench/parts/large-database.ts';
 import { benchLeast } from '../bench/parts/least.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
@@ -39,6 +40,7 @@ const PARTS: Record<string, Part> = {
   full: (run) => benchSubmissions(run, 'FULL'),
   fairness: benchFairness,
   downloads: benchDownloads,
+  kept: benchKept,
   polls: benchTimelyPolls,
   'many-polls': benchManyPolls,
   relay: benchRelay,

@@ -37,6 +37,7 @@ import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
 import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { createResults, type Results } from './results/results.ts';
+import { createSmallFiles } from './results/small-files.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { createOutcomeCounter } from './state/count-outcomes.ts';
 import { deleteTask } from './state/delete-task.ts';
@@ -231,6 +232,7 @@ export function createTasks(services: TaskServices): Tasks {
     leases: createLeaseRenewal(services),
     repeats: createRepeatLimit(),
     resolvedLinks: createResolvedLinks(services),
+    smallFiles: createSmallFiles(services.results, services.watchCache),
     keySecrets: createKeySecrets(),
     sources: createSourceKeeper(),
     outcomes: createOutcomeCounter(clock, services.onOutcome ?? (() => {})),
@@ -238,7 +240,7 @@ export function createTasks(services: TaskServices): Tasks {
   };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
-  const links = createLinkLimit(services, limits.links);
+  const linkDeps = { ...deps, links: createLinkLimit(services, limits.links) };
   const webhooks = createWebhooks(deps);
   const results = createResults(deps);
   const rendered = createRenderedVideos();
@@ -350,7 +352,7 @@ export function createTasks(services: TaskServices): Tasks {
       holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
         openContent(deps, { task, choice, client: { ...request, onStreamEnd } }),
       ),
-    contentByLink: (link, request) => openLinkedArtifact({ ...deps, links }, link, request),
+    contentByLink: (link, request) => openLinkedArtifact(linkDeps, link, request),
 
     list: (filter, page) => store.tasks.list(filter, page),
 

@@ -8,6 +8,7 @@ import type { ResolvedLinks } from './artifacts/resolved-links.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
+import type { SmallFiles } from './results/small-files.ts';
 import type { ResultServices } from './results/types.ts';
 import type { OutcomeCounter } from './state/count-outcomes.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
@@ -63,6 +64,8 @@ export type TaskDeps = TaskServices & {
   repeats: RepeatLimit;
   /** Addresses of artifacts that plugins have looked up. */
   resolvedLinks: ResolvedLinks;
+  /** Small kept files, in memory. */
+  smallFiles: SmallFiles;
   /** What texts must not show of channels' keys. */
   keySecrets: FindKeySecrets;
   /** Tells how calls of plugin versions end. */

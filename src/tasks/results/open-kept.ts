@@ -20,7 +20,7 @@ export async function openKept(deps: TaskDeps, { task, choice, client }: Downloa
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
     if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
   }
-  const opened = await answer(files, kept, client);
+  const opened = await answer(deps, kept, client);
   if (!opened) {
     const logFields = { task_id: task.taskId, artifact: kept.artifactKey, sha256: kept.sha256 };
     deps.logger.error(logFields, 'the file of a kept result is missing; the vendor is asked instead');
@@ -56,7 +56,11 @@ async function findKept(
 }
 
 /** Conditions and ranges of RFC 9110; the entity tag is the digest. */
-async function answer(files: FileStore, kept: Kept, client: ContentRequest): Promise<Content | undefined> {
+async function answer(
+  { results: { files }, smallFiles }: Pick<TaskDeps, 'results' | 'smallFiles'>,
+  kept: Kept,
+  client: ContentRequest,
+): Promise<Content | undefined> {
   const { sha256, bytes, keptAt, mimeType } = kept;
   const etag = `"${sha256}"`;
   const headers: Record<string, string> = {
@@ -78,6 +82,8 @@ async function answer(files: FileStore, kept: Kept, client: ContentRequest): Pro
   const status = span ? 206 : 200;
   if (client.method === 'HEAD')
     return (await files.size(sha256)) === undefined ? undefined : { status, headers, body: null };
+  const small = await smallFiles.read(kept);
+  if (small) return { status, headers, body: small.subarray(start, end) };
   const body = await files.open(sha256, span);
   return body && { status, headers, body: body instanceof ReadableStream ? streamOf(body, client.onStreamEnd) : body };
 }
