@@ -107,6 +107,11 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     const before = service.current();
     const cases: [upload: Parameters<PluginService['upload']>[0], code: string, details?: object][] = [
       [{ source: 'export const meta = {' }, 'plugins.invalid', { errors: [{ rule: 'source.syntax', line: 1 }] }],
+      [
+        { source: 'export const meta: Meta = {};' },
+        'plugins.invalid',
+        { errors: [{ rule: 'source.syntax', hint: expect.stringContaining('"taskgate plugin build"') }] },
+      ],
       [{ source: `//${'x'.repeat(1_048_576)}` }, 'plugins.invalid', { errors: [{ rule: 'source.size' }] }],
       [
         at('2.0.0', { colour: 1, models: [] }),

@@ -74,8 +74,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       typescript: { type: 'boolean', doc: 'write KEY.ts, tsconfig.json and package.json instead of KEY.js' },
     },
     more: async () =>
-      'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is derived from it: "Paper Films"\n' +
-      'gives paper-films.',
+      'Writes KEY.js, KEY.fixture.json, jsconfig.json and the folder taskgate-plugin-types, and overwrites nothing. NAME is the display name; the key is\n' +
+      'derived from it: "Paper Films" gives paper-films.',
     load: () => import('./commands/new-plugin.ts'),
   },
   {

@@ -139,7 +139,8 @@ export const RULES = {
   'export.ambiguous': 'Keep one of the two names.',
 
   'source.size': 'Leave out what the hooks do not need: tables, comments, embedded images.',
-  'source.syntax': 'A plugin is one ECMAScript module: export const meta, export function buildSubmitRequest, …',
+  'source.syntax':
+    'A plugin is one ECMAScript module: export const meta, export function buildSubmitRequest, … Of TypeScript, upload the file that "taskgate plugin build" writes.',
   'source.async': 'A plugin is one synchronous module: it describes requests and the gateway makes them.',
   'source.await': 'A plugin is one synchronous module: it describes requests and the gateway makes them.',
   'source.import': 'A plugin is one file and cannot load others.',
