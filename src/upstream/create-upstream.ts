@@ -48,12 +48,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 
   async function request(input: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
-    if (closing.signal.aborted) return err(abortedFailure(true));
     const checked = checkRequest(input);
     if (!checked.ok) return checked;
     const { method, headers, body } = input;
     let step: Step = { url: checked.value, method, headers, body };
     for (let hops = 0; ; hops += 1) {
+      if (closing.signal.aborted) return err(abortedFailure(hops === 0));
       const sent = await send(step, input);
       if (!sent.ok) {
         const { kind, notSent, message } = sent.error;
@@ -82,7 +82,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const body = prepareBody(step.body);
     if (!body.ok) return err({ ...body.error, stale: false });
 
-    const repeatable = IDEMPOTENT.has(step.method) && step.body.kind === 'none';
+    const repeatable = input.mayRepeat !== false && IDEMPOTENT.has(step.method) && step.body.kind === 'none';
     const hop: Hop = {
       url: step.url,
       method: step.method,
@@ -97,8 +97,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       { ...route, reuse: repeatable ? 'idempotent' : 'once' },
       hop,
     );
-    if (sent.ok || !sent.error.stale || !repeatable) return sent;
-    return sendOnce({ connections, deadlines }, { ...route, reuse: 'fresh' }, hop);
+    if (sent.ok || !sent.error.stale || !repeatable || closing.signal.aborted) return sent;
+    const again = await sendOnce({ connections, deadlines }, { ...route, reuse: 'fresh' }, hop);
+    return again.ok ? again : err({ ...again.error, notSent: false });
   }
 
   return {

@@ -55,6 +55,11 @@ export type UpstreamRequest = {
    * total.
    */
   idleTimeoutMs: number;
+  /**
+   * False: it may buy something whatever its method is, and is never sent again. Without it a GET
+   * or HEAD is, if the vendor had closed the connection.
+   */
+  mayRepeat?: boolean;
   /** Aborts a larger body, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
   signal?: AbortSignal;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { Clock, Json } from '../../src/kernel/index.ts';
+import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
 import { isLinkExpired } from '../../src/tasks/artifacts/issue-artifact-links.ts';
@@ -7,6 +8,7 @@ import { pointsToSelf } from '../../src/tasks/artifacts/points-to-self.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import type { TaskLimits } from '../../src/tasks/types.ts';
+import { buildUpstreamRequest } from '../../src/tasks/vendor/build-upstream-request.ts';
 import { createKeySecrets } from '../../src/tasks/vendor/key-secrets.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/vendor/poll-schedule.ts';
 
@@ -45,6 +47,16 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   linkVersions: '',
   sourceHash: '',
   ...change,
+});
+
+test('bought twice: a submission is neither repeated nor redirected, a query is', () => {
+  const plugin = { manifest: { allowedHosts: [] } } as unknown as LoadedPlugin;
+  const channel = { baseUrl: 'https://vendor.example' } as ChannelRecord;
+  const described = { url: 'https://vendor.example/jobs', method: 'GET', headers: {}, body: { kind: 'none' } } as const;
+  const submit = { files: [], maxFileBytes: 1, timeoutMs: 1 };
+  const once = { mayRepeat: false, maxRedirects: 0 };
+  expect(buildUpstreamRequest(plugin, { channel, described, submit })).toMatchObject({ ok: true, value: once });
+  expect(buildUpstreamRequest(plugin, { channel, described })).toMatchObject({ ok: true, value: { mayRepeat: true } });
 });
 
 describe('the poll schedule', () => {

@@ -166,6 +166,19 @@ describe('the vendor may have seen the request', () => {
     expect(await pending).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
   });
 
+  test('after closing, a redirect is not followed', async () => {
+    const { url } = await start(({ socket }) => {
+      socket.write('HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /next\r\n\r\n');
+    });
+    const allowRedirect = () => {
+      void upstream.close();
+      return true;
+    };
+    const asked = await upstream.request(get(url, { maxRedirects: 5, allowRedirect }));
+    expect(asked).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: false } });
+    expect(server?.exchanges.length).toBe(1);
+  });
+
   test('cancelled while the vendor thinks', async () => {
     const cancel = new AbortController();
     const { url } = await start(() => cancel.abort());
@@ -201,6 +214,25 @@ describe('stale keep-alive socket', () => {
     const second = await upstream.request(post(url, 'x'));
     expect(second).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
     expect(server?.exchanges.length).toBe(2);
+  });
+
+  test('a submission is never sent twice, not even as GET', async () => {
+    const { url } = await start(dropSecond);
+    const first = await upstream.request(get(url, { mayRepeat: false }));
+    if (first.ok) await first.value.text();
+    const second = await upstream.request(get(url, { mayRepeat: false }));
+    expect(second).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
+    expect(server?.exchanges.length).toBe(2);
+  });
+
+  test('a poll whose repetition finds no vendor counts as sent', async () => {
+    const { url } = await start((exchange) => {
+      if (exchange.nth > 0) server?.refuse();
+      dropSecond(exchange);
+    });
+    const first = await upstream.request(get(url));
+    if (first.ok) await first.value.text();
+    expect(await upstream.request(get(url))).toMatchObject({ ok: false, error: { kind: 'connect', notSent: false } });
   });
 
   test('a poll that fails on a fresh connection is not repeated', async () => {

@@ -26,6 +26,8 @@ export type RawServer = {
   exchanges: Exchange[];
   /** Sockets that are open at the moment. */
   open: Set<net.Socket>;
+  /** Accepts no more connections; those that are open stay. */
+  refuse(): void;
   stop(): Promise<void>;
 };
 
@@ -37,7 +39,15 @@ export async function startRawServer(
   answer: (exchange: Exchange) => void | Promise<void>,
   options: { secure?: boolean; host?: string; onConnection?: (socket: net.Socket) => void } = {},
 ): Promise<RawServer> {
-  const server: RawServer = { port: 0, url: '', connections: 0, exchanges: [], open: new Set(), stop: async () => {} };
+  const server: RawServer = {
+    port: 0,
+    url: '',
+    connections: 0,
+    exchanges: [],
+    open: new Set(),
+    refuse: () => void listener.close(),
+    stop: async () => {},
+  };
   const accept = (socket: net.Socket) => {
     server.connections += 1;
     const connection = server.connections;
@@ -74,7 +84,7 @@ export async function startRawServer(
   server.url = `${options.secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   server.stop = async () => {
     for (const socket of server.open) socket.destroy();
-    await new Promise<void>((resolve) => listener.close(() => resolve()));
+    if (listener.listening) await new Promise<void>((resolve) => listener.close(() => resolve()));
   };
   return server;
 }

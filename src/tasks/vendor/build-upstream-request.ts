@@ -43,8 +43,10 @@ export function buildUpstreamRequest(
     headers: described.headers,
     body: body.value,
     privateHosts: [canonicalHost(new URL(channel.baseUrl))],
-    // Submissions follow no redirect: a second request could buy the job twice.
+    // Submissions follow no redirect and are not repeated, whatever their method is: a second
+    // request could buy the job twice.
     maxRedirects: submit ? 0 : MAX_REDIRECTS,
+    mayRepeat: submit === undefined,
     allowRedirect: (url) => allowsHost(plugin.manifest, channel.baseUrl, url),
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: submit?.timeoutMs ?? QUERY_TIMEOUT_MS,
