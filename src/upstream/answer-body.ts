@@ -28,7 +28,7 @@ export class AnswerBody {
 
   /** All of it, if it has arrived whole and nobody has begun to read. */
   takeWhole(): Uint8Array[] | undefined {
-    return this.#hasEnded && !this.#reader ? this.#pieces : undefined;
+    return this.#hasEnded && !this.#failure && !this.#reader ? this.#pieces : undefined;
   }
 
   hasArrived = (): boolean => this.#hasEnded;
@@ -47,11 +47,14 @@ export class AnswerBody {
     this.#flow();
   }
 
-  /** Nothing is read any more; a connection whose answer is not complete is closed. */
+  /**
+   * Nothing is read any more, and who tries hears of a failure: what waited here is gone. A
+   * connection whose answer is not complete is closed.
+   */
   destroy(): void {
     this.#reader = undefined;
     this.#pieces = [];
-    if (!this.#hasEnded) this.#failure ??= { error: undefined };
+    this.#failure ??= { error: undefined };
     const connection = this.#connection;
     this.#connection = undefined;
     connection?.abandon();

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { freeChunk } from '../kernel/index.ts';
+import { createByteBuffer, freeChunk } from '../kernel/index.ts';
 import { type AnswerHead, createAnswerParser, InvalidAnswer } from './parse-answer.ts';
 
 /** One request on a connection, until its answer is complete. */
@@ -21,6 +21,9 @@ type Owner = {
 
 /** From this size on, a chunk is given back at once instead of waiting for the collector. */
 const LARGE_CHUNK = 16 * 1024;
+
+/** Smaller pieces of one chunk are passed on together: there may be a hundred thousand of them. */
+const SMALL_PIECE = 1024;
 
 /** One connection to a vendor. It carries one request at a time. */
 export class Connection {
@@ -46,11 +49,14 @@ export class Connection {
       this.#keepForMs = head.keepForMs;
       this.#exchange?.onHead(head);
     },
-    onBody: (piece) => this.#exchange?.onBody(this.#own(piece)),
+    onBody: (piece) => this.#take(piece),
     // Only `#receive` knows whether more bytes follow, which no request has asked for.
     onEnd: () => undefined,
   });
   #chunk: Uint8Array | undefined;
+  /** The first small piece that was not passed on yet; the gathered ones begin with it. */
+  #small: Uint8Array | undefined;
+  #gathered: ReturnType<typeof createByteBuffer> | undefined;
 
   constructor(socket: Socket, secure: boolean, owner: Owner) {
     this.#socket = socket;
@@ -126,14 +132,41 @@ export class Connection {
     this.#chunk = chunk;
     try {
       const isAllRead = this.#parser.read(chunk);
+      this.#passSmall();
       if (this.#parser.isComplete()) this.#complete(isAllRead);
     } catch (error) {
       if (!(error instanceof InvalidAnswer)) throw error;
       this.#fail(error);
     } finally {
+      this.#small = undefined;
+      this.#gathered = undefined;
       if (this.#chunk) freeLater(this.#chunk);
       this.#chunk = undefined;
     }
+  }
+
+  #take(piece: Uint8Array): void {
+    if (piece.length >= SMALL_PIECE) {
+      this.#passSmall();
+      this.#exchange?.onBody(this.#own(piece));
+      return;
+    }
+    if (this.#small === undefined) {
+      this.#small = piece;
+      return;
+    }
+    if (this.#gathered === undefined) {
+      this.#gathered = createByteBuffer();
+      this.#gathered.append(this.#small, 0, this.#small.length);
+    }
+    this.#gathered.append(piece, 0, piece.length);
+  }
+
+  #passSmall(): void {
+    const gathered = this.#gathered?.view() ?? (this.#small && this.#own(this.#small));
+    this.#small = undefined;
+    this.#gathered = undefined;
+    if (gathered) this.#exchange?.onBody(gathered);
   }
 
   /**

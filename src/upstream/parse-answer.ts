@@ -188,11 +188,13 @@ export function createAnswerParser(sink: AnswerSink) {
      * @throws InvalidAnswer
      */
     read(bytes: Buffer): boolean {
+      // The reader of a body may free its memory.
+      const { length } = bytes;
       chunk = bytes;
       at = 0;
-      while (at < chunk.length && state !== 'complete' && step());
+      while (at < length && state !== 'complete' && step());
       chunk = NOTHING;
-      return at === bytes.length;
+      return at === length;
     },
     /** The vendor sends no more: whether that is how the answer ends. */
     end(): boolean {

@@ -119,9 +119,10 @@ export function readResponse(
             arriving.pause();
             body = consume(
               (chunk) => {
-                controller.enqueue(chunk);
+                // First: a reader that waits for another piece resumes in `enqueue`.
                 arriving.pause();
                 body?.deadline.suspend();
+                controller.enqueue(chunk);
               },
               () => {
                 controller.close();

@@ -69,6 +69,36 @@ describe('text', () => {
     expect(await response.text()).toEqual({ ok: true, value: 'late' });
   });
 
+  test('read after the idle time, it is broken and not empty', async () => {
+    for (const read of [
+      (response: UpstreamResponse) => response.text(),
+      (response: UpstreamResponse) => new Response(response.stream()).text().catch(() => ({ ok: false })),
+    ]) {
+      let aheadMs = 0;
+      let looking = 0;
+      const clock = {
+        ...systemClock,
+        monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+        async sleep(ms: number, signal?: AbortSignal) {
+          if (ms < 100) looking += 1;
+          await systemClock.sleep(ms, signal);
+          if (ms < 100) looking -= 1;
+        },
+      };
+      const response = await ask(
+        ({ socket }) => void socket.write(`${HEAD}Content-Length: 4\r\n\r\nab`),
+        {},
+        { clock },
+      );
+      for (const socket of server?.open ?? []) socket.write('cd');
+      aheadMs = 60_000;
+      await until('the body was given up', () => looking === 0);
+      expect(await read(response)).toMatchObject({ ok: false });
+      await upstream.close();
+      await server?.stop();
+    }
+  });
+
   test('chunked, and until the end of the connection', async () => {
     const chunked = await ask(
       ({ socket }) => void socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`),
@@ -226,6 +256,34 @@ describe('stream', () => {
     const bytes = gzipSync('x'.repeat(1000));
     const response = await ask(({ socket }) => void socket.write(reply(bytes, 'Content-Encoding: gzip\r\n')));
     expect(Buffer.from(await new Response(response.stream()).arrayBuffer()).equals(bytes)).toBe(true);
+  });
+
+  test('a reader that asks for several pieces at once gets them all', async () => {
+    const response = await ask(({ socket }) => void socket.write(`${HEAD}Content-Length: 4\r\n\r\nab`));
+    const reader = response.stream().getReader();
+    const first = reader.read();
+    const second = reader.read();
+    const end = reader.read();
+    expect(Buffer.from((await first).value ?? []).toString()).toBe('ab');
+    for (const socket of server?.open ?? []) socket.write('cd');
+    expect(Buffer.from((await second).value ?? []).toString()).toBe('cd');
+    expect(await end).toEqual({ done: true, value: undefined });
+  });
+
+  test('memory exhaustion: chunks of a byte each do not become as many pieces', async () => {
+    const bytes = 200_000;
+    const response = await ask(
+      ({ socket }) =>
+        void socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`),
+    );
+    let pieces = 0;
+    let total = 0;
+    for await (const piece of response.stream()) {
+      pieces += 1;
+      total += piece.length;
+    }
+    expect(total).toBe(bytes);
+    expect(pieces).toBeLessThan(2000);
   });
 
   test('32 MB arrive whole', async () => {
