@@ -4,7 +4,7 @@ import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import type { ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { Content } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
-import { startSandbox } from '../plugins/support.ts';
+import { demoSource, startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
@@ -29,9 +29,12 @@ const describeKeeping = (opened: () => OpenedStore) => {
   afterAll(() => engine.stop());
 
   type Caller = Awaited<ReturnType<typeof addCaller>>;
-  async function make(caller: Caller, { prompt = 'x', metadata = {}, header = '' } = {}): Promise<TaskRecord> {
+  async function make(
+    caller: Caller,
+    { prompt = 'x', metadata = {}, header = '', by = engine } = {},
+  ): Promise<TaskRecord> {
     const request = { ...jsonRequest({ model: 'demo-video', prompt, metadata }), keepResult: header || null };
-    const { task } = { task: await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request }) };
+    const { task } = { task: await by.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request }) };
     engine.finishJobs();
     return ended(store, task.taskId);
   }
@@ -91,6 +94,27 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.tasks.artifacts(task)).artifacts).toMatchObject([
       { key: 'video', kept: 'kept', bytes: bytes.length, sha256: row.sha256 },
     ]);
+  });
+
+  test('truncation: a part that the vendor sends is not kept as the whole', async () => {
+    const source = demoSource.replaceAll(
+      'Authorization: bearer(ctx) },',
+      "Authorization: bearer(ctx), Range: 'bytes=0-9' },",
+    );
+    const partial = await startEngine(store, sandbox, { factory: [source], files: engine.files });
+    engines.push(partial);
+    await engine.tasks.results.stop();
+    engine.keeping.keep = 'all';
+    const task = await make(await addCaller(store), { by: partial });
+    await partial.tasks.results.start();
+    const row = await until('it was tried', async () =>
+      (await resultsOf(task)).find(
+        ({ artifactKey, attempts, state }) => artifactKey && (attempts > 0 || state === 'kept'),
+      ),
+    );
+    expect(row).toMatchObject({ state: 'wanted', sha256: null });
+    await partial.tasks.results.stop();
+    await engine.tasks.results.start();
   });
 
   test('ranges and conditions are answered from the copy', async () => {

@@ -75,6 +75,9 @@ export async function copyResult(
   const announced = Number(content.headers['content-length'] ?? 0);
   const maxBytes = Math.min(results.maxFileBytes, room);
   try {
+    // Nobody asked for a part, and 304 and 416 have none: it would be kept as all of the result.
+    if (content.status !== 200)
+      return err({ reason: 'The vendor did not send the whole file.', inMs: pauseAfter(result.attempts) });
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', message: '' })
