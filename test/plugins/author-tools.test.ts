@@ -84,6 +84,15 @@ describe('lint', () => {
     ]);
   });
 
+  test('a plugin that gives its result as an address only can be downloaded from', async () => {
+    const source = pluginSource({ protocols: ['proto_video'] }, VIDEO_HOOKS);
+    const rules = async (text: string) => (await lintPlugin(text, sandbox, compiler)).warnings.map(({ rule }) => rule);
+    expect(await rules(source)).toEqual(['protocol.artifacts']);
+    const withAddress = source.replace('{ status: body.status }', '{ status: body.status, url: body.url }');
+    expect(withAddress).not.toBe(source);
+    expect(await rules(withAddress)).toEqual([]);
+  });
+
   test.each([
     ['a comment that an override turns round', '// \u202e} if (free) {', 4],
     ['an isolate in a string', "const word = '\u2067admin\u2069';", 15],

@@ -45,6 +45,23 @@ test('the known language is what the sandbox has', async () => {
 test('extensions of this gateway are told, unless the plugin tests for them', async () => {
   const uses = 'export const parseSubmitError = () => null; export const f = () => utils.sha256(utils.base64("a"));';
   expect((await lint(uses)).extensions).toEqual(['parseSubmitError', 'utils.sha256']);
+  const fields = `export const buildContentRequest = (ctx) => {
+    const request = { url: ctx.baseUrl, redirectHosts: ['cdn.example.com'] };
+    request.base64 = { index: 0, mimeType: 'video/mp4' };
+    return request;
+  };
+  export const listArtifacts = () => [];`;
+  expect((await lint(fields)).extensions).toEqual(['buildContentRequest.base64', 'buildContentRequest.redirectHosts']);
+  for (const [params, bytes] of [
+    ['ctx, response', 'response.base64'],
+    ['ctx, { base64 }', 'base64'],
+  ]) {
+    const source = pluginSource().replace(
+      '(ctx, response) { return { taskId: response.body.id }; }',
+      `(${params}) { return { taskId: ${bytes} }; }`,
+    );
+    expect((await lintPlugin(source, sandbox, compiler)).extensions).toEqual(['response.base64']);
+  }
   const tests = 'export const f = () => (typeof utils.sha256 === "function" ? utils.sha256("a") : "");';
   expect((await lint(tests)).extensions).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { checkSource } from '../source/check-source.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
 import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
-import { findUsedExtensions } from './lint/find-unknown-names.ts';
+import { findUsedExtensions } from './lint/find-extensions.ts';
 import type { Syntax } from './lint/plugin-syntax.ts';
 import { findHiddenText, findWarnings } from './lint-warnings.ts';
 import { openPlugin } from './open-plugin.ts';
@@ -20,7 +20,7 @@ export type LintReport = {
   warnings: PluginFault[];
   /** What the plugin may do; empty while it has faults. */
   permissions: Permission[];
-  /** What only this gateway has: optional hooks, and members of `utils` used without a test. */
+  /** What it uses that only this gateway has. */
   extensions: string[];
 };
 

@@ -7,7 +7,8 @@ import { findExposedCredentials } from './lint/find-exposed-credentials.ts';
 import { findStatusFallbacks } from './lint/find-status-fallbacks.ts';
 import { findUnknownNames } from './lint/find-unknown-names.ts';
 import { findUnusedFields } from './lint/find-unused-fields.ts';
-import { readPluginSyntax, type Syntax } from './lint/plugin-syntax.ts';
+import { membersOfResults } from './lint/follow-results.ts';
+import { type PluginSyntax, readPluginSyntax, type Syntax } from './lint/plugin-syntax.ts';
 import { makeWarning, type WarningId } from './lint/warning-rules.ts';
 
 /** new-api refuses more than this; here it is only a warning. */
@@ -30,12 +31,15 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
       if (PRICE.test(words)) warn(`${path}${pointer(locale)}`, 'text.price', SAYS_PRICE);
     }
   };
+  const syntax = readPluginSyntax(program);
   if (manifest.protocols.some(({ name }) => name === 'proto_video') && !manifest.hasArtifacts) {
-    warn(
-      '/protocols',
-      'protocol.artifacts',
-      'proto_video serves content through listArtifacts and buildContentRequest; without them clients cannot download results',
-    );
+    if (!givesAddress(syntax)) {
+      warn(
+        '/protocols',
+        'protocol.artifacts',
+        'clients cannot download results: there are neither listArtifacts and buildContentRequest, nor does parseTaskResult return a url',
+      );
+    }
   }
   if (manifest.usageExamples.length > MAX_EXAMPLES) {
     warn('/usageExamples', 'usageExamples.count', `has more than ${MAX_EXAMPLES} entries`);
@@ -66,7 +70,6 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
       warn(`/routes/${index}/action`, 'route.action', 'a query route submits nothing; its action is not used');
     }
   }
-  const syntax = readPluginSyntax(program);
   const byPosition = [
     ...findStatusFallbacks(syntax),
     ...findUnusedFields(manifest, syntax),
@@ -77,6 +80,13 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   warnings.push(...byPosition.slice(0, MAX_FAULTS));
   return warnings;
 }
+
+/** Whether a task can have a result by its address alone, as far as the source shows. */
+const givesAddress = (syntax: PluginSyntax): boolean =>
+  ['parseTaskResult', 'parseBatchResult'].some((hook) => {
+    const fn = syntax.hooks.get(hook);
+    return fn !== undefined && membersOfResults(syntax, fn).some(({ name }) => name === 'url' || name === 'remoteUrl');
+  });
 
 /**
  * The 1-based column of the first hidden character. Whether a joiner is hidden depends on the

@@ -29,7 +29,7 @@ function addBound(pattern: Syntax | null | undefined, names: Set<string>): void 
 }
 
 /** Every name that is declared somewhere, and what the plugin tests with `typeof`. */
-function readNames(nodes: readonly Syntax[]): Names {
+export function readNames(nodes: readonly Syntax[]): Names {
   const declared = new Set<string>();
   const tested = new Set<string>();
   for (const node of nodes) {
@@ -45,7 +45,7 @@ function readNames(nodes: readonly Syntax[]): Names {
 }
 
 /** Members of a global object that are read, by a dot or by a pattern. */
-function usesOf(nodes: readonly Syntax[], objects: readonly string[]): Use[] {
+export function usesOf(nodes: readonly Syntax[], objects: readonly string[]): Use[] {
   return nodes.flatMap((node): Use[] => {
     const object = node.type === 'MemberExpression' ? node.object : node.init;
     const name = isName(object) ? (object.name ?? '') : '';
@@ -85,16 +85,6 @@ export function findUnknownNames(program: Syntax): PluginFault[] {
     return [warn(`there is no global "${name}"`, name, { known: new Set([...LANGUAGE, ...declared]), node: used })];
   });
   return [...ofObjects, ...globals];
-}
-
-/** Members of `utils` that only this gateway has, and that the plugin uses without a test. */
-export function findUsedExtensions(program: Syntax): string[] {
-  const nodes = collectNodes(program);
-  const { declared, tested } = readNames(nodes);
-  if (declared.has('utils')) return [];
-  const used = usesOf(nodes, ['utils']).map(({ member }) => `utils.${member}`);
-  const names = new Set([...UTILS_EXTENSIONS].filter((name) => !UTILS.has(name)).map((name) => `utils.${name}`));
-  return [...new Set(used)].filter((name) => names.has(name) && !tested.has(name)).sort();
 }
 
 function nearest(name: string, known: ReadonlySet<string>): string | undefined {
