@@ -119,6 +119,34 @@ describe('a gateway', () => {
     await admin.call('POST', `${ROOM}/install`, { source: 'Papers', key: 'paper', version: '1.0.0' });
   });
 
+  test('tampered and older indexes and a tampered file are refused, and the key stays', async () => {
+    const path = (name: string) => join(folder, name);
+    const old = ['index.json', 'index.json.minisig'].map((name) => [name, readFileSync(path(name))] as const);
+    const offered = async () => {
+      const { trust, plugins } = await source();
+      return [trust.state, trust.reason, plugins.length];
+    };
+    market.files.set('/index.json', new Uint8Array(Buffer.from(`${old[0]?.[1]} `)));
+    expect(await offered()).toEqual(['refused', 'tampered', 0]);
+    const body = { source: 'Papers', key: 'paper', version: '1.1.0' };
+    const install = () => ask(`${gateway.url}${ROOM}/install`, { method: 'POST', token: admin.token, body });
+    expect((await install()).body.code).toBe('PLUGIN_MARKET_UNTRUSTED');
+
+    upload();
+    market.files.set('/paper/1.1.0.js', new Uint8Array(Buffer.from(`${code('1.1.0')}\n`)));
+    expect(await offered()).toEqual(['signed', null, 1]);
+    expect((await install()).body.code).toBe('PLUGIN_MARKET_MISMATCH');
+
+    put('more.js', pluginSource({ key: 'more', models: ['more-1'] }));
+    await build();
+    upload();
+    expect(await offered()).toEqual(['signed', null, 2]);
+    for (const [name, bytes] of old) market.files.set(`/${name}`, new Uint8Array(bytes));
+    expect(await offered()).toEqual(['refused', 'rolled_back', 0]);
+    upload();
+    expect(await sources()).toMatchObject([{ public_key: publicKey('first') }]);
+  });
+
   test('follows a hand-over by itself', async () => {
     const handOver = ['build', folder, '--sign', inWork('second.key'), '--hand-over', inWork('first.key')];
     expect((await run(handOver, `${PASSWORD}\n`)).code).toBe(0);
