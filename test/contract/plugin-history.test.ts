@@ -45,6 +45,23 @@ describeEachStore('sources that began tasks', (opened) => {
     );
   });
 
+  test('the unfinished tasks of a source are counted where they are polled', async () => {
+    const { store } = opened();
+    const key = randomAlnum(8);
+    const [one, two] = [randomAlnum(64), randomAlnum(64)];
+    for (const hash of [one, two]) await store.pluginSources.keep({ ...source(key, hash), at: 100 });
+    const old = await store.tasks.insert(newTask({ sourceHash: one }));
+    const counts = async () => {
+      const found = await store.pluginSources.countUnfinished();
+      return [found.get(one), found.get(two)];
+    };
+    expect(await counts()).toEqual([1, undefined]);
+    await store.pluginSources.adopt({ key, by: two, at: old.createdAt });
+    expect(await counts()).toEqual([undefined, 1]);
+    await store.pluginSources.adopt({ key, by: two, at: old.createdAt - 1 });
+    expect(await counts()).toEqual([1, undefined]);
+  });
+
   test('a source stays while a task runs, while others are adopted by it, and while it was used lately', async () => {
     const { store } = opened();
     const key = randomAlnum(8);

@@ -21,6 +21,7 @@ import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugi
 import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
+import { newTask } from '../contract/each-store.ts';
 import { type MarketServer, sha256, startMarket } from '../support/market-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
@@ -82,6 +83,7 @@ const open = (): Marketplace =>
   createMarketplace({
     plugins,
     options: opened.store.options,
+    pluginSources: opened.store.pluginSources,
     upstream,
     sources: () => [source],
     pin,
@@ -377,16 +379,16 @@ describe('a revoked version', () => {
   test('that serves is told, by its hash, until the revocation is taken back', async () => {
     publish({});
     await install();
-    expect(await open().servingRevoked()).toEqual([]);
+    expect(await open().revokedInUse()).toEqual([]);
     publish({ serial: 11, version: revoked });
     await look();
-    expect(await open().servingRevoked()).toMatchObject([{ source: 'Ours', key: 'paper', version: '1.0.0' }]);
+    expect(await open().revokedInUse()).toMatchObject([{ source: 'Ours', key: 'paper', version: '1.0.0' }]);
     publish({ serial: 12, version: { ...revoked, sha256: sha256('another source') } });
     await look();
-    expect(await open().servingRevoked()).toEqual([]);
+    expect(await open().revokedInUse()).toEqual([]);
     publish({ serial: 13 });
     await look();
-    expect(await open().servingRevoked()).toEqual([]);
+    expect(await open().revokedInUse()).toEqual([]);
   });
 
   test('is told on a node where nobody has looked at the marketplace', async () => {
@@ -394,12 +396,25 @@ describe('a revoked version', () => {
     await install();
     publish({ serial: 11, version: revoked });
     const node = open();
-    expect(await node.servingRevoked()).toEqual([]);
+    expect(await node.revokedInUse()).toEqual([]);
     // The source is signed, so the node reads it by itself.
     await node.list({ refresh: false });
-    expect(await node.servingRevoked()).toHaveLength(1);
+    expect(await node.revokedInUse()).toHaveLength(1);
     market.files.clear();
-    expect(await open().servingRevoked()).toHaveLength(1);
+    expect(await open().revokedInUse()).toHaveLength(1);
+  });
+
+  test('that serves no longer is told while unfinished tasks are polled by it', async () => {
+    publish({ version: revoked });
+    await look();
+    await plugins.upload({ source: code('1.1.0'), enabled: true });
+    await plugins.activate('paper', '1.1.0');
+    expect(await open().revokedInUse()).toEqual([]);
+    const sourceHash = sha256(code('1.0.0'));
+    await opened.store.tasks.insert(newTask({ platform: 'paper', sourceHash }));
+    expect(await open().revokedInUse()).toMatchObject([
+      { key: 'paper', version: '1.0.0', serves: false, unfinishedTasks: 1 },
+    ]);
   });
 });
 

@@ -67,6 +67,7 @@ const open = (
   createMarketplace({
     plugins: service,
     options: opened.store.options,
+    pluginSources: opened.store.pluginSources,
     upstream,
     sources: () => sources,
     pin: async () => true,

@@ -225,7 +225,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   options: 'all get put putIfAbsent replace',
   passkeys: 'delete deleteAll insert rename use',
   pluginOutcomes: 'activations add addActivation deleteBefore latest setVerdict takeRollback',
-  pluginSources: 'adopt adoptions deleteUnused keep read',
+  pluginSources: 'adopt adoptions countUnfinished deleteUnused keep read',
   plugins: 'activate active byVersion deactivate delete insert setEnabled update versions',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',

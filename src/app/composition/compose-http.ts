@@ -52,6 +52,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     plugins,
     upstream,
     options: store.options,
+    pluginSources: store.pluginSources,
     sources: () => marketSources(options),
     pin: createMarketPins({ options: settingsService, store, clock, logger }),
     shippedSources: DEFAULT_MARKET_SOURCES,

@@ -23,7 +23,7 @@ export type AttentionDeps = {
   store: Store;
   clock: Clock;
   plugins: PluginService;
-  marketplace: Pick<Marketplace, 'servingRevoked'>;
+  marketplace: Pick<Marketplace, 'revokedInUse'>;
   channels: Channels;
   billing: Billing;
   tasks: Tasks;
@@ -110,12 +110,12 @@ async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]
 }
 
 async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionItem[]> {
-  const revoked = await marketplace.servingRevoked();
-  return revoked.map(({ key, version, source, reason }) => ({
-    code: 'plugin_revoked',
+  const revoked = await marketplace.revokedInUse();
+  return revoked.map(({ key, version, source, reason, serves, unfinishedTasks }) => ({
+    code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
     severity: 'error',
     target: { kind: 'plugin', id: key },
-    message: `The plugin "${key}" serves version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
+    message: `The plugin "${key}" ${serves ? 'serves' : `still polls ${unfinishedTasks} unfinished task(s) by its`} version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
   }));
 }
 

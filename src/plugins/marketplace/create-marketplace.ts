@@ -1,6 +1,6 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
 import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '../../kernel/index.ts';
-import type { OptionStore } from '../../store/ports/index.ts';
+import type { OptionStore, PluginSourceStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { findNeeds } from '../manifest/newer-contract.ts';
@@ -37,7 +37,8 @@ export type SourceOffer = {
 };
 
 /** A version that serves although a source has revoked it. */
-export type ServingRevoked = MarketRevocation & { source: string };
+/** A revoked version that is in use: it serves, or unfinished tasks are polled by it. */
+export type RevokedInUse = MarketRevocation & { source: string; serves: boolean; unfinishedTasks: number };
 
 /** A version of a plugin in a source, by the source's name. */
 export type OfferedName = { source: string; key: string; version: string };
@@ -81,10 +82,10 @@ export interface Marketplace {
   /** What an activation of an offered version would change. Stores nothing. */
   preview(name: OfferedName, owner?: string): Promise<ActivationPreview>;
   /**
-   * The versions that serve although a source has revoked them, by what the sources said when they
-   * were read last. Signed sources that were not read for hours are read again meanwhile.
+   * The versions that are in use although a source has revoked them, by what the sources said when
+   * they were read last. Signed sources that were not read for hours are read again meanwhile.
    */
-  servingRevoked(): Promise<ServingRevoked[]>;
+  revokedInUse(): Promise<RevokedInUse[]>;
 }
 
 type Deps = {
@@ -93,6 +94,7 @@ type Deps = {
     'check' | 'current' | 'detail' | 'list' | 'permissions' | 'preview' | 'upload' | 'versions'
   >;
   options: OptionStore;
+  pluginSources: Pick<PluginSourceStore, 'countUnfinished'>;
   upstream: Upstream;
   /** The current marketplaces. */
   sources: () => readonly MarketSource[];
@@ -268,16 +270,25 @@ export function createMarketplace(deps: Deps): Marketplace {
       );
     },
 
-    async servingRevoked() {
+    async revokedInUse() {
       const sources = deps.sources();
-      const serving = [...plugins.current().plugins.values()];
       const revoked = await Promise.all(
         sources.map(async (source) =>
           (await memory.revokedBy(source)).map((each) => ({ ...each, source: source.name })),
         ),
       );
       for (const source of sources) if (source.publicKey !== undefined) listings.readAfter(source, REVOCATIONS_MS);
-      return revoked.flat().filter(({ sha256 }) => serving.some(({ sourceHash }) => sourceHash === sha256));
+      if (revoked.every((each) => each.length === 0)) return [];
+      const serving = new Set([...plugins.current().plugins.values()].map(({ sourceHash }) => sourceHash));
+      const unfinished = await deps.pluginSources.countUnfinished();
+      return revoked
+        .flat()
+        .map((each) => ({
+          ...each,
+          serves: serving.has(each.sha256),
+          unfinishedTasks: unfinished.get(each.sha256) ?? 0,
+        }))
+        .filter(({ serves, unfinishedTasks }) => serves || unfinishedTasks > 0);
     },
   };
 }

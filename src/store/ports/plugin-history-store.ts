@@ -21,6 +21,8 @@ export interface PluginSourceStore {
    * transaction the store opens one.
    */
   adopt(adoption: { key: string; by: string; at: number }): Promise<void>;
+  /** How many unfinished tasks each source polls, by its hash, after all adoptions. */
+  countUnfinished(): Promise<ReadonlyMap<string, number>>;
   /**
    * Deletes at most `limit` sources that began no task since `usedUntil`, that no unfinished task
    * needs, and that have adopted none of those that stay. Returns their number.

@@ -40,6 +40,18 @@ export function createPluginSourceStore({ db, tables }: Context): PluginSourceSt
       await db.update(sources).set({ adoptedBy: null, adoptedAt: 0 }).where(eq(sources.sourceHash, by));
     },
 
+    async countUnfinished() {
+      const isAdopted = sql`${sources.adoptedBy} is not null and ${tasks.createdAt} <= ${sources.adoptedAt}`;
+      const reader = sql<string>`case when ${isAdopted} then ${sources.adoptedBy} else ${tasks.sourceHash} end`;
+      const rows = await db
+        .select({ reader, count: sql<number>`count(*)` })
+        .from(tasks)
+        .leftJoin(sources, eq(sources.sourceHash, tasks.sourceHash))
+        .where(sql`${tasks.status} in ${UNFINISHED} and ${tasks.sourceHash} <> ''`)
+        .groupBy(sql`1`);
+      return new Map(rows.map((row) => [row.reader, Number(row.count)]));
+    },
+
     async deleteUnused(usedUntil, limit) {
       const isNeeded = sql`exists (select 1 from ${tasks} where ${tasks.sourceHash} = unused.source_hash
         and ${tasks.status} in ${UNFINISHED})`;

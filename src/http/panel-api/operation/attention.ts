@@ -11,6 +11,7 @@ export type AttentionItem = {
     | 'plugin_rolled_back'
     | 'credential_exposed'
     | 'plugin_revoked'
+    | 'plugin_revoked_tasks'
     | 'channel_failing'
     | 'channel_key_unreadable'
     | 'polls_late'

@@ -23,6 +23,10 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     remedy: 'home.attention.credential_exposed.remedy',
   },
   plugin_revoked: { title: 'home.attention.plugin_revoked', remedy: 'home.attention.plugin_revoked.remedy' },
+  plugin_revoked_tasks: {
+    title: 'home.attention.plugin_revoked_tasks',
+    remedy: 'home.attention.plugin_revoked_tasks.remedy',
+  },
   channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
   channel_key_unreadable: {
     title: 'home.attention.channel_key_unreadable',
