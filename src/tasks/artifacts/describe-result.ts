@@ -1,13 +1,16 @@
 import { userOwner } from '../../kernel/index.ts';
 import {
+  buildBatchQueryRequest,
   buildQueryRequest,
   type ContentRequest as DescribedContent,
+  parseBatchResult,
   parseTaskResult,
   readContentRequest,
 } from '../../plugins/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
-import { queryContext } from '../vendor/build-contexts.ts';
+import { batchContext, queryContext } from '../vendor/build-contexts.ts';
+import { responseInfo } from '../vendor/read-vendor-answer.ts';
 import { restoreMedia } from '../vendor/restore-media.ts';
 import type { ArtifactSource } from './artifact-source.ts';
 import { askVendor } from './ask-vendor.ts';
@@ -32,23 +35,26 @@ export async function describeResult(deps: TaskDeps, source: ResultSource): Prom
 }
 
 /** Queries the task once more, for a result that was too large to be stored. */
-async function askForResult(
-  deps: TaskDeps,
-  { plugin, channel, credential, task, client }: ResultSource,
-): Promise<string> {
-  if (plugin.manifest.fetchMode !== 'per_task') throw taskErrors.artifact_gone();
+async function askForResult(deps: TaskDeps, source: ResultSource): Promise<string> {
+  const { plugin, channel, credential, task, client } = source;
   const options = { owner: userOwner(task.userId), secrets: credential.secrets };
-  const ctx = queryContext(task, channel, credential.context);
-  const built = await buildQueryRequest(plugin, ctx, options);
+  const own = queryContext(task, channel, credential.context);
+  const batch = batchContext(channel, credential.context, [own]);
+  const isBatch = plugin.manifest.fetchMode === 'batch';
+  const built = isBatch
+    ? await buildBatchQueryRequest(plugin, batch, options)
+    : await buildQueryRequest(plugin, own, options);
   if (!built.ok) throw artifactHookError(built.error);
   const { signal } = client;
   const answer = await askVendor(deps, { plugin, channel, credential, described: built.value, signal });
-  const { status, headers, body, uncut } = answer;
-  const first = Object.entries(headers).map(([name, values]): [string, string] => [name, values[0] ?? '']);
-  const response = { status, headers: Object.fromEntries(first) };
-  const parsed = await parseTaskResult(plugin, { ctx, body, response }, options);
+  const { body, uncut } = answer;
+  const response = responseInfo(answer);
+  const parsed = isBatch
+    ? await parseBatchResult(plugin, { ctx: batch, body, response }, options)
+    : await parseTaskResult(plugin, { ctx: own, body, response }, options);
   if (!parsed.ok) throw artifactHookError(parsed.error);
-  const url = parsed.value.url ?? parsed.value.remoteUrl;
+  const result = parsed.value instanceof Map ? parsed.value.get(own.taskId) : parsed.value;
+  const url = result?.url ?? result?.remoteUrl;
   if (url === undefined) throw taskErrors.artifact_gone();
   return uncut ? restoreMedia(url, uncut) : url;
 }

@@ -17,7 +17,6 @@ import {
   type ParsedTask,
   parseBatchResult,
   parseTaskResult,
-  type ResponseInfo,
   type TaskQueryContext,
 } from '../../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
@@ -30,7 +29,7 @@ import { batchContext, queryContext } from '../vendor/build-contexts.ts';
 import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { readReportedFields } from '../vendor/read-reported-fields.ts';
-import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import { readVendorAnswer, responseInfo, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
 import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
 import type { RepeatedAnswers } from './repeated-answers.ts';
 import type { AnswerChange, FailureClass, Verdict } from './types.ts';
@@ -273,9 +272,4 @@ const pollFailed = (
   httpStatus,
   detail: sanitizeMessage(detail),
   retryAfterMs,
-});
-
-const responseInfo = (answer: VendorAnswer): ResponseInfo => ({
-  status: answer.status,
-  headers: Object.fromEntries(Object.entries(answer.headers).map(([name, values]) => [name, values[0] ?? ''])),
 });

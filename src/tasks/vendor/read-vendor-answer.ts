@@ -7,6 +7,7 @@ import {
   type Result,
   sliceChunks,
 } from '../../kernel/index.ts';
+import type { ResponseInfo } from '../../plugins/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
 
@@ -131,3 +132,9 @@ function parse(text: string): Json | undefined {
     return undefined;
   }
 }
+
+/** What hooks see of an answer beside its body. */
+export const responseInfo = (answer: VendorAnswer): ResponseInfo => ({
+  status: answer.status,
+  headers: Object.fromEntries(Object.entries(answer.headers).map(([name, values]) => [name, values[0] ?? ''])),
+});
