@@ -43,6 +43,7 @@ export {
   parseTaskResult,
 } from './hooks/parse-answers.ts';
 export { parseSubmitError } from './hooks/parse-submit-error.ts';
+export { pickPlace } from './hooks/pick-place.ts';
 export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';

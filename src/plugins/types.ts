@@ -118,7 +118,9 @@ export type HookCall = {
   /** As in `LoadedPlugin.call`. */
   hook: string;
   args: Json[];
-  outcome: { ok: true; value: Json | undefined } | { ok: false; kind: HookFailure['kind']; message: string };
+  outcome:
+    | { ok: true; value: Json | undefined }
+    | ({ ok: false } & Pick<HookFailure, 'kind' | 'message' | 'line' | 'column'>);
   console: string[];
   /** Duration in milliseconds. The first call of a source includes loading it. */
   ms: number;

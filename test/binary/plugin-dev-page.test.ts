@@ -45,6 +45,10 @@ afterAll(async () => {
 
 test('a price and a balance decide which tasks are taken', async () => {
   expect((await submit(8)).status).toBe(200);
+  expect(await dev.wait('the end of the task', ({ event }) => event === 'ended')).toMatchObject({
+    status: 'SUCCESS',
+    bill: { settled: 40_000 },
+  });
   const refused = await submit(20);
   expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('insufficient_quota')]);
 });
@@ -88,6 +92,7 @@ test('the page shows each call as it is made, with request, answer, console and 
   await shown.getByText('One case of ecran.fixture.json no longer fits: a video that is too long').waitFor();
   await shown.getByRole('button', { name: /SUCCESS 0.0800 USD charged/ }).click();
   expect(await shown.locator('summary:visible', { hasText: 'decodeRequest' }).count()).toBe(0);
+  expect(await shown.getByLabel('Bill').innerText()).toContain('40000 (0.0800 USD)');
   await shown.getByRole('button', { name: /SUCCESS/ }).click();
   // Open pages get what is new.
   expect((await submit(1)).status).toBe(200);
@@ -110,6 +115,22 @@ test('the page shows each call as it is made, with request, answer, console and 
   await shown.getByLabel('Hook').fill('render');
   expect(await shown.locator('summary:visible', { hasText: 'parseTaskResult' }).count()).toBe(0);
   expect(watched.complaints).toEqual([]);
+});
+
+test('a source that the price does not fit is not served, and warnings are shown after a save', async () => {
+  const before = read('ecran.js');
+  const changed = before
+    .replace('usageSchema: { seconds:', 'usageSchema: { length:')
+    .replace('MAX_SECONDS = 30', 'MAX_SECONDS = 2');
+  writeFileSync(at('ecran.js'), changed);
+  const refused = await dev.wait('the refusal', ({ event, ok }) => event === 'reloaded' && ok === false);
+  expect(refused.error).toStartWith('--price 0.01 * u("seconds"): ');
+  expect((await submit(5)).status).toBe(200);
+  writeFileSync(at('ecran.js'), `${before}\nexport const digest = () => utils.sha265('');\n`);
+  expect(await dev.wait('the warning', ({ event }) => event === 'warnings')).toMatchObject({
+    warnings: [{ rule: 'name.unknown', message: expect.stringContaining('sha256') }],
+  });
+  writeFileSync(at('ecran.js'), before);
 });
 
 test('plugin record runs a task and adds its calls; recorded cases that no longer fit are replaced', async () => {

@@ -2,6 +2,14 @@ import type { PluginFault } from '../../plugins/index.ts';
 import { describePluginFault } from './describe-plugin-fault.ts';
 import { readText } from './with-sandbox.ts';
 
+/** `FILE:LINE:COLUMN` of a failure in the author's file, or an empty text. */
+export function placeInFile(plugin: PluginFile, { line, column }: { line?: number; column?: number }): string {
+  if (line === undefined) return '';
+  const known = { path: 'source', rule: '', message: '', line, ...(column === undefined ? {} : { column }) };
+  const { file, fault } = plugin.place(known);
+  return [file, fault.line, fault.column].filter((part) => part !== undefined).join(':');
+}
+
 /** A plugin as its author wrote it. */
 export type PluginFile = {
   /** One JavaScript module, which an upload takes. */

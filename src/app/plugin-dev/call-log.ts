@@ -62,7 +62,7 @@ function describe({ hook, args, outcome, console, ms }: HookCall): Omit<Develope
 }
 
 /** The gateway's id of the task that a call is for: in the context, or in the task beside it. */
-function taskOf(args: readonly Json[]): string | null {
+export function taskOf(args: readonly Json[]): string | null {
   for (const value of args) {
     if (!isObject(value)) continue;
     for (const name of ['publicTaskId', 'task_id', 'taskId'] as const) {

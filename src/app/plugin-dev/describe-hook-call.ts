@@ -1,10 +1,12 @@
 import { isObject, type Json } from '../../kernel/index.ts';
-import { cleanExchange, type HookCall } from '../../plugins/index.ts';
+import { cleanExchange, type HookCall, pickPlace } from '../../plugins/index.ts';
+import { TASK_STATUSES } from '../../store/ports/index.ts';
 
 /** Limits that keep a call readable at a glance. */
 const AT_A_GLANCE = { maxText: 80, maxItems: 5 };
 const MAX_LINE = 400;
 
+type Place = { line?: number; column?: number };
 type Limits = typeof AT_A_GLANCE;
 
 /** A copy with long texts and lists shortened. */
@@ -42,17 +44,37 @@ export const summarizeHookCall = ({ hook, args, outcome, console, ms }: HookCall
   args: args.map(shown),
   ...(outcome.ok
     ? { result: shown(outcome.value ?? null) }
-    : { error: shownText(outcome.message), kind: outcome.kind }),
+    : { error: shownText(outcome.message), kind: outcome.kind, ...pickPlace(outcome) }),
   console: console.map(shownText),
 });
 
-/** A call for people: the hook, its arguments, its console output, its result. */
-export function describeHookCall({ hook, args, outcome, console, ms }: HookCall): string {
+/**
+ * A status that the gateway does not know counts as a failed poll, which looks like a task that
+ * does not end.
+ */
+function statusNotes(hook: string, value: Json | undefined): string[] {
+  if (hook !== 'parseTaskResult' || !isObject(value)) return [];
+  const { status } = value;
+  if (status === 'UNKNOWN' || TASK_STATUSES.some((known) => known === status)) return [];
+  const what = status === undefined ? 'a result without status' : `the status ${JSON.stringify(status)}`;
+  return [`  note ${what} counts as a failed poll; known are ${TASK_STATUSES.join(', ')}, UNKNOWN`];
+}
+
+/**
+ * A call for people: the hook, its arguments, its console output, its result. `find` gives the
+ * place of a failure in the author's file.
+ */
+export function describeHookCall(
+  { hook, args, outcome, console, ms }: HookCall,
+  find: (place: Place) => string = () => '',
+): string {
   return [
     `${hook}  ${ms.toFixed(1)} ms`,
     ...args.map((value) => `  in   ${line(value)}`),
     ...console.map((text) => `  log  ${shownText(text)}`),
-    outcome.ok ? `  out  ${line(outcome.value ?? null)}` : `  FAIL ${shownText(outcome.message)} (${outcome.kind})`,
+    ...(outcome.ok
+      ? [`  out  ${line(outcome.value ?? null)}`, ...statusNotes(hook, outcome.value)]
+      : [`  FAIL ${shownText(outcome.message)} (${[outcome.kind, find(outcome)].filter(Boolean).join(' at ')})`]),
     '',
   ].join('\n');
 }

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { localOrigin } from '../../auth/index.ts';
 import type { DevelopmentView } from '../../http/index.ts';
-import { type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
+import { AppError, type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { Services } from '../composition/types.ts';
 import { readConfig } from '../config/config.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
 import { createDevelopmentView } from './development-view.ts';
+import { createEndWatch, type EndedTask } from './watch-ends.ts';
 
 type DevOptions = {
   source: string;
@@ -23,6 +24,8 @@ type DevOptions = {
   /** What the account has to spend. Default: enough for a long time if there is a price. */
   userQuota: number | undefined;
   onHookCall: (call: HookCall) => void;
+  /** Called once for each task, when it has ended and its bill is settled. */
+  onTaskEnd?: (ended: EndedTask) => void;
   clock: Clock;
   logger: Logger;
 };
@@ -32,7 +35,11 @@ export type DevInstance = {
   manifest: Manifest;
   root: { username: string; password: string };
   apiKey: string;
-  /** Serves a new source and binds the channel to it; or returns its faults and changes nothing. */
+  /**
+   * Serves a new source and binds the channel to it; or returns its faults and changes nothing.
+   *
+   * @throws `CommandError` if the price does not fit it; the source before it serves on
+   */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   /** Shows on the page which cases of the fixture no longer fit. */
   showMisfits(misfits: DevelopmentView['misfits']): void;
@@ -68,16 +75,18 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
     const stored = readAccounts(folder);
     const config = devConfig(folder, options.port);
     const page = createDevelopmentView(clock, () => gateway?.services);
+    const ends = createEndWatch({ clock, services: () => gateway?.services, print: options.onTaskEnd });
     const onCall = (call: HookCall): void => {
       page.log.add(call);
       onHookCall(call);
+      ends.see(call);
     };
     const started = await startGateway({ config, clock, logger, development: { onHookCall: onCall, view: page.view } });
     gateway = started;
     const accounts = stored ?? (await createAccounts(started, folder));
     await grantQuota(started, accounts, options);
     const bind = await openChannel(started, vendor);
-    const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
+    const serve = async (source: string): Promise<Manifest | PluginFault[]> => {
       const developed = await started.services.plugins.develop(source);
       if (!developed.ok) return developed.error;
       await bind(developed.value);
@@ -85,8 +94,20 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
       page.show(developed.value);
       return developed.value;
     };
-    const manifest = await reload(options.source);
+    const manifest = await serve(options.source);
     if (Array.isArray(manifest)) throw new CommandError(manifest.map(({ message }) => message).join('; '));
+    let serving = options.source;
+    const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
+      try {
+        const served = await serve(source);
+        if (!Array.isArray(served)) serving = source;
+        return served;
+      } catch (error) {
+        // The source serves already when its price proves wrong: back to the one before.
+        await serve(serving);
+        throw error;
+      }
+    };
     return {
       address: started.address,
       manifest,
@@ -99,6 +120,7 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
         return { status, failReason };
       },
       async stop() {
+        ends.stop();
         await started.stop();
         discard();
       },
@@ -184,7 +206,14 @@ async function setPrices({ services }: Gateway, manifest: Manifest, expression: 
     if (!isKept) await prices.delete(price.pluginKey, price.model);
   }
   if (expression === undefined) return;
-  for (const model of manifest.models) await prices.save({ pluginKey, model, expression });
+  for (const model of manifest.models) {
+    await prices.save({ pluginKey, model, expression }).catch((error) => {
+      if (!(error instanceof AppError)) throw error;
+      throw new CommandError(
+        `--price ${expression}: ${error.message} Stop the command and start it with another --price.`,
+      );
+    });
+  }
 }
 
 /**

@@ -42,6 +42,7 @@ export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: 
 <h1 id="plugin">Plugin development</h1>
 <div class="state"><span class="soft" id="state" role="status">Connecting…</span><button type="button" id="pause" aria-pressed="false">Pause</button><button type="button" id="clear">Clear</button></div>
 <div id="misfits" class="notice" hidden></div>
+<section id="bill" aria-label="Bill"></section>
 <div class="tools"><label>Hook<input id="search" type="search" placeholder="All hooks" autocomplete="off"></label></div>
 <p id="nothing">No hook was called yet. Submit a task with the command that the terminal shows.</p>
 <div id="calls"></div>

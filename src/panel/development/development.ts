@@ -136,17 +136,23 @@ function filter(): void {
   if (list.children.length > 0) nothing.textContent = 'No call fits what you chose.';
 }
 
+function moneyOf(bill: Bill): string {
+  const { reserved, settled } = bill;
+  if (settled === null) return `${usd(reserved, bill)} reserved`;
+  return settled === 0 && reserved > 0 ? `${usd(reserved, bill)} given back` : `${usd(settled, bill)} charged`;
+}
+
 function showTasks(found: readonly Task[]): void {
   for (const task of found) tasks.set(task.id, task);
+  const selected = chosen === null ? undefined : tasks.get(chosen);
+  find('bill').replaceChildren(...(selected ? [make('h2', {}, 'Bill'), ...billOf(selected)] : []));
   find('tasks').replaceChildren(
     ...found.map((task) => {
-      const { settled, reserved } = task.bill;
-      const money = settled === null ? `${usd(reserved, task.bill)} reserved` : `${usd(settled, task.bill)} charged`;
       const button = make(
         'button',
         { type: 'button' },
         make('span', {}, task.status),
-        make('small', {}, money),
+        make('small', {}, moneyOf(task.bill)),
         make('small', {}, task.id),
       );
       button.setAttribute('aria-pressed', String(chosen === task.id));

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
+import { pickPlace } from '../hooks/pick-place.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
 import type { PluginFault } from '../types.ts';
 import { uncoveredHooks } from './list-hooks.ts';
@@ -12,6 +13,9 @@ export type FixtureCaseReport = {
   ok: boolean;
   /** Why the case failed. */
   message?: string;
+  /** Where the hook threw what it should not: 1-based, in the source. */
+  line?: number;
+  column?: number;
   /** Both are set if the result is not the expected one. */
   expected?: Json;
   actual?: Json;
@@ -81,7 +85,8 @@ export async function runFixture(
     }
     const outcome = await plugin.call(one.path, one.args, read.value.unixNow);
     const value = outcome.ok ? ok(outcome.value.value ?? null) : err(outcome.error.message);
-    report.cases.push(checkCase(one, value));
+    const checked = checkCase(one, value);
+    report.cases.push(checked.ok || outcome.ok ? checked : { ...checked, ...pickPlace(outcome.error) });
     if (value.ok && one.expected === undefined && one.expectedError === undefined) {
       const result = await repeat(plugin, read.value, one);
       report.unjudged.push({ index, name: one.name, result });

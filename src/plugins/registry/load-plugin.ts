@@ -18,6 +18,7 @@ import {
   type SandboxFailure,
   type SandboxModule,
 } from '../../sandbox/index.ts';
+import { pickPlace } from '../hooks/pick-place.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
@@ -182,7 +183,7 @@ export function loadPlugin(deps: {
         args: args.map((value) => redactJson(value, secrets) ?? null),
         outcome: result.ok
           ? { ok: true, value: redactJson(result.value, secrets) }
-          : { ok: false, kind: result.error.kind, message: result.error.message },
+          : { ok: false, kind: result.error.kind, message: result.error.message, ...pickPlace(result.error) },
       });
       return result;
     },

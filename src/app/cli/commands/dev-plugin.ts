@@ -1,5 +1,5 @@
 import { AppError, systemClock } from '../../../kernel/index.ts';
-import { type HookCall, lintPlugin, type Manifest } from '../../../plugins/index.ts';
+import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { integer } from '../../config/config-kinds.ts';
 import { createLogger } from '../../logging/logger.ts';
@@ -12,7 +12,7 @@ import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, U
 import { fixtureBeside } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
-import { type PluginFile, readPlugin } from '../read-plugin.ts';
+import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
 import { withSandbox } from '../with-sandbox.ts';
@@ -37,7 +37,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
   const stopping = stopSignals();
   const watcher = watchFiles([file], systemClock, stopping);
   watcher.mark();
-  const plugin = await readPlugin(file);
+  let plugin = await readPlugin(file);
   watcher.add(plugin.files);
   let { source } = plugin;
   const linted = await lintPlugin(source, sandbox);
@@ -56,7 +56,10 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
         ? undefined
         : createRecorder({ path, sandbox, channelKey: vendor.key, clock: systemClock, print: note });
     const onHookCall = (call: HookCall): void => {
-      print(summarizeHookCall(call), describeHookCall(call));
+      print(
+        summarizeHookCall(call),
+        describeHookCall(call, (place) => placeInFile(plugin, place)),
+      );
       recorder?.add(source, call);
     };
     const instance = await startDevInstance({
@@ -67,6 +70,8 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
       price: option(input, 'price'),
       userQuota,
       onHookCall,
+      onTaskEnd: (ended) =>
+        print({ event: 'ended', ...ended }, `${ended.id} ended as ${ended.status}: ${ended.bill.summary}\n`),
       clock: systemClock,
       logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
     });
@@ -79,12 +84,19 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     try {
       const ready = announce(instance, vendor, path);
       print(ready, banner(ready, file));
+      showWarnings(input, plugin, linted);
       await checkFixture();
       while (await watcher.next()) {
         watcher.mark();
         const serving = source;
-        source = await reload(input, instance, { file, serving, onRead: ({ files }) => watcher.add(files) });
-        if (source !== serving) await checkFixture();
+        const onRead = (saved: PluginFile): void => {
+          plugin = saved;
+          watcher.add(saved.files);
+        };
+        source = await reload(input, instance, { file, serving, onRead });
+        if (source === serving) continue;
+        showWarnings(input, plugin, await lintPlugin(source, sandbox));
+        await checkFixture();
       }
     } finally {
       await instance.stop();
@@ -135,6 +147,17 @@ async function reload(
     answer(input, { event: 'reloaded', ok: false, error: error.message }, `not reloaded: ${error.message}\n`);
   }
   return serving;
+}
+
+/** What lint warns of: an upload takes it, and it may still be why a task fails. */
+function showWarnings(input: CommandInput, plugin: PluginFile, { warnings }: LintReport): void {
+  if (warnings.length === 0) return;
+  const lines = warnings.map((warning) => plugin.describe(warning, 'warning'));
+  answer(
+    input,
+    { event: 'warnings', warnings: warnings.map((one) => plugin.place(one).fault) },
+    `${lines.join('\n')}\n`,
+  );
 }
 
 type Ready = ReturnType<typeof announce>;

@@ -1,8 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isObject, type JsonObject, parseJson, systemClock } from '../../../kernel/index.ts';
-import { isRecorded, lintPlugin, removeCases, runFixture } from '../../../plugins/index.ts';
+import {
+  cleanExchange,
+  type HookCall,
+  isRecorded,
+  lintPlugin,
+  removeCases,
+  runFixture,
+} from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../logging/logger.ts';
+import { shorten } from '../../plugin-dev/describe-hook-call.ts';
 import { openVendor } from '../../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { runTask } from '../../plugin-dev/run-task.ts';
@@ -43,6 +51,7 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
   try {
     const replaced = await removeMisfits(sandbox, { source, path });
     const notes: string[] = [];
+    let refusal: string | undefined;
     const recorder = createRecorder({
       path,
       sandbox,
@@ -57,7 +66,10 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
       vendor,
       price: option(input, 'price'),
       userQuota: undefined,
-      onHookCall: (call) => recorder.add(source, call),
+      onHookCall: (call) => {
+        recorder.add(source, call);
+        if (call.hook === 'parseSubmitError') refusal = describeRefusal(call);
+      },
       clock: systemClock,
       logger: await createLogger({ level: 'error', pretty: !input.json, colors: input.io.isTerminal }),
     });
@@ -70,6 +82,7 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
       [
         ...notes.map((note) => `note: ${note}`),
         `the task ended as ${task.status}${task.reason === '' ? '' : `: ${task.reason}`}`,
+        ...(refusal === undefined ? [] : [refusal]),
         ...(replaced > 0 ? [`${countOf(replaced, 'recorded case')} that no longer fitted removed from ${path}`] : []),
         `${countOf(cases, 'case')} added to ${path}`,
       ].join('\n'),
@@ -78,6 +91,13 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
   } finally {
     await vendor.stop();
   }
+}
+
+/** What the vendor answered to a submission: clients do not read it, and the author must. */
+function describeRefusal({ args: [response] }: HookCall): string | undefined {
+  if (!isObject(response)) return undefined;
+  const body = JSON.stringify(shorten(cleanExchange(response.body ?? null)));
+  return `the vendor answered HTTP ${response.statusCode}: ${body}`;
 }
 
 function readRequest(given: string | undefined): JsonObject {

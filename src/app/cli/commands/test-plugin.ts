@@ -6,7 +6,7 @@ import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
-import { type PluginFile, readPlugin } from '../read-plugin.ts';
+import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
@@ -109,6 +109,8 @@ function describe(report: TestReport, { plugin, fixtureFile, filter }: Names): s
         : expected === undefined
           ? JSON.stringify(actual, null, 2).split('\n')
           : describeMismatch(expected, actual);
+    const place = placeInFile(plugin, one);
+    if (place !== '') details.push(`at ${place}`);
     return [`FAIL  ${one.name}: ${one.message ?? 'failed'}`, ...details.map((line) => `      ${line}`)];
   });
   for (const name of written)
