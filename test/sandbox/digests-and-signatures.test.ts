@@ -95,6 +95,8 @@ describe('digests give published answers', () => {
 
   test('what is no data, encoding or algorithm is refused in words', async () => {
     expect(await refusal('sha256', null)).toBe('sha256: give a text or bytes');
+    expect(await refusal('hmac', 'sha256', null, 'm')).toBe('hmac: give a text or bytes as key, not null');
+    expect(await refusal('hmac', 'sha256', 'k', 1)).toBe('hmac: give a text or bytes as message, not number');
     expect(await refusal('md5', [256])).toBe('md5: bytes are whole numbers from 0 to 255');
     expect(await refusal('hmac', 'crc', 'k', 'm')).toBe(
       'hmac: the algorithm must be one of md5, sha1, sha256, sha384, sha512',

@@ -103,11 +103,12 @@ const hexText = (name, value, length) => {
   }
   return '{"hex":"' + hex + '"}';
 };
-const data = (name, value) => {
+const data = (name, value, part) => {
   if (typeof value === 'string') return stringify(value);
   if (isBytes(value)) return hexText(name, value, apply(lengthOf, value, []));
   if (isArray(value)) return hexText(name, value, value.length);
-  throw new ErrorOf(name + ': give a text or bytes');
+  const found = part === undefined ? '' : ' as ' + part + ', not ' + (value === null ? 'null' : typeof value);
+  throw new ErrorOf(name + ': give a text or bytes' + found);
 };
 const textOrBytes = (name, value) => (isBytes(value) ? data(name, value) : text(value));
 const answered = (value) => {
@@ -132,7 +133,7 @@ globalThis.utils = {
   md5: digest('md5'),
   hmac: (how, key, message) => {
     const { algorithm = how, encoding = 'hex' } = typeof how === 'object' && how !== null ? how : {};
-    return answered(ask('hmac', '[' + text(algorithm) + ',' + text(encoding) + ',' + data('hmac', key) + ',' + data('hmac', message) + ']'));
+    return answered(ask('hmac', '[' + text(algorithm) + ',' + text(encoding) + ',' + data('hmac', key, 'key') + ',' + data('hmac', message, 'message') + ']'));
   },
   bytes: (value, encoding = 'utf8') => answered(ask('bytes', '[' + text(value) + ',' + text(encoding) + ']')),
   urlEncodeRFC3986: (value) => ask('urlEncodeRFC3986', '[' + text(value) + ']'),
