@@ -115,7 +115,8 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
 
   const read = (slot: number, now: number): Count => ({
     count: counts[slot] as number,
-    resetsInSeconds: Math.max(1, Math.ceil(((ends[slot] as number) - now) / 1000)),
+    // Sums of fractions are a little off: a whole second must not become one more.
+    resetsInSeconds: Math.max(1, Math.ceil(Math.round((ends[slot] as number) - now) / 1000)),
   });
 
   return {
