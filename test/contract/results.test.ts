@@ -155,6 +155,38 @@ describeEachStore('kept results', (opened) => {
     expect(await refsOf(store, 'orphan')).toBe(1);
   });
 
+  test('a file that is expected is not deleted meanwhile; one that is being deleted is not expected', async () => {
+    const { store } = opened();
+    const file = { sha256: sha256Hex('expected'), bytes: 8 };
+    expect(await store.results.expectFile(file)).toBe(true);
+    const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
+    expect(await store.results.takeOrphan(file.sha256, 100)).toBe(false);
+    expect(await store.results.takeUnused(anHourAgo, 100)).not.toContain(file.sha256);
+    await keep(store, 'expected');
+    expect(await store.results.expectFile(file)).toBe(true);
+    expect(await refsOf(store, 'expected')).toBe(1);
+
+    const other = { sha256: sha256Hex('deleted'), bytes: 7 };
+    expect(await store.results.takeOrphan(other.sha256, 100)).toBe(true);
+    expect(await store.results.expectFile(other)).toBe(false);
+    // One process deletes it; a second one would delete what came to its place since.
+    expect(await store.results.takeUnused(anHourAgo, 100)).toContain(other.sha256);
+    expect(await store.results.takeUnused(anHourAgo, 100)).not.toContain(other.sha256);
+    await store.results.deleted(other.sha256);
+  });
+
+  test('bypassing a quota by copies at the same time fails', async () => {
+    const { store, openAnother } = opened();
+    const other = await openAnother();
+    const { id: userId } = await addUser(store);
+    const claimed = [await claimNew(store, { userId }), await claimNew(store, { userId })] as const;
+    const keepWithin = (by: Store, result: ResultRecord, text: string) =>
+      by.results.keep(leaseOf(result), copied(text, { quotaBytes: 7 }));
+    const outcomes = await Promise.all([keepWithin(store, claimed[0], 'four'), keepWithin(other, claimed[1], 'five')]);
+    expect(outcomes.sort()).toEqual(['kept', 'over_quota']);
+    expect(await store.results.usage(userId)).toEqual({ bytes: 4, results: 1 });
+  });
+
   test('claims end with their node', async () => {
     const { store } = opened();
     await store.results.want([wanted(), wanted()], DAY);

@@ -1,11 +1,13 @@
 /** Results that the gateway keeps: wanted with the success, copied once, served, swept. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
-import type { ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { createSecretBox, sha256Hex, systemClock } from '../../src/kernel/index.ts';
+import { createFolderFiles } from '../../src/store/index.ts';
+import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { Content } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { demoSource, startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
@@ -208,6 +210,48 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   });
 
+  /** The demo vendor behind a proxy that may answer downloads otherwise. */
+  async function throughProxy(answer: (ask: (headers?: object) => Promise<Response>) => Promise<Response>) {
+    const proxy = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      idleTimeout: 0,
+      async fetch(request) {
+        const { pathname, search } = new URL(request.url);
+        const { host: _host, ...sent } = Object.fromEntries(request.headers);
+        const body = request.method === 'GET' ? null : await request.bytes();
+        const ask = async (headers = {}) => {
+          const init = { method: request.method, headers: { ...sent, ...headers }, body };
+          const asked = await fetch(`${engine.vendorUrl}${pathname}${search}`, init);
+          return new Response(await asked.bytes(), asked);
+        };
+        return pathname.endsWith('/content') ? answer(ask) : ask();
+      },
+    });
+    const channel = { name: 'proxy', priority: 99, baseUrl: `http://127.0.0.1:${proxy.port}` };
+    const id = await engine.addChannel(channel);
+    engine.keeping.keep = 'all';
+    const close = async () => {
+      await engine.channels.delete(id);
+      await proxy.stop(true);
+    };
+    return { id, [Symbol.asyncDispose]: close };
+  }
+  const tried = (task: TaskRecord) =>
+    until(`${task.taskId} was tried`, async () => (await resultsOf(task)).find(({ attempts }) => attempts > 0));
+
+  test('a part of a file is never kept as the whole', async () => {
+    let range: object = { range: 'bytes=0-99' };
+    await using _ = await throughProxy((ask) => ask(range));
+    const task = await make(await addCaller(store));
+    expect(await tried(task)).toMatchObject({
+      ...{ state: 'wanted', reason: 'The vendor did not send the whole file.' },
+    });
+    range = {};
+    await engine.tasks.results.retry(task.taskId);
+    expect((await kept(task)).bytes).toBeGreaterThan(100);
+  });
+
   test('deleted tasks and expired results leave no file behind; nor does a killed copy', async () => {
     const caller = await addCaller(store);
     engine.keeping.keep = 'all';
@@ -245,6 +289,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.files.list('', 1000)).map(({ sha256 }) => sha256)).toEqual(files.map(({ sha256 }) => sha256));
   });
 
+  // From here on, the worker of `engine` is stopped.
   test('another node takes over a copy whose node died, and a late one counts nothing', async () => {
     engine.keeping.keep = 'all';
     await engine.tasks.results.stop();
@@ -278,6 +323,71 @@ const describeKeeping = (opened: () => OpenedStore) => {
       ),
     );
     expect(row).toMatchObject({ state: 'wanted', sha256: null });
+  });
+
+  test('a copy whose file another node deletes as an orphan is made anew, never kept without its file', async () => {
+    for (const endsBefore of [true, false]) {
+      const files = createFolderFiles({ folder: temporaryFolder(), minFreeBytes: 0 });
+      let deleted = '';
+      // The sweep of another node found an equal orphan, and deletes it while this copy is counted.
+      const swept: FileStore = {
+        ...files,
+        async put(source, limit) {
+          const stored = await files.put(source, limit);
+          if (deleted !== '' || !stored.ok) return stored;
+          deleted = stored.value.sha256;
+          expect(await store.results.takeOrphan(deleted, 100)).toBe(true);
+          await files.delete(deleted);
+          if (endsBefore) await store.results.deleted(deleted);
+          return stored;
+        },
+      };
+      const node = await startEngine(store, sandbox, { files: swept });
+      engines.push(node);
+      engine.keeping.keep = 'all';
+      await node.tasks.results.start();
+      const task = await make(await addCaller(store), { prompt: `swept ${endsBefore}` });
+      node.tasks.results.wake();
+      const failed = await tried(task);
+      expect(failed).toMatchObject({ state: 'wanted', sha256: null });
+      // It costs the whole download again, and a dead node's deletion may last an hour.
+      expect(failed.nextAttemptAtMs - Date.now()).toBeGreaterThan(3000);
+      await store.results.deleted(deleted);
+      await node.tasks.results.retry(task.taskId);
+      expect((await kept(task)).sha256).toBe(deleted);
+      expect(await files.size(deleted)).toBeGreaterThan(0);
+      await node.tasks.results.stop();
+    }
+  });
+
+  test('a vendor that sends a byte now and then does not hold a copy for ever', async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+    const dripping = () =>
+      new ReadableStream({
+        async pull(controller) {
+          controller.enqueue(Buffer.from('drop'));
+          aheadMs += 30_000;
+          await Bun.sleep(50);
+        },
+      });
+    await using _ = await throughProxy(async () => new Response(dripping()));
+    const node = await startEngine(store, sandbox, { clock });
+    engines.push(node);
+    await node.tasks.results.start();
+    const task = await make(await addCaller(store));
+    node.tasks.results.wake();
+    expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'The vendor sends the file too slowly.' });
+  });
+
+  test('an error that comes each time is an attempt, which ends some day', async () => {
+    await using proxy = await throughProxy((ask) => ask());
+    const task = await make(await addCaller(store));
+    await store.channels.update(proxy.id, { keySealed: createSecretBox(['another']).seal('a key') });
+    const node = await startEngine(store, sandbox);
+    engines.push(node);
+    await node.tasks.results.start();
+    expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'It could not be copied.', leaseOwner: null });
   });
 };
 

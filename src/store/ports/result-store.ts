@@ -38,7 +38,11 @@ export type ResultLease = Pick<ResultRecord, 'id' | 'leaseSeq'> & { leaseOwner: 
 export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** A file that was copied whole and stands in its place. */
-export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & { sha256: string };
+export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
+  sha256: string;
+  /** Bytes that the owner of the result may keep, with this one; undefined: no limit. */
+  quotaBytes?: number | undefined;
+};
 
 export interface ResultStore {
   /**
@@ -61,11 +65,17 @@ export interface ResultStore {
    */
   list(lease: ResultLease, artifacts: readonly WantedResult[], forMs: number): Promise<boolean>;
   /**
-   * Marks a result as kept and counts it among those that need its file. `lost_claim`,
-   * `being_deleted`: nothing was written; in the second case a file with this digest is being
-   * deleted, also the one that was just copied.
+   * Announces a result that is about to need this file, which nothing deletes for the next hour.
+   * False: it is being deleted. Look afterwards whether the file is there: it may have been deleted
+   * before this call.
    */
-  keep(lease: ResultLease, file: CopiedFile): Promise<'kept' | 'lost_claim' | 'being_deleted'>;
+  expectFile(file: Pick<CopiedFile, 'sha256' | 'bytes'>): Promise<boolean>;
+  /**
+   * Marks a result as kept and counts it among those that need its file. Otherwise nothing is
+   * written. `over_quota`: with it, its owner would keep more than `quotaBytes`. `being_deleted`: a
+   * file with this digest is being deleted, also the one that was just copied.
+   */
+  keep(lease: ResultLease, file: CopiedFile): Promise<'kept' | 'lost_claim' | 'over_quota' | 'being_deleted'>;
   /**
    * Ends an attempt that failed: it is repeated after `inMs`, or the result is lost where its time
    * is over or `inMs` is null. False when the claim was lost.
@@ -93,8 +103,8 @@ export interface ResultStore {
   /** Which of these files have a row. */
   knownFiles(digests: readonly string[]): Promise<string[]>;
   /**
-   * Takes files that nothing has needed since before `until` and marks them as being
-   * deleted. Files that a dead process left so marked are returned again.
+   * Takes files that nothing has needed since before `until` and marks them as being deleted.
+   * Files that a dead process left so marked are returned again once that was before `until`.
    */
   takeUnused(until: number, limit: number): Promise<string[]>;
   /**

@@ -12,7 +12,7 @@ const LOST = sql.raw(`'lost'`);
  * opens one for them.
  */
 export function createResultStore(context: Context): ResultStore {
-  const { db, tables, nowMs, now, amongRows, amongTexts, prepare } = context;
+  const { db, tables, nowMs, now, amongRows, amongTexts, lockRows, prepare } = context;
   const { keptResults: results, keptFiles: files, users } = tables;
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
@@ -70,6 +70,20 @@ export function createResultStore(context: Context): ResultStore {
       .where(and(isHeld, isWanted, eq(results.artifactKey, '')))
       .returning({ id: results.id })
       .prepare(),
+  );
+  const lockOwner = lazy(() =>
+    prepare(sql`select id from users
+      where id = (select user_id from kept_results where id = ${at('id')}) ${lockRows}`),
+  );
+  const sumUsage = lazy(() =>
+    prepare(sql`select coalesce(sum(bytes), 0) from kept_results
+      where user_id = ${at('userId')} and state = ${KEPT}`),
+  );
+  const expect = lazy(() =>
+    prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
+      values (${at('sha256')}, ${at('bytes')}, 0, ${nowMs} / 1000)
+      on conflict (sha256) do update set changed_at = excluded.changed_at
+      where kept_files.refs >= 0 returning refs`),
   );
   // Not while it is being deleted: the file may be gone before this commits.
   const addReference = lazy(() =>
@@ -133,6 +147,13 @@ export function createResultStore(context: Context): ResultStore {
     return forgotten.length;
   }
 
+  /** Bytes that the owner of a result keeps. Their other results wait for this transaction. */
+  async function usageWith({ id }: Pick<ResultRecord, 'id'>): Promise<number> {
+    const [owner] = await lockOwner()({ id });
+    const [used] = owner ? await sumUsage()({ userId: Number(owner[0]) }) : [];
+    return Number(used?.[0] ?? 0);
+  }
+
   return {
     async want(wanted, forMs) {
       for (const result of wanted) await insert().execute({ ...result, forMs, ...now() });
@@ -159,8 +180,13 @@ export function createResultStore(context: Context): ResultStore {
       return true;
     },
 
-    async keep(lease, file) {
+    async expectFile({ sha256, bytes }) {
+      return (await expect()({ sha256, bytes, ...now() })).length === 1;
+    },
+
+    async keep(lease, { quotaBytes, ...file }) {
       const { sha256, bytes, keptAt } = file;
+      if (quotaBytes !== undefined && (await usageWith(lease)) + bytes > quotaBytes) return 'over_quota';
       const [counted] = await addReference()({ sha256, bytes, keptAt });
       if (!counted) return 'being_deleted';
       if ((await markKept().execute({ ...lease, ...file })).length === 1) return 'kept';
@@ -282,9 +308,12 @@ export function createResultStore(context: Context): ResultStore {
       const rows = sql`select ${files.sha256} from ${files} where ${isUnused} order by ${files.changedAt} limit ${limit}`;
       const taken = await db
         .update(files)
-        .set({ refs: -1 })
+        // The new time keeps others from deleting the same files once more, when they are back.
+        .set({ refs: -1, changedAt: sql`${nowMs} / 1000` })
         .where(and(amongRows(files.sha256, rows), isUnused))
-        .returning({ sha256: files.sha256 });
+        .returning({ sha256: files.sha256 })
+        .prepare()
+        .execute(now());
       return taken.map(({ sha256 }) => sha256);
     },
 

@@ -1,4 +1,4 @@
-import { AppError, err, ok, type Result } from '../../kernel/index.ts';
+import { AppError, type Clock, err, ok, type Result } from '../../kernel/index.ts';
 import type { CopiedFile, FileFault, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
@@ -22,6 +22,16 @@ const GONE_ATTEMPTS = 3;
 const REFUSED_ATTEMPTS = 6;
 /** A full disk or quota is looked at again after this time. */
 const FULL_PAUSE_MS = 10 * MINUTE_MS;
+
+/** A copy that takes longer than this must have come at this pace, on average. */
+const PACE_AFTER_MS = 2 * MINUTE_MS;
+const MIN_BYTES_A_SECOND = 16 * 1024;
+const tooSlow = new Error('The vendor sends the file too slowly.');
+
+export const overQuota: CopyFailure = {
+  reason: 'It does not fit into the storage of this account.',
+  inMs: FULL_PAUSE_MS,
+};
 
 export const pauseAfter = (attempts: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts, 10), LONGEST_PAUSE_MS);
@@ -63,7 +73,8 @@ export async function copyResult(
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
   if (task?.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
   const settings = results.settings();
-  const room = await findRoom(deps, { userId: owner.id, quota: settings.quotaOf(owner.group) });
+  const quotaBytes = settings.quotaOf(owner.group);
+  const room = await findRoom(deps, { userId: owner.id, quota: quotaBytes });
   if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
   let content: Content;
   try {
@@ -74,25 +85,31 @@ export async function copyResult(
   }
   const announced = Number(content.headers['content-length'] ?? 0);
   const maxBytes = Math.min(results.maxFileBytes, room);
+  const again = (reason: string) => err<CopyFailure>({ reason, inMs: pauseAfter(result.attempts) });
   try {
     // Nobody asked for a part, and 304 and 416 have none: it would be kept as all of the result.
-    if (content.status !== 200)
-      return err({ reason: 'The vendor did not send the whole file.', inMs: pauseAfter(result.attempts) });
+    if (content.status !== 200) return again('The vendor did not send the whole file.');
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', message: '' })
-        : await results.files.put(chunksOf(content.body), { maxBytes, signal });
+        : await results.files.put(requirePace(chunksOf(content.body), clock), { maxBytes, signal });
     if (stored.ok) {
+      const { sha256, bytes } = stored.value;
+      // A sweep may have deleted an equal file between the copy and this announcement.
+      const isThere = (await store.results.expectFile(stored.value)) && (await results.files.size(sha256)) === bytes;
+      if (!isThere) return again('');
       const days = settings.daysOf(owner.group);
       const keptAt = clock.unix();
       const mimeType = content.headers['content-type'] ?? '';
-      return ok({ ...stored.value, mimeType, keptAt, keptUntil: days === 0 ? 0 : keptAt + days * 86_400 });
+      const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
+      return ok({ ...stored.value, mimeType, keptAt, keptUntil, quotaBytes });
     }
     return err(ofFault(stored.error, { isQuota: maxBytes < results.maxFileBytes, attempts: result.attempts }));
   } catch (error) {
     signal.throwIfAborted();
+    if (error === tooSlow) return again(tooSlow.message);
     deps.logger.debug({ err: error, task_id: result.taskId }, 'a result broke off while it was copied');
-    return err({ reason: 'The vendor’s answer broke off.', inMs: pauseAfter(result.attempts) });
+    return again('The vendor’s answer broke off.');
   } finally {
     if (content.body instanceof ReadableStream && !content.body.locked) await content.body.cancel();
   }
@@ -122,6 +139,21 @@ async function* chunksOf(body: Content['body']): AsyncGenerator<Uint8Array> {
   else if (body) yield body;
 }
 
+/**
+ * Rejects when a vendor sends less than a copy may take: otherwise a few vendors that send a byte
+ * now and then would hold all copies of a node.
+ */
+async function* requirePace(source: AsyncIterable<Uint8Array>, clock: Clock): AsyncGenerator<Uint8Array> {
+  const startedMs = clock.monotonicMs();
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.byteLength;
+    const tookMs = clock.monotonicMs() - startedMs;
+    if (tookMs > PACE_AFTER_MS && bytes < (tookMs / 1000) * MIN_BYTES_A_SECOND) throw tooSlow;
+    yield chunk;
+  }
+}
+
 const lost = (reason: string): CopyFailure => ({ reason, inMs: null });
 
 function toFailure(error: unknown, attempts: number): CopyFailure {
@@ -139,6 +171,6 @@ function ofFault(
   if (kind === 'full') return { reason: 'There is no room for results.', inMs: FULL_PAUSE_MS, placeFault };
   if (kind === 'unavailable')
     return { reason: 'The place of results is not available.', inMs: pauseAfter(attempts), placeFault };
-  if (isQuota) return { reason: 'It does not fit into the storage of this account.', inMs: FULL_PAUSE_MS };
+  if (isQuota) return overQuota;
   return lost('It is larger than a result may be.');
 }

@@ -1,6 +1,6 @@
 import type { ResultLease, ResultRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
-import { type CopyFailure, copyResult, listResults } from './keep-result.ts';
+import { type CopyFailure, copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
 import { KEEP_TRIES_MS } from './want-results.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
@@ -10,8 +10,6 @@ const LEASE_MS = 60_000;
 const RENEW_EVERY_MS = 15_000;
 /** The longest interval: another node's results become due without our knowledge. */
 const IDLE_TICK_MS = 5000;
-/** A copy that was just made is being deleted as unused: the deletion takes less. */
-const DELETED_PAUSE_MS = 2000;
 const RETRY_MS = 1000;
 
 export type ResultStats = {
@@ -73,12 +71,20 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
     }
   }
 
+  const leaseOf = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
+
   function begin(result: ResultRecord): void {
     const copy = attempt(result)
-      .catch((error) => {
+      .catch(async (error) => {
         if (stopping.signal.aborted) return;
-        logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept; its claim will expire');
+        logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
+        // Counted as an attempt: an error that comes each time must end some day.
+        const failure = { reason: 'It could not be copied.', inMs: pauseAfter(result.attempts) };
+        await postpone(result, leaseOf(result), failure);
       })
+      .catch((error) =>
+        logger.error({ err: error, task_id: result.taskId }, 'an attempt could not be noted; its claim will expire'),
+      )
       .finally(() => {
         underway.delete(copy);
         quiet.abort();
@@ -87,7 +93,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
   }
 
   async function attempt(result: ResultRecord): Promise<void> {
-    const lease = { id: result.id, leaseOwner: owner, leaseSeq: result.leaseSeq };
+    const lease = leaseOf(result);
     const held = holdLease(lease);
     try {
       if (result.artifactKey === '') {
@@ -104,8 +110,9 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
         counts.kept += 1;
         counts.keptBytes += copied.value.bytes;
       }
+      if (outcome === 'over_quota') await postpone(result, lease, overQuota);
       if (outcome === 'being_deleted') {
-        await postpone(result, lease, { reason: '', inMs: DELETED_PAUSE_MS });
+        await postpone(result, lease, { reason: '', inMs: pauseAfter(result.attempts) });
       }
     } finally {
       held.stop();
