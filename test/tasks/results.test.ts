@@ -389,6 +389,34 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await node.tasks.results.start();
     expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'It could not be copied.', leaseOwner: null });
   });
+
+  test('a vendor that says once that a result is gone is asked again, however often a disk was full', async () => {
+    engine.keeping.keep = 'all';
+    await engine.tasks.results.stop();
+    const id = await engine.addChannel({ name: 'soon gone', priority: 99 });
+    const task = await make(await addCaller(store));
+    await engine.channels.delete(id);
+    const claim = async () => {
+      const claims = await store.results.claim({ owner: 'full', limit: 100, leaseForMs: 60_000 });
+      const claimed = claims.find(({ taskId }) => taskId === task.taskId) ?? expect.unreachable();
+      return { ...claimed, leaseOwner: 'full' };
+    };
+    const video = {
+      ...{ taskId: task.taskId, userId: task.userId },
+      artifactKey: 'video',
+      kind: 'video',
+      createdAt: 1,
+    };
+    await store.results.list(await claim(), [video], 3_600_000);
+    for (const reason of ['full', 'full', 'full']) await store.results.postpone(await claim(), { inMs: 0, reason });
+    const node = await startEngine(store, sandbox);
+    engines.push(node);
+    await node.tasks.results.start();
+    const row = await until('the vendor was asked', async () =>
+      (await resultsOf(task)).find(({ artifactKey, reason }) => artifactKey !== '' && reason.includes('deleted')),
+    );
+    expect(row.state).toBe('wanted');
+  });
 };
 
 describeEachStore(

@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 /** Time before the second attempt; it doubles with each one. */
 const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 15 * MINUTE_MS;
-/** After these the vendor's link is believed to be gone, or not to open any more. */
+/** After these, if the last two agree, the vendor's link is believed to be gone or shut. */
 const GONE_ATTEMPTS = 3;
 const REFUSED_ATTEMPTS = 6;
 /** A full disk or quota is looked at again after this time. */
@@ -56,7 +56,7 @@ export async function listResults(
       })),
     );
   } catch (error) {
-    return err(toFailure(error, result.attempts));
+    return err(toFailure(error, result));
   }
 }
 
@@ -81,7 +81,7 @@ export async function copyResult(
     content = await openWhole(deps, { task, key: result.artifactKey, signal });
   } catch (error) {
     signal.throwIfAborted();
-    return err(toFailure(error, result.attempts));
+    return err(toFailure(error, result));
   }
   const announced = Number(content.headers['content-length'] ?? 0);
   const maxBytes = Math.min(results.maxFileBytes, room);
@@ -156,12 +156,14 @@ async function* requirePace(source: AsyncIterable<Uint8Array>, clock: Clock): As
 
 const lost = (reason: string): CopyFailure => ({ reason, inMs: null });
 
-function toFailure(error: unknown, attempts: number): CopyFailure {
+function toFailure(error: unknown, { attempts, reason }: Pick<ResultRecord, 'attempts' | 'reason'>): CopyFailure {
   if (!(error instanceof AppError) || !error.code.startsWith('tasks.')) throw error;
   const isGone = ['tasks.artifact_gone', 'tasks.artifact_not_found'].includes(error.code);
   const isRefused = error.code === 'tasks.artifact_upstream_auth_failed';
+  // Earlier attempts may have met a full disk or a busy vendor, which says nothing about the link.
+  const isRepeated = reason === error.message;
   const isOver = (isGone && attempts + 1 >= GONE_ATTEMPTS) || (isRefused && attempts + 1 >= REFUSED_ATTEMPTS);
-  return { reason: error.message, inMs: isOver ? null : pauseAfter(attempts) };
+  return { reason: error.message, inMs: isOver && isRepeated ? null : pauseAfter(attempts) };
 }
 
 function ofFault(
