@@ -231,7 +231,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
   results:
-    'claim deleted depth expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',

@@ -752,7 +752,11 @@ const describeRelay = (opened: () => OpenedStore) => {
   });
 
   test('a bill that is retried for long keeps its lease: no other node refunds it', async () => {
-    const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
+    const hurried: Clock = {
+      ...systemClock,
+      monotonicMs: () => systemClock.monotonicMs() * 50,
+      sleep: (ms, signal) => systemClock.sleep(ms / 50, signal),
+    };
     let failures = 0;
     let renewals = 0;
     const store2: Store = {

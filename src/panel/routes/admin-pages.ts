@@ -3,8 +3,6 @@ export { AuditPage } from '../pages/audit/audit-page.tsx';
 export { ChannelPage } from '../pages/channels/channel-page.tsx';
 export { ChannelsPage } from '../pages/channels/channels-page.tsx';
 export { NewChannelPage } from '../pages/channels/new-channel-page.tsx';
-export { MarketplacePage } from '../pages/marketplace/marketplace-page.tsx';
-export { MarketplacePluginPage } from '../pages/marketplace/marketplace-plugin-page.tsx';
 export { ActivatePage } from '../pages/plugins/activate-page.tsx';
 export { DiffPage } from '../pages/plugins/diff-page.tsx';
 export { PluginPage } from '../pages/plugins/plugin-page.tsx';

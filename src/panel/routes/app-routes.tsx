@@ -11,6 +11,7 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 const signedOutPages = () => import('./signed-out-pages.ts');
 const signedInPages = () => import('./signed-in-pages.ts');
 const adminPages = () => import('./admin-pages.ts');
+const marketplacePages = () => import('./marketplace-pages.ts');
 
 /** Preloads the pages after sign-in, before the session is confirmed. */
 export const preloadSignedInPages = (): Promise<unknown> => signedInPages();
@@ -43,8 +44,8 @@ const PluginsPage = lazy(async () => ({ default: (await adminPages()).PluginsPag
 const PluginPage = lazy(async () => ({ default: (await adminPages()).PluginPage }));
 const PluginDiffPage = lazy(async () => ({ default: (await adminPages()).DiffPage }));
 const ActivatePage = lazy(async () => ({ default: (await adminPages()).ActivatePage }));
-const MarketplacePage = lazy(async () => ({ default: (await adminPages()).MarketplacePage }));
-const MarketplacePluginPage = lazy(async () => ({ default: (await adminPages()).MarketplacePluginPage }));
+const MarketplacePage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePage }));
+const MarketplacePluginPage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePluginPage }));
 const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
 const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
 const UserPage = lazy(async () => ({ default: (await adminPages()).UserPage }));
