@@ -1,11 +1,14 @@
-// Alibaba Wan through DashScope (Alibaba Cloud Model Studio): a POST makes an asynchronous task, a GET tells how it goes.
-// Written from https://help.aliyun.com/zh/model-studio/text-to-video-api-reference and its pages for image to video.
+// Alibaba Wan through DashScope (Alibaba Cloud Model Studio): a POST makes an asynchronous task, a
+// GET tells how it goes. Written from
+// https://help.aliyun.com/zh/model-studio/text-to-video-api-reference and its pages for image to
+// video.
 
 const TIERS = ['480P', '720P', '1080P'];
 const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /**
- * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`: one value means that the length is
+ * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`:
+ * one value means that the length is
  * fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
  */
 const MODELS = {
@@ -45,7 +48,8 @@ export const meta = {
   channelTypes: [17],
   models: Object.keys(MODELS),
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
-  // A DashScope client reaches them with `<gateway>/dashscope/api/v1`, or with `/ali/api/v1` as in new-api, as its base address.
+  // A DashScope client reaches them with `<gateway>/dashscope/api/v1`, or with `/ali/api/v1` as in
+  // new-api, as its base address.
   routes: ['/dashscope/api/v1', '/ali/api/v1'].flatMap((base) => [
     ...['video-generation', 'image2video'].map((service) => ({
       method: 'POST',
@@ -75,19 +79,26 @@ export const meta = {
   ],
 };
 
-/** What a list of the 2.7 models may hold: frames, a clip to go on with, a voice or music to follow. */
+/**
+ * What a list of the 2.7 models may hold: frames, a clip to go on with, a voice or music to follow.
+ */
 const MEDIA = ['first_frame', 'last_frame', 'first_clip', 'driving_audio'];
-/** What this plugin reads. Any other member of `metadata`, or of its `input` and `parameters`, goes to the vendor as it is. */
+/**
+ * What this plugin reads. Any other member of `metadata`, or of its `input` and `parameters`, goes
+ * to the vendor as it is.
+ */
 const READ = new Set(
   `prompt negative_prompt image img_url first_frame_url first_frame input_reference last_image last_frame_url
   last_frame audio_url template media size resolution ratio aspect_ratio duration seconds seed prompt_extend
   watermark audio shot_type input parameters metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
-/** A model that a channel maps to and that is newer than this table: the vendor judges its limits. */
+/**
+ * A model that a channel maps to and that is newer than this table: the vendor judges its limits.
+ */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
 const DEFAULT_SECONDS = 5;
 
@@ -142,7 +153,10 @@ const readWhole = (fields, name, least, most) =>
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   });
 
-/** A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into `{image_url}`. */
+/**
+ * A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into
+ * `{image_url}`.
+ */
 function readImage(fields, names) {
   const name = names.find((candidate) => isGiven(fields[candidate]));
   if (name === undefined) return undefined;
@@ -187,7 +201,8 @@ const readMedia = (fields) =>
   });
 
 /**
- * Any incoming request as one flat intent, whatever the model: OpenAI's fields, the vendor's `input` and `parameters`, or this intent again.
+ * Any incoming request as one flat intent, whatever the model: OpenAI's fields, the vendor's
+ * `input` and `parameters`, or this intent again.
  */
 function normalize({ metadata, extra, ...given }) {
   const named = membersOf(metadata, 'metadata');
@@ -271,7 +286,10 @@ function chooseRatio(tier, { ratio, size }) {
   return ratio ?? (size === undefined ? RATIOS[0] : RATIOS[SIZES[tier].indexOf(chooseSize(tier, { size }))]);
 }
 
-/** What is ordered and, the same, what is billed: lengths and resolutions are never left to the vendor's defaults. */
+/**
+ * What is ordered and, the same, what is billed: lengths and resolutions are never left to the
+ * vendor's defaults.
+ */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
@@ -386,7 +404,8 @@ export function parseTaskResult(_ctx, body) {
 }
 
 /**
- * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a success without a video: guessing would
+ * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a
+ * success without a video: guessing would
  * bill a video that nobody has.
  */
 function readTask(body) {
@@ -403,7 +422,9 @@ function readTask(body) {
   return url === '' ? { status: 'UNKNOWN', reason: 'Alibaba Cloud names no video.' } : { status, url };
 }
 
-/** Length and resolution as the vendor bills them; the names differ between generations of models. */
+/**
+ * Length and resolution as the vendor bills them; the names differ between generations of models.
+ */
 function usageOf(body) {
   const usage = objectAt(body, 'usage');
   const facts = {};
@@ -438,11 +459,12 @@ export function buildContentRequest(ctx) {
 /** The vendor's word for a status of the gateway. */
 const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
+ * frames; further fields as in a video request.
  */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};

@@ -1,5 +1,5 @@
-// Plugin for the built-in demo vendor (`taskgate demo-vendor`). It uses every part of the contract that a per-task video plugin
-// has, and nothing clever: a good one to start your own from.
+// Plugin for the built-in demo vendor (`taskgate demo-vendor`). It uses every part of the contract
+// that a per-task video plugin has, and nothing clever: a good one to start your own from.
 
 export const meta = {
   apiVersion: 1,
@@ -45,7 +45,8 @@ export const meta = {
 const RESOLUTIONS = ['480p', '720p', '1080p'];
 const DEFAULT_SECONDS = 4;
 const MAX_SECONDS = 60;
-// An image in this field is streamed as a multipart part; one in any other field goes inside the JSON body.
+// An image in this field is streamed as a multipart part; one in any other field goes inside the
+// JSON body.
 const STREAMED_FIELD = 'input_reference';
 const MAX_INLINE_BYTES = 10 * 1024 * 1024;
 
@@ -63,7 +64,10 @@ function resolutionOfSize(size) {
   return side <= 480 ? '480p' : side <= 720 ? '720p' : '1080p';
 }
 
-/** The fields of any incoming request as the intent that the vendor understands. Applied twice it gives the same. */
+/**
+ * The fields of any incoming request as the intent that the vendor understands. Applied twice it
+ * gives the same.
+ */
 function normalize(fields) {
   if (typeof fields.prompt !== 'string' || fields.prompt.trim() === '') throw new Error('Please give a prompt.');
   const seconds = Number(fields.seconds === undefined || fields.seconds === '' ? DEFAULT_SECONDS : fields.seconds);
@@ -89,7 +93,10 @@ function fieldsOf(body) {
   return fields;
 }
 
-/** OpenAI's `input` is a text, or messages whose content is a text or has parts; all of it together is the prompt. */
+/**
+ * OpenAI's `input` is a text, or messages whose content is a text or has parts; all of it together
+ * is the prompt.
+ */
 function promptOf(input) {
   if (!Array.isArray(input)) return input;
   const contents = input.flatMap((message) => (isObject(message) ? message.content : []));
@@ -138,7 +145,10 @@ export function parseTaskResult(_ctx, body) {
   return readJob(body);
 }
 
-/** What is not known is said to be unknown: guessing a status would keep a lost task alive, or end a living one. */
+/**
+ * What is not known is said to be unknown: guessing a status would keep a lost task alive, or end a
+ * living one.
+ */
 function readJob(job) {
   if (!isObject(job) || !Object.hasOwn(STATUSES, job.status)) return { status: 'UNKNOWN' };
   const result = { status: STATUSES[job.status], progress: `${job.progress}%` };

@@ -1,5 +1,6 @@
-// Doubao Seedance through Volcengine Ark's content generation tasks: a POST makes a task, a GET tells how it goes and, at the end, how many
-// tokens it took. Written from https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
+// Doubao Seedance through Volcengine Ark's content generation tasks: a POST makes a task, a GET
+// tells how it goes and, at the end, how many tokens it took. Written from
+// https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 
@@ -75,7 +76,10 @@ export const meta = {
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'];
 const DEFAULT_SECONDS = 5;
 
-/** By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is for what is newer, or an endpoint's id. */
+/**
+ * By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is
+ * for what is newer, or an endpoint's id.
+ */
 const MODELS = [
   { name: 'doubao-seedance-1-0-lite', least: 2, most: 12, resolution: '720p', audio: false, auto: false },
   { name: 'doubao-seedance-1-0', least: 2, most: 12, resolution: '1080p', audio: false, auto: false },
@@ -88,19 +92,25 @@ const MODELS = [
 /** Pixels of the largest frame of a resolution; ratios differ a little. */
 const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088, '4k': 3840 * 2176 };
 const FRAMES_PER_SECOND = 24;
-/** Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count too: REFERENCE_SECONDS at most. */
+/**
+ * Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count
+ * too: REFERENCE_SECONDS at most.
+ */
 const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (FRAMES_PER_SECOND * seconds + 1)) / 1024);
 const REFERENCE_SECONDS = 15;
-/** Without it an offline task may end after two days; the gateway gives a task up after one, and what then ends is billed to nobody. */
+/**
+ * Without it an offline task may end after two days; the gateway gives a task up after one, and
+ * what then ends is billed to nobody.
+ */
 const OFFLINE_SECONDS = 23 * 3600;
 
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `content prompt image first_frame input_reference last_frame last_image images resolution size ratio aspect_ratio
   duration seconds frames seed camera_fixed watermark generate_audio audio return_last_frame service_tier draft
   priority execution_expires_after metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -159,7 +169,10 @@ const readChoice = (fields, name, choices) =>
 const MEDIA = ['image_url', 'video_url', 'audio_url'];
 const ROLES = ['first_frame', 'last_frame', 'reference_image', 'reference_video', 'reference_audio'];
 
-/** A URL, a data URL, an asset of the vendor, or `{ref}` of an uploaded file. OpenAI's clients wrap an image into `{image_url}`. */
+/**
+ * A URL, a data URL, an asset of the vendor, or `{ref}` of an uploaded file. OpenAI's clients wrap
+ * an image into `{image_url}`.
+ */
 function readSource(name, given) {
   const value = isObject(given) && isGiven(given.image_url) ? given.image_url : given;
   const text = typeof value === 'string' ? value.trim() : '';
@@ -234,7 +247,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -242,7 +258,10 @@ function withMetadata({ metadata, extra, ...fields }) {
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(request) {
   const fields = withMetadata(request);
   const content = Array.isArray(fields.content) ? fields.content.map(readItem) : composeContent(fields);
@@ -289,7 +308,10 @@ function fieldsOf(body) {
 /** A draft that this request makes a full video of, as `{id}` of a task of the gateway. */
 const draftOf = ({ content }) => content.find(({ type }) => type === 'draft_task')?.draft_task;
 
-/** The intent of a decoder. A draft belongs to the account that made it, and goes to that one's channel. */
+/**
+ * The intent of a decoder. A draft belongs to the account that made it, and goes to that one's
+ * channel.
+ */
 function intentOf(model, fields) {
   const requestBody = normalize(fields);
   const draft = draftOf(requestBody);
@@ -302,7 +324,10 @@ function lengthOf({ frames, duration }, origin) {
   return duration ?? (Number(objectAt(origin, 'data').duration) || DEFAULT_SECONDS);
 }
 
-/** What is ordered and, the same, what is billed: length and resolution are never left to the vendor's defaults. */
+/**
+ * What is ordered and, the same, what is billed: length and resolution are never left to the
+ * vendor's defaults.
+ */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
@@ -445,11 +470,12 @@ export function buildContentRequest(ctx) {
 /** The vendor's word for a status of the gateway. */
 const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'queued';
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
+ * frames; further fields as in a video request.
  */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};

@@ -1,5 +1,6 @@
-// ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself, so a task ends with its submission. The gateway
-// hands over the bytes of a short answer, and the task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
+// ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself,
+// so a task ends with its submission. The gateway hands over the bytes of a short answer, and the
+// task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
 // sounds and music, so what would be too long is refused before it is bought.
 
 const words = (text) => text.split(' ');
@@ -25,7 +26,8 @@ export const meta = {
   fetchMode: 'per_task',
   models: [...SPEECH, SOUND, ...MUSIC],
   protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
-  // With `<gateway>/elevenlabs` as base address. Unlike the vendor's, answers name a task; its audio is an artifact.
+  // With `<gateway>/elevenlabs` as base address. Unlike the vendor's, answers name a task; its
+  // audio is an artifact.
   routes: [
     ...['text-to-speech/:voice_id', 'sound-generation', 'music'].map((path) => ({
       method: 'POST',
@@ -66,7 +68,10 @@ export const meta = {
   ],
 };
 
-/** What the gateway hands over is at most 765 KiB; a file may be a little longer than its length says. */
+/**
+ * What the gateway hands over is at most 765 KiB; a file may be a little longer than its length
+ * says.
+ */
 const HELD_BYTES = 700_000;
 /** The longest answer that the gateway reads, and characters a second. */
 const ANSWER_BYTES = 16 * 1024 * 1024;
@@ -109,7 +114,10 @@ const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 const keyHeader = (ctx) => ({ 'xi-api-key': ctx.apiKey });
 const kindOf = (model) => (/music/.test(model) ? 'music' : /sound/.test(model) ? 'sound' : 'speech');
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(sent) {
   const metadata = isObject(sent.metadata) ? sent.metadata : {};
   const fields = { ...metadata, ...sent };
@@ -140,7 +148,10 @@ function normalize(sent) {
   return intent;
 }
 
-/** Bytes of a second: compressed codecs say thousands of bits, the others have samples of one or two bytes. */
+/**
+ * Bytes of a second: compressed codecs say thousands of bits, the others have samples of one or two
+ * bytes.
+ */
 function bytesASecond(format) {
   const [, codec, rate, kilobits] = FORMAT.exec(format);
   if (kilobits !== undefined) return Number(kilobits) * 125;
@@ -221,7 +232,10 @@ function wordsOf(body) {
   return faults.join('; ') || textAt(body, 'detail') || textAt(objectAt(body, 'detail'), 'message');
 }
 
-/** The audio by one of three ways: its bytes, its item in the history, or a request that is looked up there. */
+/**
+ * The audio by one of three ways: its bytes, its item in the history, or a request that is looked
+ * up there.
+ */
 export function parseSubmitResponse(ctx, { headers, body, base64 }) {
   const { kind, format, order } = plan(ctx);
   const header = (name) => headers[name]?.[0] ?? '';

@@ -1,5 +1,6 @@
-// FLUX images of Black Forest Labs: https://docs.bfl.ai. The model is a part of the path. Each answer names the regional address at which its
-// job is asked for, so those hosts are allowed. A finished image lies at a public address for ten minutes.
+// FLUX images of Black Forest Labs: https://docs.bfl.ai. The model is a part of the path. Each
+// answer names the regional address at which its job is asked for, so those hosts are allowed. A
+// finished image lies at a public address for ten minutes.
 
 /** Hosts that `polling_url` may name. A job is known at its own region only. */
 const REGIONS = ['api.bfl.ai', 'api.eu.bfl.ai', 'api.us.bfl.ai', 'api.ice.bfl.ai'].concat(
@@ -7,7 +8,8 @@ const REGIONS = ['api.bfl.ai', 'api.eu.bfl.ai', 'api.us.bfl.ai', 'api.ice.bfl.ai
 );
 
 /**
- * `shape`: 'pixels' takes width and height, 'ratio' an aspect ratio. `images`: most input images. `credits`: what the vendor charges for an
+ * `shape`: 'pixels' takes width and height, 'ratio' an aspect ratio. `images`: most input images.
+ * `credits`: what the vendor charges for an
  * image, as [first megapixel, each further one, each of the input], until its answer says it.
  */
 const MODELS = {
@@ -149,7 +151,10 @@ function metadataOf(given) {
   }
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(sent) {
   const metadata = metadataOf(sent.metadata);
   const fields = { ...metadata, ...sent };
@@ -306,7 +311,10 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
-/** Texts in order, one a line, and images of a Responses request; further fields stand beside `input`. */
+/**
+ * Texts in order, one a line, and images of a Responses request; further fields stand beside
+ * `input`.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };

@@ -1,4 +1,5 @@
-// Google's Veo by the Gemini API: https://ai.google.dev/gemini-api/docs/video. The channel's key is an API key of the Gemini API.
+// Google's Veo by the Gemini API: https://ai.google.dev/gemini-api/docs/video. The channel's key is
+// an API key of the Gemini API.
 
 export const meta = {
   apiVersion: 1,
@@ -56,12 +57,12 @@ const RENAMED = {
   negativePrompt: 'negative_prompt',
   personGeneration: 'person_generation',
 };
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed image
   input_reference last_frame reference_images metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers|storage_?uri)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -77,7 +78,8 @@ const isVeo2 = (model) => model.startsWith('veo-2');
 // ------------------------------------------------------------------------------------------------------------- the request
 
 /**
- * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64). The API takes bytes, and a plugin can fetch
+ * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64). The
+ * API takes bytes, and a plugin can fetch
  * nothing: an address is refused.
  */
 function imageOf(value, name) {
@@ -117,7 +119,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = { ...membersOf(metadata, 'metadata') };
   for (const [theirs, ours] of Object.entries(RENAMED)) {
@@ -173,7 +178,10 @@ function orderOf(ctx) {
   return order;
 }
 
-/** The fields of a JSON or multipart body; files by the name of their field. Reference images may be repeated, as files, texts or both. */
+/**
+ * The fields of a JSON or multipart body; files by the name of their field. Reference images may be
+ * repeated, as files, texts or both.
+ */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
@@ -293,7 +301,10 @@ export function listArtifacts(task) {
   return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
 }
 
-/** A file of the API needs the key, and is fetched from the channel's own address; any other address gets no credential. */
+/**
+ * A file of the API needs the key, and is fetched from the channel's own address; any other address
+ * gets no credential.
+ */
 export function buildContentRequest(ctx) {
   const { uri } = videosOf(ctx.data).find((_video, index) => keyOf(index) === ctx.artifactKey) ?? {};
   if (!uri) throw new Error('artifact_not_found');
@@ -306,10 +317,13 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+/**
+ * The prompt and first image of a Responses request: its texts in order, one a line; further fields
+ * as in a video request.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };

@@ -1,12 +1,15 @@
-// MiniMax Hailuo. The vendor tells only the id of the finished file; its address has to be asked for with a second request. A hook has
-// no network, so the round that sees the success keeps the file's id as state, and the next round asks for the file instead.
-// Written from https://platform.minimax.io/docs/api-reference/video-generation-intro.
+// MiniMax Hailuo. The vendor tells only the id of the finished file; its address has to be asked
+// for with a second request. A hook has no network, so the round that sees the success keeps the
+// file's id as state, and the next round asks for the file instead. Written from
+// https://platform.minimax.io/docs/api-reference/video-generation-intro.
 
 const RESOLUTIONS = ['512P', '720P', '768P', '1080P'];
 const SIX = [6];
 /**
- * What each model makes: lengths by resolution, the first resolution and the first length being the defaults. `first`: a first frame
- * is 'needed', 'allowed' or 'refused'. `last`: a last frame is allowed. `subject`: a portrait is needed.
+ * What each model makes: lengths by resolution, the first resolution and the first length being the
+ * defaults. `first`: a first frame
+ * is 'needed', 'allowed' or 'refused'. `last`: a last frame is allowed. `subject`: a portrait is
+ * needed.
  */
 const MODELS = {
   'MiniMax-Hailuo-2.3': { lengths: { '768P': [6, 10], '1080P': SIX }, first: 'allowed' },
@@ -38,7 +41,8 @@ export const meta = {
   channelTypes: [35],
   models: Object.keys(MODELS),
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
-  // A MiniMax client reaches them with `<gateway>/minimax` as its base address. A finished task's file has the task's own id.
+  // A MiniMax client reaches them with `<gateway>/minimax` as its base address. A finished task's
+  // file has the task's own id.
   routes: [
     {
       method: 'POST',
@@ -87,12 +91,12 @@ const UNLISTED = {
   last: true,
 };
 
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt first_frame_image first_frame image input_reference last_frame_image last_frame subject subject_reference
   duration seconds resolution size prompt_optimizer fast_pretreatment aigc_watermark metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -106,7 +110,10 @@ const STATUSES = {
   Success: 'SUCCESS',
   Fail: 'FAILURE',
 };
-/** Codes that end a task whatever its status: 1026 the prompt, 1027 the video has content that is not allowed. */
+/**
+ * Codes that end a task whatever its status: 1026 the prompt, 1027 the video has content that is
+ * not allowed.
+ */
 const REFUSALS = [1026, 1027];
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -138,7 +145,10 @@ const readFlag = (fields, name) =>
     [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
   );
 
-/** A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into `{image_url}`. */
+/**
+ * A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into
+ * `{image_url}`.
+ */
 function readImage(fields, names) {
   const name = names.find((candidate) => isGiven(fields[candidate]));
   if (name === undefined) return undefined;
@@ -174,7 +184,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -182,7 +195,10 @@ function withMetadata({ metadata, extra, ...fields }) {
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(request) {
   const fields = withMetadata(request);
   const seconds = isGiven(fields.duration) ? fields.duration : fields.seconds;
@@ -202,7 +218,8 @@ function normalize(request) {
     subject: readImage({ subject: unwrapSubject(fields.subject ?? fields.subject_reference) }, ['subject']),
     duration,
     resolution: readText(fields, 'resolution')?.toUpperCase(),
-    // Kept apart from `resolution`: it is a wish, and a model that renders 720P alone still fulfils it.
+    // Kept apart from `resolution`: it is a wish, and a model that renders 720P alone still fulfils
+    // it.
     size: size === undefined ? undefined : resolutionOfSize(size),
     prompt_optimizer: readFlag(fields, 'prompt_optimizer'),
     fast_pretreatment: readFlag(fields, 'fast_pretreatment'),
@@ -336,7 +353,10 @@ function readTask(body) {
   return { status: 'IN_PROGRESS', progress: '99%', state: { file_id, ...madeOf(body) } };
 }
 
-/** What the vendor tells of the finished video, as facts. Only this answer tells, not the one about the file. */
+/**
+ * What the vendor tells of the finished video, as facts. Only this answer tells, not the one about
+ * the file.
+ */
 function madeOf(body) {
   const side = Math.min(Number(body.video_width), Number(body.video_height));
   const facts = {};
@@ -391,11 +411,12 @@ function decodeQuery(ctx, name) {
   return { kind: 'query', taskIds: [id] };
 }
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
+ * frames; further fields as in a video request.
  */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};

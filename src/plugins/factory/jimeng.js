@@ -1,5 +1,7 @@
-// Jimeng video generation through Volcengine's visual API. Every request is a signed POST to one address, told apart by `Action`.
-// The channel's key is "ACCESS_KEY|SECRET_KEY", or `sk-…` of another gateway that has these paths. Written from https://www.volcengine.com/docs/85621/1544774 and its neighbours.
+// Jimeng video generation through Volcengine's visual API. Every request is a signed POST to one
+// address, told apart by `Action`. The channel's key is "ACCESS_KEY|SECRET_KEY", or `sk-…` of
+// another gateway that has these paths. Written from https://www.volcengine.com/docs/85621/1544774
+// and its neighbours.
 
 export const meta = {
   apiVersion: 1,
@@ -31,7 +33,8 @@ export const meta = {
     'jimeng_vgfm_t2v_l20',
   ],
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
-  // A Volcengine client reaches it with `<gateway>/jimeng/` as its host; `Action` says whether it submits or asks.
+  // A Volcengine client reaches it with `<gateway>/jimeng/` as its host; `Action` says whether it
+  // submits or asks.
   routes: [{ method: 'POST', path: '/jimeng/', type: 'dynamic', decode: 'decodeAction', render: 'presentAction' }],
   usageSchema: {
     seconds: {
@@ -50,7 +53,10 @@ export const meta = {
   ],
 };
 
-/** The vendor has a name (`req_key`) for each number of images; these models choose it by the images that a request has. */
+/**
+ * The vendor has a name (`req_key`) for each number of images; these models choose it by the images
+ * that a request has.
+ */
 const FAMILIES = {
   'jimeng-video-3.0': ['jimeng_t2v_v30', 'jimeng_i2v_first_v30', 'jimeng_i2v_first_tail_v30'],
   'jimeng-video-3.0-1080p': ['jimeng_t2v_v30_1080p', 'jimeng_i2v_first_v30_1080', 'jimeng_i2v_first_tail_v30_1080'],
@@ -60,7 +66,10 @@ const FAMILIES = {
 FAMILIES.jimeng_v30 = FAMILIES['jimeng-video-3.0'];
 FAMILIES.jimeng_v30_1080p = FAMILIES['jimeng-video-3.0-1080p'];
 FAMILIES.jimeng_v30_pro = FAMILIES['jimeng-video-3.0-pro'];
-/** How many images each name takes, and what it renders. A name that is not here, from a channel's mapping, is the vendor's to judge. */
+/**
+ * How many images each name takes, and what it renders. A name that is not here, from a channel's
+ * mapping, is the vendor's to judge.
+ */
 const REQ_KEYS = {
   jimeng_t2v_v30: { images: [0], resolution: '720P' },
   jimeng_i2v_first_v30: { images: [1], resolution: '720P' },
@@ -76,12 +85,12 @@ const REQ_KEYS = {
 const FRAMES = { 5: 121, 10: 241 };
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const MAX_PROMPT = 800;
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image input_reference first_frame last_image last_frame image_urls binary_data_base64 images frames
   duration seconds aspect_ratio ratio size seed metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -98,7 +107,8 @@ const ENDINGS = {
 };
 const ACCEPTED = 10000;
 /**
- * Codes that end a task: 502xx the images or parameters, 5041x and 5051x to 5059x the content. What says "try again" (50429, 50430,
+ * Codes that end a task: 502xx the images or parameters, 5041x and 5051x to 5059x the content. What
+ * says "try again" (50429, 50430,
  * 50500, 50501) or speaks of the account is not among them.
  */
 const isRefusal = (code) =>
@@ -112,7 +122,10 @@ const textAt = (value, name) => {
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
 };
 
-/** Only the beginning is looked at: the engine tries an expression at every place of a text, and data can be megabytes. */
+/**
+ * Only the beginning is looked at: the engine tries an expression at every place of a text, and
+ * data can be megabytes.
+ */
 const isAddress = (text) => /^https?:\/\//i.test(text.slice(0, 8));
 
 function readText(fields, name) {
@@ -122,7 +135,10 @@ function readText(fields, name) {
   return value;
 }
 
-/** Images in order, first frame before last frame: URLs, data URLs or plain base64, never both kinds in one request. */
+/**
+ * Images in order, first frame before last frame: URLs, data URLs or plain base64, never both kinds
+ * in one request.
+ */
 function readImages(fields) {
   const single = [
     fields.image ?? fields.input_reference ?? fields.first_frame,
@@ -191,7 +207,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -278,7 +297,10 @@ export function buildSubmitRequest(ctx) {
   };
 }
 
-/** What the vendor says went wrong, in its own words: the API's, else those of the gate before it, else none. */
+/**
+ * What the vendor says went wrong, in its own words: the API's, else those of the gate before it,
+ * else none.
+ */
 function wordsOf(body) {
   const error = objectAt(objectAt(body, 'ResponseMetadata'), 'Error');
   const message = textAt(body, 'message') || textAt(error, 'Message');
@@ -312,7 +334,10 @@ export function parseTaskResult(_ctx, body) {
   return url === '' ? { status: 'UNKNOWN', reason: 'Jimeng names no video.' } : { status, url };
 }
 
-/** The resolution of a name that this plugin does not know is left out: a price must not be worked out from a guess. */
+/**
+ * The resolution of a name that this plugin does not know is left out: a price must not be worked
+ * out from a guess.
+ */
 export function extractUsage(ctx) {
   const { request, resolution } = plan(ctx);
   return resolution === undefined ? { seconds: request.seconds } : { seconds: request.seconds, resolution };
@@ -330,7 +355,10 @@ export function buildContentRequest(ctx) {
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
-/** The gateway's verdict in the vendor's words; a failed task is an error code there and has no status. */
+/**
+ * The gateway's verdict in the vendor's words; a failed task is an error code there and has no
+ * status.
+ */
 const NAMES = {
   NOT_START: 'in_queue',
   SUBMITTED: 'in_queue',
@@ -339,11 +367,12 @@ const NAMES = {
   SUCCESS: 'done',
 };
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
 /**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the frames; further fields as in a video request.
+ * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
+ * frames; further fields as in a video request.
  */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};

@@ -1,5 +1,5 @@
-// Kling AI: https://kling.ai/document-api. The channel's key is `ACCESS_KEY|SECRET_KEY`; a key without the bar is sent as it is, for vendors
-// that offer the same API with keys of their own.
+// Kling AI: https://kling.ai/document-api. The channel's key is `ACCESS_KEY|SECRET_KEY`; a key
+// without the bar is sent as it is, for vendors that offer the same API with keys of their own.
 
 export const meta = {
   apiVersion: 1,
@@ -86,15 +86,21 @@ const DEFAULT_SECONDS = 5;
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Fields of the vendor that go to it as they are. */
 const PASSED = ['negative_prompt', 'cfg_scale'];
-/** What else this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/**
+ * What else this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it
+ * is.
+ */
 const READ = new Set(
   `prompt image input_reference image_tail last_frame size duration seconds mode aspect_ratio sound camera_control
   dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-/** Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its own figure. */
+/**
+ * Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its
+ * own figure.
+ */
 const UNITS = { std: 2, pro: 3.5 };
 const UNITS_OF_V3 = { std: 3, pro: 4 };
 const UNITS_OF_MASTERS = { std: 10, pro: 10 };
@@ -130,7 +136,10 @@ function jobsUrl(ctx, kind) {
   return `${base}${prefix}/v1/videos/${kind}`;
 }
 
-/** An image as `{file}` (an upload of this request) or a text: an address, or Base64 without a prefix, as the API wants it. */
+/**
+ * An image as `{file}` (an upload of this request) or a text: an address, or Base64 without a
+ * prefix, as the API wants it.
+ */
 function imageOf(value, name) {
   const url = isObject(value) && isText(value.image_url) ? value.image_url : value;
   if (isText(url)) return url.replace(/^data:[^,]*;base64,/, '');
@@ -166,7 +175,10 @@ function oneOf(value, known, name) {
 
 const membersOf = (value, name) => (given(value) ? jsonOf(value, name, isObject, 'a JSON object') : {});
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -330,10 +342,13 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+/**
+ * The prompt and first image of a Responses request: its texts in order, one a line; further fields
+ * as in a video request.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };

@@ -1,8 +1,11 @@
-// Luma's Dream Machine API: https://docs.lumalabs.ai. Videos by Ray, images by Photon; a generation is asked for at one place, whatever it makes.
-// Luma fetches images and videos itself, so they are given as addresses.
+// Luma's Dream Machine API: https://docs.lumalabs.ai. Videos by Ray, images by Photon; a generation
+// is asked for at one place, whatever it makes. Luma fetches images and videos itself, so they are
+// given as addresses.
 
 const words = (text) => text.split(' ');
-/** `longest`: seconds that are billed for a changed video, whose length the gateway does not see. */
+/**
+ * `longest`: seconds that are billed for a changed video, whose length the gateway does not see.
+ */
 const MODELS = {
   'ray-2': { lengths: [5, 9], longest: 10 },
   'ray-flash-2': { lengths: [5, 9], longest: 15 },
@@ -131,7 +134,10 @@ function shapeOf(size) {
   };
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(sent) {
   const metadata = parsed(sent.metadata) ?? {};
   if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
@@ -303,7 +309,10 @@ function fieldsOf(body) {
   return fields;
 }
 
-/** Texts in order, one a line, and the first image of a Responses request; further fields stand beside `input`. */
+/**
+ * Texts in order, one a line, and the first image of a Responses request; further fields stand
+ * beside `input`.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };

@@ -1,5 +1,6 @@
-// Music of MiniMax: https://platform.minimax.io/docs/api-reference/music-generation. The vendor answers with the finished song, after a minute
-// or more: a task ends with its submission. It is asked for an address of the song; one in hex is kept in the task while it is short.
+// Music of MiniMax: https://platform.minimax.io/docs/api-reference/music-generation. The vendor
+// answers with the finished song, after a minute or more: a task ends with its submission. It is
+// asked for an address of the song; one in hex is kept in the task while it is short.
 
 /** `plain`: makes music without words, and writes words itself. `writes`: only the latter. */
 const MODELS = {
@@ -57,7 +58,10 @@ export const meta = {
 const RESERVED_SECONDS = 300;
 const MAX_PROMPT = 2000;
 const MAX_LYRICS = 3500;
-/** The gateway cuts long texts of larger answers to 256 characters; a song that is not longer was cut. */
+/**
+ * The gateway cuts long texts of larger answers to 256 characters; a song that is not longer was
+ * cut.
+ */
 const CUT_TO = 256;
 const FORMATS = { mp3: 'audio/mpeg', wav: 'audio/wav', pcm: 'audio/L16' };
 /** Fields of the vendor that go to it as they are. */
@@ -84,7 +88,10 @@ function readText(fields, name, most) {
   return value;
 }
 
-/** Any incoming request as one intent, whatever the model: the vendor's fields, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: the vendor's fields, or this intent
+ * again.
+ */
 function normalize(sent) {
   const metadata = isObject(sent.metadata) ? sent.metadata : {};
   const fields = { ...metadata, ...sent };
@@ -179,7 +186,8 @@ export function extractUsageOnSubmit(_ctx, answer) {
 }
 
 /**
- * The song is there already. It is only asked for when its end could not be stored, and MiniMax has no place to ask: any question that it
+ * The song is there already. It is only asked for when its end could not be stored, and MiniMax has
+ * no place to ask: any question that it
  * answers will do.
  */
 export function buildQueryRequest(ctx) {
@@ -244,7 +252,10 @@ export const protocols = {
 };
 
 export const native = {
-  /** Fields that are newer than this plugin go on as they are. The answer has an address, whatever output_format says. */
+  /**
+   * Fields that are newer than this plugin go on as they are. The answer has an address, whatever
+   * output_format says.
+   */
   decodeSubmit({ body }) {
     if (body.kind !== 'json' || !isObject(body.value)) throw new Error('Please send a JSON object.');
     const { model, stream } = body.value;

@@ -1,5 +1,6 @@
-// PixVerse's platform API: https://docs.platform.pixverse.ai. Images must be uploaded first, which is a request of its own: here an upload is a
-// task that ends at once, and a video names it. The vendor wants a new trace id in every request: with an old one it repeats an old answer.
+// PixVerse's platform API: https://docs.platform.pixverse.ai. Images must be uploaded first, which
+// is a request of its own: here an upload is a task that ends at once, and a video names it. The
+// vendor wants a new trace id in every request: with an old one it repeats an old answer.
 
 /** Models here and at the vendor: its own names say too little beside those of others. */
 const MODELS = {
@@ -152,7 +153,10 @@ function choose(name, value, known) {
   return value;
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(sent) {
   const metadata = parsed(sent.metadata) ?? {};
   if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
@@ -202,7 +206,10 @@ function intentOf(model, fields) {
   return originTaskIds.length === 0 ? intent : { ...intent, originTaskIds };
 }
 
-/** What is ordered and, the same, what is billed: length and quality are never left to the vendor's defaults. */
+/**
+ * What is ordered and, the same, what is billed: length and quality are never left to the vendor's
+ * defaults.
+ */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[model] ?? { lengths: [1, 60], sound: true, fast: true };

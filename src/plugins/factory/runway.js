@@ -1,4 +1,5 @@
-// Runway, by https://docs.dev.runwayml.com/api: each kind of job has an endpoint of its own, and tasks are asked for at one.
+// Runway, by https://docs.dev.runwayml.com/api: each kind of job has an endpoint of its own, and
+// tasks are asked for at one.
 
 const words = (text) => text.split(' ');
 const WIDE = words('1280:720 720:1280 1104:832 832:1104 960:960 1584:672');
@@ -7,7 +8,8 @@ const IMAGE_RATIOS = words(
     '1280:720 720:1280 720:720 960:720 720:960 1680:720',
 );
 /**
- * `to`: its endpoint, for a first frame `framed`. `lengths`: least and most seconds, or the only two. `longest`: seconds that are billed where
+ * `to`: its endpoint, for a first frame `framed`. `lengths`: least and most seconds, or the only
+ * two. `longest`: seconds that are billed where
  * the length is that of a video which the gateway does not see. `last`: takes a last frame.
  */
 const MODELS = {
@@ -109,7 +111,10 @@ const textAt = (value, name) => (isObject(value) && typeof value[name] === 'stri
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
 const headersOf = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}`, 'X-Runway-Version': '2024-11-06' });
 
-/** An address, a data URL or an upload at the vendor, or `{ref}` of an uploaded file; OpenAI's clients wrap the first two. */
+/**
+ * An address, a data URL or an upload at the vendor, or `{ref}` of an uploaded file; OpenAI's
+ * clients wrap the first two.
+ */
 function sourceOf(name, given) {
   const value = isObject(given) ? firstGiven(given.uri, given.image_url, given) : given;
   const text = typeof value === 'string' ? value.trim() : '';
@@ -134,14 +139,20 @@ function parsed(value) {
   }
 }
 
-/** First and last frame of the vendor's `promptImage`: an address, or a list of addresses with positions. */
+/**
+ * First and last frame of the vendor's `promptImage`: an address, or a list of addresses with
+ * positions.
+ */
 function framesOf(given) {
   if (!Array.isArray(given)) return [given];
   const isLast = (item) => item?.position === 'last';
   return [given.find((item) => !isLast(item)), given.find(isLast)];
 }
 
-/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again.
+ */
 function normalize(sent) {
   const metadata = parsed(sent.metadata) ?? {};
   if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
@@ -315,7 +326,10 @@ export function buildContentRequest(ctx) {
   return { url: found.url, method: ctx.clientRequest.method, credentialless: true };
 }
 
-/** The fields of a body, with `image[image_url]` of OpenAI's clients; files of a field that is repeated are a list. */
+/**
+ * The fields of a body, with `image[image_url]` of OpenAI's clients; files of a field that is
+ * repeated are a list.
+ */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
@@ -329,7 +343,10 @@ function fieldsOf(body) {
   return fields;
 }
 
-/** Texts in order, one a line, and the first image of a Responses request; further fields stand beside `input`. */
+/**
+ * Texts in order, one a line, and the first image of a Responses request; further fields stand
+ * beside `input`.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (typeof request.input === 'string') return { ...request, prompt: request.input };

@@ -1,5 +1,5 @@
-// OpenAI's Videos API: https://developers.openai.com/api/docs/guides/video-generation. Also for vendors that offer the same API:
-// their address goes into the channel.
+// OpenAI's Videos API: https://developers.openai.com/api/docs/guides/video-generation. Also for
+// vendors that offer the same API: their address goes into the channel.
 
 export const meta = {
   apiVersion: 1,
@@ -57,9 +57,9 @@ const RESOLUTIONS = {
 };
 const DEFAULT_SIZE = '720x1280';
 const IMAGE_FIELD = 'input_reference';
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(`prompt seconds size input_reference image metadata extra`.split(/\s+/));
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -87,7 +87,10 @@ const given = (value) => value !== undefined && value !== null && value !== '';
 const videosUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos`;
 const bearer = (ctx) => `Bearer ${ctx.apiKey}`;
 
-/** The first frame as `{file}` (an upload of this request) or `{image_url}` (an address or data URL). */
+/**
+ * The first frame as `{file}` (an upload of this request) or `{image_url}` (an address or data
+ * URL).
+ */
 function imageOf(value) {
   if (!given(value)) return undefined;
   if (isText(value)) return { image_url: value };
@@ -106,7 +109,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -134,7 +140,10 @@ function orderOf(ctx) {
   return normalize(isObject(video) ? { ...fields, seconds: video.seconds, size: video.size } : fields);
 }
 
-/** The fields of a JSON or multipart body. OpenAI's own clients send `input_reference[image_url]` in a form. */
+/**
+ * The fields of a JSON or multipart body. OpenAI's own clients send `input_reference[image_url]` in
+ * a form.
+ */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
@@ -246,10 +255,13 @@ export function buildContentRequest(ctx) {
   };
 }
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+/**
+ * The prompt and first image of a Responses request: its texts in order, one a line; further fields
+ * as in a video request.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };

@@ -1,5 +1,6 @@
-// Suno-compatible music: services that speak the open Suno-API format (`/suno/submit/music`, `/suno/fetch`). Suno itself has no public API, so
-// there is no address by default. A task makes one or two songs or a text; one request asks for many tasks at once.
+// Suno-compatible music: services that speak the open Suno-API format (`/suno/submit/music`,
+// `/suno/fetch`). Suno itself has no public API, so there is no address by default. A task makes
+// one or two songs or a text; one request asks for many tasks at once.
 
 export const meta = {
   apiVersion: 1,
@@ -74,12 +75,12 @@ const STATUSES = {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt gpt_description_prompt mv title tags negative_tags make_instrumental task_id continue_clip_id continue_at
   model action metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 const textAt = (value, name) => {
@@ -117,7 +118,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -125,7 +129,10 @@ function withMetadata({ metadata, extra, ...fields }) {
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
-/** Any incoming request as one intent: the vendor's fields, or this intent again. Callback addresses are left out: the gateway polls. */
+/**
+ * Any incoming request as one intent: the vendor's fields, or this intent again. Callback addresses
+ * are left out: the gateway polls.
+ */
 function normalize(request) {
   const fields = withMetadata(request);
   const continueAt = isGiven(fields.continue_at) ? Number(fields.continue_at) : undefined;
@@ -298,7 +305,10 @@ export function buildContentRequest(ctx) {
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
-/** The text parts of a Responses request: a string, or messages whose content is a string or has parts with a text. */
+/**
+ * The text parts of a Responses request: a string, or messages whose content is a string or has
+ * parts with a text.
+ */
 function inputText(input) {
   if (typeof input === 'string') return input;
   if (!Array.isArray(input)) return '';
@@ -326,7 +336,10 @@ function outputTexts(ctx, task) {
 
 export const protocols = {
   proto_responses: {
-    /** `input` is the idea or, for lyrics, the subject; the vendor's other fields stand beside it or, for clients that allow no more, in `metadata`. */
+    /**
+     * `input` is the idea or, for lyrics, the subject; the vendor's other fields stand beside it
+     * or, for clients that allow no more, in `metadata`.
+     */
     decodeRequest(ctx) {
       if (ctx.body.kind !== 'json' || !isObject(ctx.body.value)) throw new Error('Please send a JSON object.');
       const { input, metadata, ...request } = ctx.body.value;

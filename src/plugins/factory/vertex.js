@@ -1,7 +1,9 @@
-// Google's Veo on Vertex AI: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation. The channel's
-// key is the JSON key of a service account; the gateway exchanges it for tokens.
+// Google's Veo on Vertex AI:
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation.
+// The channel's key is the JSON key of a service account; the gateway exchanges it for tokens.
 //
-// The Gemini API's plugin has the plain names of the models on the host's protocols, so this one's begin with `vertex/`. A channel may map any
+// The Gemini API's plugin has the plain names of the models on the host's protocols, so this one's
+// begin with `vertex/`. A channel may map any
 // other name to them.
 
 /** The models, without what this plugin puts before their names. */
@@ -85,13 +87,13 @@ const RENAMED = {
   personGeneration: 'person_generation',
   generateAudio: 'audio',
 };
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed audio image
   input_reference last_frame reference_images durationSeconds aspectRatio negativePrompt personGeneration
   generateAudio metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers|storage_?uri)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -109,7 +111,10 @@ const GOOGLE = /^https:\/\/(?:([a-z0-9-]+)-)?aiplatform\.googleapis\.com$/;
 const rootOf = ({ baseUrl }) => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 const hostOf = (region) => `https://${region === 'global' ? '' : `${region}-`}aiplatform.googleapis.com`;
 
-/** The region of a submission: of the channel's settings, for all models or by model, else of its base URL. */
+/**
+ * The region of a submission: of the channel's settings, for all models or by model, else of its
+ * base URL.
+ */
 function regionOf(ctx, model) {
   const { region } = isObject(ctx.userSetting) ? ctx.userSetting : {};
   const set = isObject(region) ? firstGiven(region[model], region.default) : region;
@@ -126,7 +131,10 @@ function modelUrl(ctx, { project, region, model }) {
   return `${root}/v1/${path.map(encodeURIComponent).join('/')}`;
 }
 
-/** Where results go: a folder of this task in the bucket of the channel's settings. Without a bucket they come inline. */
+/**
+ * Where results go: a folder of this task in the bucket of the channel's settings. Without a bucket
+ * they come inline.
+ */
 function storageOf(ctx) {
   const { storage_uri: uri } = isObject(ctx.userSetting) ? ctx.userSetting : {};
   if (!given(uri)) return undefined;
@@ -143,7 +151,8 @@ function authorized(ctx) {
 // ------------------------------------------------------------------------------------------------------------- the request
 
 /**
- * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64). Addresses are refused: the API fetches none
+ * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64).
+ * Addresses are refused: the API fetches none
  * but `gs://`, and that with the operator's account.
  */
 function imageOf(value, name) {
@@ -183,7 +192,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = { ...membersOf(metadata, 'metadata') };
   for (const [theirs, ours] of Object.entries(RENAMED)) {
@@ -235,14 +247,18 @@ function orderOf(ctx) {
   if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
   if (isVeo2(model) && order.audio) throw new Error(`${model} makes no sound; leave audio out.`);
   if (order.resolution === '4k' && !model.startsWith('veo-3.1-')) throw new Error(`${model} makes no 4k videos.`);
-  // Inline, a larger video is more than the gateway takes of one answer, and would be paid for and lost.
+  // Inline, a larger video is more than the gateway takes of one answer, and would be paid for and
+  // lost.
   if (order.resolution !== '720p' && storageOf(ctx) === undefined) {
     throw new Error(`${order.resolution} needs a bucket: storage_uri in the settings of the channel.`);
   }
   return { ...order, audio: !isVeo2(model) && order.audio !== false };
 }
 
-/** The fields of a JSON or multipart body; files by the name of their field. Reference images may be repeated, as files, texts or both. */
+/**
+ * The fields of a JSON or multipart body; files by the name of their field. Reference images may be
+ * repeated, as files, texts or both.
+ */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
@@ -315,7 +331,10 @@ export function parseSubmitResponse(_ctx, { body }) {
 /** An operation's name is its path, and tells where to ask. */
 const OPERATION = /^projects\/([^/]+)\/locations\/([^/]+)\/publishers\/google\/models\/([^/]+)\/operations\/[^/]+$/;
 
-/** The question about an operation; the answer of a finished one has its videos, or says where they are. */
+/**
+ * The question about an operation; the answer of a finished one has its videos, or says where they
+ * are.
+ */
 function operationRequest(ctx, name) {
   const match = OPERATION.exec(name);
   if (!match || !/^[a-z0-9-]{1,40}$/.test(match[2])) throw new Error('The id of the task is not that of an operation.');
@@ -383,7 +402,10 @@ export function listArtifacts(task) {
   return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
 }
 
-/** A file of the bucket by the storage API; else the operation is asked once more, and the gateway takes the bytes out of its answer. */
+/**
+ * A file of the bucket by the storage API; else the operation is asked once more, and the gateway
+ * takes the bytes out of its answer.
+ */
 export function buildContentRequest(ctx) {
   const videos = videosOf(ctx.data);
   const index = videos.findIndex((_video, at) => keyOf(at) === ctx.artifactKey);
@@ -403,10 +425,13 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+/**
+ * The prompt and first image of a Responses request: its texts in order, one a line; further fields
+ * as in a video request.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };

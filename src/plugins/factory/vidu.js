@@ -1,4 +1,5 @@
-// Vidu: https://platform.vidu.com/docs. One vendor, four endpoints: text, a first frame, two frames, or reference images.
+// Vidu: https://platform.vidu.com/docs. One vendor, four endpoints: text, a first frame, two
+// frames, or reference images.
 
 export const meta = {
   apiVersion: 1,
@@ -101,12 +102,12 @@ const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Further fields of the vendor: texts, and what is true or false; a form has texts alone. */
 const TEXTS = ['style', 'movement_amplitude'];
 const FLAGS = ['audio', 'bgm', 'watermark'];
-/** What this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it is. */
+/** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image images input_reference last_frame reference_images action size duration seconds resolution
   aspect_ratio style movement_amplitude audio bgm watermark seed off_peak metadata extra`.split(/\s+/),
 );
-/** What no client chooses for the vendor: the model, a credential, an address for reports, how many results it makes. */
+/** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
@@ -169,7 +170,10 @@ function membersOf(value, name) {
   throw new Error(`${name} is a JSON object.`);
 }
 
-/** The fields of a request with those of its `metadata`; as `extra` what of these this plugin does not read. */
+/**
+ * The fields of a request with those of its `metadata`; as `extra` what of these this plugin does
+ * not read.
+ */
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
@@ -219,7 +223,10 @@ function normalize(request) {
   return order;
 }
 
-/** The order with what its model makes where nothing is said: it is sent along, so that the vendor makes what is billed. */
+/**
+ * The order with what its model makes where nothing is said: it is sent along, so that the vendor
+ * makes what is billed.
+ */
 function orderOf(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const model = ctx.upstreamModel || ctx.model;
@@ -236,7 +243,10 @@ function orderOf(ctx) {
   return order;
 }
 
-/** The fields of a JSON or multipart body; files by the name of their field, those called "images" as a list. */
+/**
+ * The fields of a JSON or multipart body; files by the name of their field, those called "images"
+ * as a list.
+ */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
@@ -340,10 +350,13 @@ export function buildContentRequest(ctx) {
 
 // ----------------------------------------------------------------------------------------------------------- the protocols
 
-/** In a Responses request `metadata` holds labels of the client as well: only what this plugin reads is taken of it. */
+/** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/** The prompt and images of a Responses request: its texts in order, one a line; further fields as in a video request. */
+/**
+ * The prompt and images of a Responses request: its texts in order, one a line; further fields as
+ * in a video request.
+ */
 function fieldsOfResponses(body) {
   const request = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   if (isText(request.input)) return { ...request, prompt: request.input };
