@@ -67,5 +67,6 @@ export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
 export { createSemaphore, type Semaphore } from './semaphore.ts';
 export { createBase64Splitter } from './split-base64.ts';
+export { streamOf } from './stream-of.ts';
 export { trimTrailing } from './trim-trailing.ts';
 export type { WatchCache } from './watch-cache.ts';

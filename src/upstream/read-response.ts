@@ -1,6 +1,5 @@
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { err, freeChunk, ok, type Result } from '../kernel/index.ts';
+import { findDecoder, readEncodings } from './content-encodings.ts';
 import { abortedFailure, brokenFailure, failure } from './failures.ts';
 import type { Answer } from './send-once.ts';
 import type { UpstreamFailure, UpstreamResponse } from './types.ts';
@@ -173,17 +172,7 @@ export function readResponse(
 const tooSlow = () => failure('timeout', false, "The vendor's answer took too long.");
 const tooLarge = (max: number) => failure('too_large', false, `The vendor's answer is larger than ${max} bytes.`);
 
-const DECODERS: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify(gunzip),
-  'x-gzip': promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-};
-
-/**
- * We request no encoding, but decode the answers of vendors that encode anyway. The cap applies to
- * the decoded size, against zip bombs.
- */
+/** The cap applies to the decoded size, against zip bombs. */
 async function decode(
   chunks: readonly Uint8Array[],
   contentEncoding: readonly string[],
@@ -192,17 +181,13 @@ async function decode(
   const data = joinChunks(chunks);
   if (data.length > max) return err(tooLarge(max));
   if (data.length === 0 || contentEncoding.length === 0) return ok(data);
-  const encodings = contentEncoding
-    .flatMap((value) => value.toLowerCase().split(','))
-    .map((encoding) => encoding.trim())
-    .filter((encoding) => encoding !== '' && encoding !== 'identity');
-  const [encoding] = encodings;
-  if (encoding === undefined) return ok(data);
+  const encodings = readEncodings(contentEncoding);
+  if (encodings.length === 0) return ok(data);
   if (encodings.length > 1) return err(failure('broken', false, 'The vendor encoded its answer more than once.'));
-  const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+  const decoder = findDecoder(encodings);
   if (!decoder) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
   try {
-    return ok(await decoder(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) }));
+    return ok(await decoder.whole(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) }));
   } catch (error) {
     const { code } = error as { code?: string };
     if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));

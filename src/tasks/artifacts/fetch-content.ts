@@ -1,3 +1,4 @@
+import { streamOf } from '../../kernel/index.ts';
 import {
   allowsHost,
   type ContentRequest as DescribedContent,
@@ -6,6 +7,7 @@ import {
 } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../../upstream/index.ts';
+import { decodeBody, findDecoder, readEncodings } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
@@ -57,11 +59,20 @@ export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<Vendor
   // A part of an answer is not a part of the file in it.
   const safeHeaders = described.base64 ? {} : pickHeaders(client.headers);
   const request = contentRequest(deps, { plugin, channel, described, safeHeaders, signal: client.signal });
-  const sent = await deps.upstream.request(request);
-  if (!sent.ok) throw contentFailure(sent.error);
-  if (sent.value.status === 401) onUnauthorized();
-  const content = await forwardContent(deps, sent.value, client);
+  let response = await send(deps, request);
+  if (isEncodedPart(response)) {
+    response.discard();
+    response = await send(deps, { ...request, headers: withoutRange(request.headers) });
+  }
+  if (response.status === 401) onUnauthorized();
+  const content = await forwardContent(deps, response, client);
   return described.base64 ? await decodeBase64Content(content, described.base64) : content;
+}
+
+async function send({ upstream }: Pick<TaskDeps, 'upstream'>, request: UpstreamRequest): Promise<UpstreamResponse> {
+  const sent = await upstream.request(request);
+  if (!sent.ok) throw contentFailure(sent.error);
+  return sent.value;
 }
 
 type HttpContent = {
@@ -116,6 +127,39 @@ async function forwardContent(
     response.discard();
     throw statusFailure(deps, response);
   }
+  const encodings = readEncodings(response.headers['content-encoding']);
+  const decoder = findDecoder(encodings);
+  if (encodings.length > 0 && status !== 304 && (!decoder || status !== 200)) {
+    response.discard();
+    throw taskErrors.artifact_upstream_error({ message: 'The vendor sent the artifact in an encoding of no use.' });
+  }
+  const headers = forwardedHeaders(response, { isDecoded: encodings.length > 0 });
+  if (client.method === 'HEAD' || status === 304) {
+    response.discard();
+    return { status, headers, body: null };
+  }
+  if (decoder) return { status, headers, body: streamOf(decodeBody(response.stream(), decoder), client.onStreamEnd) };
+  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  const whole = length <= WHOLE_BODY_BYTES;
+  return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
+}
+
+/** Whether a part was sent of the encoded bytes, although none were asked for: it is no part of the file. */
+const isEncodedPart = ({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>): boolean =>
+  (status === 206 || status === 416) && readEncodings(headers['content-encoding']).length > 0;
+
+/** A vendor that is not asked for a part sends the whole file, and so may we (RFC 9110, 14.2). */
+const withoutRange = ({
+  range: _range,
+  'if-range': _condition,
+  ...others
+}: Record<string, string>): Record<string, string> => others;
+
+/** `isDecoded`: length, ranges and entity tag are those of the encoded bytes, which nobody gets. */
+function forwardedHeaders(
+  response: Pick<UpstreamResponse, 'headers'>,
+  { isDecoded }: { isDecoded: boolean },
+): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name of VENDOR_HEADERS) {
     const values = response.headers[name] ?? [];
@@ -123,13 +167,10 @@ async function forwardContent(
     const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
     if (value !== undefined) headers[name] = value;
   }
-  if (client.method === 'HEAD' || status === 304) {
-    response.discard();
-    return { status, headers, body: null };
-  }
-  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  const whole = length <= WHOLE_BODY_BYTES;
-  return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
+  if (!isDecoded) return headers;
+  const { 'content-length': _length, 'content-range': _part, 'accept-ranges': _ranges, etag, ...kept } = headers;
+  // A weak tag still answers "has it changed", and is no condition of a range.
+  return etag === undefined ? kept : { ...kept, etag: etag.startsWith('W/') ? etag : `W/${etag}` };
 }
 
 /** The failure of a request that the vendor answered with a status of no use. */

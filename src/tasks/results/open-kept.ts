@@ -1,4 +1,4 @@
-import { randomAlnum } from '../../kernel/index.ts';
+import { randomAlnum, streamOf } from '../../kernel/index.ts';
 import type { ByteSpan, FileStore, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { isDisplayed, readMediaType, writeMediaType } from '../artifacts/media-types.ts';
 import type { ArtifactChoice, Content, ContentRequest } from '../artifacts/types.ts';
@@ -134,27 +134,4 @@ function mayUseRange(headers: Record<string, string>, { etag, keptAt }: Version)
   if (condition === undefined) return true;
   if (condition.startsWith('"')) return condition === etag;
   return Date.parse(condition) === keptAt * 1000;
-}
-
-/** A stream of `source`, with a call of `onEnd` however it ends. */
-function streamOf(source: AsyncIterable<Uint8Array>, onEnd: () => void = () => {}): ReadableStream<Uint8Array> {
-  const reader = source[Symbol.asyncIterator]();
-  const reading: UnderlyingDefaultSource<Uint8Array> = {
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.next();
-        if (!done) return controller.enqueue(value);
-        onEnd();
-        controller.close();
-      } catch (error) {
-        onEnd();
-        throw error;
-      }
-    },
-    async cancel() {
-      onEnd();
-      await reader.return?.();
-    },
-  };
-  return new ReadableStream(reading, { highWaterMark: 0 });
 }

@@ -1,0 +1,52 @@
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream';
+import { promisify } from 'node:util';
+import {
+  brotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  gunzip,
+  inflate,
+  type ZlibOptions,
+} from 'node:zlib';
+
+/**
+ * We request no encoding, but decode what vendors and their CDNs encode anyway. One decoder is for
+ * a whole body in memory, the other for a body of any size.
+ */
+type Decoder = {
+  whole(data: Uint8Array, options: { maxOutputLength: number }): Promise<Buffer>;
+  open(options?: ZlibOptions): Transform;
+};
+
+const gzip: Decoder = { whole: promisify(gunzip), open: createGunzip };
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip,
+  'x-gzip': gzip,
+  deflate: { whole: promisify(inflate), open: createInflate },
+  br: { whole: promisify(brotliDecompress), open: () => createBrotliDecompress() },
+};
+
+/** The encodings of a body, in the order in which they were applied, from the header's values. */
+export const readEncodings = (contentEncoding: readonly string[] = []): string[] =>
+  contentEncoding
+    .flatMap((value) => value.toLowerCase().split(','))
+    .map((encoding) => encoding.trim())
+    .filter((encoding) => encoding !== '' && encoding !== 'identity');
+
+/** Undefined for encodings that are not known, or more than one. */
+export function findDecoder([encoding = '', ...more]: readonly string[]): Decoder | undefined {
+  return more.length === 0 && Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+}
+
+/**
+ * The decoded bytes, piece by piece as they are wanted: a small body that decodes to a large one
+ * does not fill the memory. Rejects where the body is not encoded as it says.
+ */
+export function decodeBody(source: ReadableStream<Uint8Array>, { open }: Decoder): AsyncIterable<Uint8Array> {
+  const decoder = open();
+  // A fault of either ends the other; the reader of the decoder gets it.
+  pipeline(source, decoder, () => {});
+  return decoder;
+}
