@@ -6,6 +6,7 @@
  */
 export { createFileOnce } from './drivers/create-file-once.ts';
 export { createFolderFiles } from './drivers/folder-files.ts';
+export { acceptFolder, guardFolder } from './drivers/guard-folder.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';

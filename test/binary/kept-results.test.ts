@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
@@ -79,5 +79,43 @@ describe('kept results of the executable', () => {
     });
     expect((await ask(`${gateway.url}/v1/tasks/${id}`, { token: key, method: 'DELETE' })).status).toBe(200);
     expect((await fetch(link)).status).toBe(404);
+  });
+
+  test('are neither kept nor served while the mount of their folder is missing, until a new folder is accepted', async () => {
+    vendor = await createDemoVendor({ clock: systemClock, key: VENDOR_KEY, durationMs: 100 }).start(0);
+    const channel = { name: 'again', type: 61, task_plugin_key: 'demo', base_url: vendor.url, key: VENDOR_KEY };
+    await root.call('POST', '/api/channel', { ...channel, priority: 9, models: ['demo-video'] });
+    const make = async (): Promise<string> => {
+      const { body } = await submit(gateway.url, key, { prompt: 'b [duration=0.1] [bytes=100000]' });
+      expect(await waitForEnd(gateway.url, key, String(body.id))).toMatchObject({ status: 'SUCCESS' });
+      return String(body.id);
+    };
+    const isKept = (id: string) =>
+      until('the result is kept', async () => (await artifactsOf(id)).find(({ kept }) => kept === 'kept'));
+    const first = await make();
+    const { content_url: link } = await isKept(first);
+    const folder = join(gateway.dataDir, 'results');
+    renameSync(folder, `${folder}.away`);
+    mkdirSync(folder);
+
+    const fault = 'the folder of results has no marker: its mount may be missing';
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await fetch(`${gateway.url}/v1/videos/${first}/content`, { headers })).status).toBe(503);
+    expect((await fetch(link)).status).toBe(404);
+    const second = await make();
+    await until('the fault is told', async () =>
+      JSON.stringify(await root.call('GET', '/api/attention')).includes(`Results cannot be kept: ${fault}`),
+    );
+    expect((await fetch(`${gateway.url}/v1/videos/${second}/content`, { headers })).status).toBe(200);
+    const { out, code } = await runCommand(['doctor', '--results', '--data-dir', gateway.dataDir]);
+    expect([code, out]).toEqual([1, expect.stringContaining(`${fault}; mount it, or`)]);
+    expect(readdirSync(folder)).toEqual([]);
+
+    const accepted = await runCommand(['results', 'accept-folder', '--data-dir', gateway.dataDir]);
+    expect(accepted).toMatchObject({ code: 0, out: expect.stringContaining('1 kept files are not in it') });
+    await isKept(second);
+    // Its vendor still has it.
+    expect((await fetch(link)).status).toBe(200);
+    await vendor.stop();
   });
 });

@@ -258,6 +258,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/migrate.ts'),
   },
   {
+    name: 'results accept-folder',
+    summary: 'keep results in the configured folder from now on, also if it is new and empty',
+    positionals: [],
+    options: { 'data-dir': dataDir },
+    load: () => import('./commands/accept-folder.ts'),
+  },
+  {
     name: 'healthcheck',
     summary: 'ask a running gateway whether it is ready',
     positionals: [],

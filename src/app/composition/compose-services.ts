@@ -128,7 +128,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
   });
-  const results = openResultFiles(config, { clock, logger });
+  const results = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => results.close());
   const tasks = createTasks({
     store,

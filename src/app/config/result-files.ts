@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Clock, Logger } from '../../kernel/index.ts';
-import { bucketUrl, createFolderFiles, createS3Files, type SendToBucket } from '../../store/index.ts';
-import type { FileStore } from '../../store/ports/index.ts';
+import { bucketUrl, createFolderFiles, createS3Files, guardFolder, type SendToBucket } from '../../store/index.ts';
+import type { FileStore, Store } from '../../store/ports/index.ts';
 import { canonicalHost, createUpstream } from '../../upstream/index.ts';
 import type { Config } from './config-variables.ts';
 
@@ -15,15 +15,23 @@ const CONNECT_MS = 10_000;
 const ANSWER_MS = 60_000;
 
 type Opened = { files: FileStore; close: () => Promise<void> };
+type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'results'> };
+
+/** The folder of kept results; undefined where they are in a bucket. */
+export const resultsFolder = (config: Config): string | undefined =>
+  config.resultsPlace.kind === 'folder' ? folderOf(config, config.resultsPlace) : undefined;
+
+const folderOf = ({ dataDir }: Config, { path }: { path: string }): string =>
+  path || join(resolve(dataDir), RESULTS_FOLDER);
 
 /** The place of kept results. */
-export function openResultFiles(config: Config, { clock, logger }: { clock: Clock; logger: Logger }): Opened {
+export function openResultFiles(config: Config, { clock, logger, store }: Deps): Opened {
   const { resultsPlace: place, artifactGlobalConcurrency } = config;
-  const dataDir = resolve(config.dataDir);
   const minFreeBytes = config.resultsMinFreeMb * MIB;
   if (place.kind === 'folder') {
-    const folder = place.path || join(dataDir, RESULTS_FOLDER);
-    return { files: createFolderFiles({ folder, minFreeBytes }), close: async () => {} };
+    const folder = folderOf(config, place);
+    const files = guardFolder(createFolderFiles({ folder, minFreeBytes }), { folder, store });
+    return { files, close: async () => {} };
   }
   // Downloads by link, and as many again with API keys.
   const upstream = createUpstream({ allowPrivate: false, clock, logger, transfers: 2 * artifactGlobalConcurrency });
@@ -39,7 +47,7 @@ export function openResultFiles(config: Config, { clock, logger }: { clock: Cloc
       idleTimeoutMs: ANSWER_MS,
     });
   const credentials = { accessKeyId: config.resultsS3KeyId, secretAccessKey: config.resultsS3Secret };
-  const spoolFolder = join(dataDir, SPOOL_FOLDER);
+  const spoolFolder = join(resolve(config.dataDir), SPOOL_FOLDER);
   const files = createS3Files({ place, credentials, send, clock, spoolFolder, minFreeBytes });
   return { files, close: () => upstream.close() };
 }

@@ -22,6 +22,11 @@ export async function checkResults(
   { store, files }: { store: Pick<Store, 'results'>; files: FileStore },
   { verify }: { verify: boolean },
 ): Promise<Finding[]> {
+  const fault = await files.findFault();
+  if (fault !== undefined) {
+    const remedy = 'mount it, or make this folder the new one with taskgate results accept-folder';
+    return [{ check: 'results', level: 'error', message: `${fault}; ${remedy}` }];
+  }
   const faults: Faults = { missing: [], resized: [], changed: [], unneeded: 0, bytes: 0, files: 0 };
   await compareRows(store, files, { verify, faults });
   await countOrphans(store, files, faults);

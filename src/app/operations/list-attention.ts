@@ -207,7 +207,7 @@ function diskItems({ disks }: AttentionDeps): AttentionItem[] {
 
 async function resultItems({ tasks: { results } }: AttentionDeps): Promise<AttentionItem[]> {
   const { lost, wanted } = await results.depth();
-  const { placeFault } = results.stats();
+  const placeFault = await results.findFault();
   const items: AttentionItem[] = [];
   if (placeFault !== undefined) {
     const message = `Results cannot be kept: ${placeFault}. ${wanted} wait; their tasks are not affected.`;

@@ -38,6 +38,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
 
   return {
     kind: 'folder',
+    findFault: async () => undefined,
 
     async put(source, limit) {
       const temporary = join(partial, randomAlnum(24));

@@ -20,6 +20,8 @@ export type ByteSpan = { start: number; end: number };
 
 export interface FileStore {
   readonly kind: 'folder' | 's3';
+  /** Why nothing may be read or written here at all, in words for administrators. */
+  findFault(): Promise<string | undefined>;
   /**
    * Stores the bytes of `source`, and resolves when they are durable under their digest. After a
    * fault nothing new is under any digest. Rejects with what `source` throws.

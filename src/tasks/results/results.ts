@@ -16,6 +16,8 @@ export type Results = {
   /** Call after this process has written a wanted result. */
   wake(): void;
   stats(): ResultStats;
+  /** Why nothing can be kept or served at this node; undefined if it can, as far as is known. */
+  findFault(): Promise<string | undefined>;
   /** Results of all nodes: wanted, kept, and lost within a week; bytes and number of the files. */
   depth(): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
   /** What is kept of a task, or is to be. */
@@ -39,6 +41,7 @@ export function createResults(deps: TaskDeps): Results {
     stop: worker.stop,
     wake: worker.wake,
     stats: worker.stats,
+    findFault: async () => (await results.files.findFault()) ?? worker.stats().placeFault,
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
     ofTask: (taskId) => store.results.ofTasks([taskId]),
     async usage({ id, group }) {

@@ -92,7 +92,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
 }
 
 async function checkFiles(config: Config, store: Store, { verify }: { verify: boolean }): Promise<Finding[]> {
-  const { files, close } = openResultFiles(config, { clock: systemClock, logger: silentLogger });
+  const { files, close } = openResultFiles(config, { clock: systemClock, logger: silentLogger, store });
   try {
     return await checkResults({ store, files }, { verify });
   } catch (error) {

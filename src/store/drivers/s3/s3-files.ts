@@ -53,6 +53,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
 
   return {
     kind: 's3',
+    findFault: async () => undefined,
 
     async put(source, { maxBytes, signal }) {
       try {

@@ -1,0 +1,29 @@
+import { silentLogger, systemClock } from '../../../kernel/index.ts';
+import { acceptFolder, createFolderFiles, openStore } from '../../../store/index.ts';
+import { resultsFolder } from '../../config/result-files.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+/**
+ * Makes the configured folder the one in which the database expects its kept results, also if it is
+ * empty. Running nodes notice at their next copy or download.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config } = readSettings(input);
+  const folder = resultsFolder(config);
+  if (folder === undefined) throw new CommandError('RESULTS_URL names a bucket; only folders are marked.');
+  const { databaseUrl, dataDir, sqliteSynchronous: synchronous } = config;
+  const place = { databaseUrl, dataDir, synchronous, exclusive: false, migrate: false };
+  const store = await openStore({ ...place, clock: systemClock, logger: silentLogger });
+  try {
+    const { missing } = await acceptFolder(createFolderFiles({ folder, minFreeBytes: 0 }), { folder, store });
+    const rest =
+      missing === 0
+        ? 'every kept file is in it'
+        : `${missing} kept files are not in it: downloads of them ask the vendor`;
+    answer(input, { ok: true, folder, missing }, `${folder} is the folder of results now; ${rest}`);
+    return EXIT.ok;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,107 @@
+import { err } from '../../kernel/index.ts';
+import { storeErrors } from '../errors.ts';
+import type { FileStore, Store } from '../ports/index.ts';
+import { markFolder, readMarker, replaceMarker } from './folder-marker.ts';
+import { toFileFault } from './write-hashed.ts';
+
+/** The row of the options that holds the name of the database's folder; no administrator sets it. */
+const FOLDER_OPTION = 'results.folder_name';
+/** Files looked for in a folder that an earlier version filled without marking it. */
+const SAMPLE = 20;
+
+type FolderMemory = Pick<Store, 'options' | 'results'>;
+type Guarded = { folder: string; store: FolderMemory };
+
+/**
+ * Refuses a folder that is not the one the database knows. A shared folder whose mount vanished
+ * looks like an empty one: what is written there is on this machine's disk, and every kept file
+ * seems to be missing. The first use of a folder marks it, and the database remembers its name.
+ */
+export function guardFolder(files: FileStore, { folder, store }: Guarded): FileStore {
+  let known: string | undefined;
+
+  async function findFault(): Promise<string | undefined> {
+    known ??= await store.options.get(FOLDER_OPTION);
+    if (known === undefined) return undefined;
+    const marker = await readMarker(folder);
+    if (marker === known) return undefined;
+    const what = marker === undefined ? 'has no marker: its mount may be missing' : 'belongs to another database';
+    return `the folder of results ${what}`;
+  }
+
+  /** Marks the folder of a database that knows none. */
+  async function prepare(): Promise<string | undefined> {
+    const fault = await findFault();
+    if (fault !== undefined || known !== undefined) return fault;
+    if (!(await mayBeTheFolder())) return 'the folder of results has none of the kept files: its mount may be missing';
+    await store.options.putIfAbsent(FOLDER_OPTION, await markFolder(folder));
+    // Another node may have been first, with another folder.
+    return findFault();
+  }
+
+  async function mayBeTheFolder(): Promise<boolean> {
+    if ((await readMarker(folder)) !== undefined) return true;
+    const needed = (await store.results.files('', SAMPLE)).filter(({ refs }) => refs > 0);
+    const sizes = await Promise.all(needed.map(({ sha256 }) => files.size(sha256)));
+    return needed.length === 0 || sizes.some((size) => size !== undefined);
+  }
+
+  async function requireFolder(): Promise<void> {
+    const fault = await findFault();
+    if (fault !== undefined) throw storeErrors.results_unavailable({ cause: new Error(fault), retryAfterSeconds: 60 });
+  }
+
+  /** A file that is there shows that the folder is. */
+  async function found<T>(look: Promise<T | undefined>): Promise<T | undefined> {
+    const value = await look;
+    if (value === undefined) await requireFolder();
+    return value;
+  }
+
+  return {
+    ...files,
+    findFault,
+    async put(source, limit) {
+      try {
+        const fault = await prepare();
+        if (fault !== undefined) return err({ kind: 'unavailable', message: fault });
+      } catch (error) {
+        const fault = toFileFault(error);
+        if (fault) return err(fault);
+        throw error;
+      }
+      return files.put(source, limit);
+    },
+    open: (sha256, span) => found(files.open(sha256, span)),
+    size: (sha256) => found(files.size(sha256)),
+    async delete(sha256) {
+      await requireFolder();
+      await files.delete(sha256);
+    },
+    async list(after, limit) {
+      await requireFolder();
+      return files.list(after, limit);
+    },
+    async sweep(before) {
+      await requireFolder();
+      return files.sweep(before);
+    },
+  };
+}
+
+/** Makes this folder the database's, whatever it contains. Returns how many files it does not have. */
+export async function acceptFolder(files: FileStore, { folder, store }: Guarded): Promise<{ missing: number }> {
+  await store.options.putIfAbsent(FOLDER_OPTION, await markFolder(folder));
+  const name = await store.options.get(FOLDER_OPTION);
+  if (name !== undefined && (await readMarker(folder)) !== name) await replaceMarker(folder, name);
+  let missing = 0;
+  for (let after = ''; ; ) {
+    const page = await store.results.files(after, 500);
+    const last = page.at(-1);
+    if (!last) return { missing };
+    after = last.sha256;
+    for (const { sha256, refs } of page) {
+      if (refs > 0 && (await files.size(sha256)) === undefined) missing += 1;
+    }
+  }
+}
