@@ -493,6 +493,7 @@ CREATE TABLE kept_files (
   changed_at integer not null
 );
 CREATE INDEX kept_files_unused on kept_files (changed_at) where refs <= 0;
+CREATE INDEX kept_results_turn on kept_results (user_id, next_attempt_at) where state = 'wanted';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -27,7 +27,16 @@ const leaseOf = ({ id, leaseOwner, leaseSeq }: ResultRecord): ResultLease => ({
   leaseOwner: leaseOwner ?? '',
   leaseSeq,
 });
-const claim = (store: Store, owner = 'node-1', limit = 10) => store.results.claim({ owner, limit, leaseForMs: 60_000 });
+/** All that is due: one claim takes one of each user. */
+async function claim(store: Store, owner = 'node-1', limit = 10): Promise<ResultRecord[]> {
+  const claimed: ResultRecord[] = [];
+  for (let more = 1; more > 0 && claimed.length < limit; ) {
+    const found = await store.results.claim({ owner, limit: limit - claimed.length, leaseForMs: 60_000 });
+    more = found.length;
+    claimed.push(...found);
+  }
+  return claimed;
+}
 
 /** Wants one result, claims it, and returns its claim. */
 async function claimNew(store: Store, change: Partial<WantedResult> = {}): Promise<ResultRecord> {
@@ -185,6 +194,28 @@ describeEachStore('kept results', (opened) => {
     const outcomes = await Promise.all([keepWithin(store, claimed[0], 'four'), keepWithin(other, claimed[1], 'five')]);
     expect(outcomes.sort()).toEqual(['kept', 'over_quota']);
     expect(await store.results.usage(userId)).toEqual({ bytes: 4, results: 1 });
+  });
+
+  test('users take turns: one with many results holds nobody up', async () => {
+    const { store } = opened();
+    const [many, other, third] = [2_000_001, 2_000_002, 2_000_003];
+    await store.results.want(
+      Array.from({ length: 5 }, () => wanted({ userId: many })),
+      DAY,
+    );
+    const late = wanted({ userId: third });
+    await store.results.want([wanted({ userId: other }), late], DAY);
+    const turn = (change: { after?: number; except?: number[] } = {}) =>
+      store.results.claim({ owner: 'node-7', limit: 2, leaseForMs: 60_000, after: many - 1, ...change });
+    const usersOf = (claimed: ResultRecord[]) => claimed.map(({ userId }) => userId);
+    expect(usersOf(await turn())).toEqual([many, other]);
+    expect(usersOf(await turn({ after: other }))).toEqual([third]);
+    expect(usersOf(await turn({ except: [many] }))).toEqual([]);
+    expect(usersOf(await turn())).toEqual([many]);
+    const [again] = await store.results.ofTasks([late.taskId]);
+    await store.results.postpone(leaseOf(again ?? expect.unreachable()), { inMs: 60_000, reason: 'busy' });
+    expect(usersOf(await turn())).toEqual([many]);
+    await store.results.expireLeases();
   });
 
   test('claims end with their node', async () => {

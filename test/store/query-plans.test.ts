@@ -76,6 +76,7 @@ const webhooks: Query[] = [
     'webhook_outbox',
     /PRIMARY KEY|webhook_outbox_pkey|webhook_outbox_held/,
   ],
+  ['claim of results', ({ results }) => results.claim({ ...claim, except: [7] }), 'kept_results', 'kept_results_turn'],
   ['releaseOwner', ({ webhooks }) => webhooks.releaseOwner('o'), 'webhook_outbox', 'webhook_outbox_held'],
   ['expireLeases', ({ webhooks }) => webhooks.expireLeases(), 'webhook_outbox', 'webhook_outbox_held'],
   ['byEventId', ({ webhooks }) => webhooks.byEventId('t', 'e'), 'webhook_outbox', 'webhook_outbox_event'],
@@ -195,6 +196,13 @@ const fillWebhooks = [
     i, i, i, case when i % 300 = 0 then 'o' || i % 5 end, case when i % 300 = 0 then 1 else 0 end from n`,
 ];
 
+/** Of a hundred results one is not copied yet. */
+const fillResults = [
+  `insert into kept_results (task_id, artifact_key, user_id, state, next_attempt_at, give_up_at, created_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select 't' || i, 'video', i % 900, case when i % 100 = 0 then 'wanted' else 'kept' end, i, i, i from n`,
+];
+
 const fillAccounts = [
   `insert into users (username, role, status, created_at, access_token, email, aff_code, inviter_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
@@ -267,7 +275,7 @@ describe('claims and the hourly work walk their indexes', () => {
     ] as const) {
       await sql.unsafe(fill(count, status));
     }
-    for (const text of [...fillWebhooks, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
+    for (const text of [...fillWebhooks, ...fillResults, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
     for (const query of [...claims, ...webhooks, ...accounts, ...figures]) {

@@ -35,6 +35,15 @@ export type ResultRecord = {
 /** Proof of a claim, which each write of the attempt must name. */
 export type ResultLease = Pick<ResultRecord, 'id' | 'leaseSeq'> & { leaseOwner: string };
 
+/** `after`, `except`: users; see `claim`. */
+export type ResultClaim = {
+  owner: string;
+  limit: number;
+  leaseForMs: number;
+  after?: number;
+  except?: readonly number[];
+};
+
 export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** A file that was copied whole and stands in its place. */
@@ -55,8 +64,12 @@ export interface ResultStore {
    * undefined without one whose lease is free.
    */
   untilDue(): Promise<number | undefined>;
-  /** Claims wanted results that are due, the longest overdue first. */
-  claim(claim: { owner: string; limit: number; leaseForMs: number }): Promise<ResultRecord[]>;
+  /**
+   * Claims wanted results that are due: of each user the longest overdue one, beginning with the
+   * user after `after`, and of those in `except` none. Fewer than `limit` are no sign that nothing
+   * else is due.
+   */
+  claim(claim: ResultClaim): Promise<ResultRecord[]>;
   /** Extends a claim. False when it was lost. */
   renew(lease: ResultLease, forMs: number): Promise<boolean>;
   /**

@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { ResultRecord, ResultStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
 
@@ -43,8 +43,17 @@ export function createResultStore(context: Context): ResultStore {
       where state = ${WANTED} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
   );
   const claim = lazy(() => {
-    const due = sql`select ${results.id} from ${results} where ${isWanted} and ${results.nextAttemptAtMs} <= ${nowMs}
-      and ${isFree} order by ${results.nextAttemptAtMs} limit ${at('limit')}`;
+    // From user to user over the index of wanted results, however many of them one user has.
+    const following = (user: SQL) =>
+      sql`(select min(user_id) from kept_results where state = ${WANTED} and user_id > ${user})`;
+    const first = sql`(select id from kept_results where state = ${WANTED} and user_id = turn.user_id
+      and next_attempt_at <= ${nowMs} and lease_until <= ${nowMs} order by next_attempt_at limit 1)`;
+    const inTurn = sql`with recursive turn (user_id) as (
+        select ${following(sql`${at('after')}`)}
+        union all select ${following(sql`turn.user_id`)} from turn where turn.user_id is not null)
+      select id from (select ${first} as id from turn where not ${amongTexts(sql`cast(turn.user_id as text)`, 'except')}) as firsts
+      where id is not null limit ${at('limit')}`;
+    const due = sql`select ${results.id} from ${results} where ${results.id} in (${inTurn}) and ${isFree}`;
     return db
       .update(results)
       .set({
@@ -164,10 +173,11 @@ export function createResultStore(context: Context): ResultStore {
       return first && Number(first[0]);
     },
 
-    async claim({ owner, limit, leaseForMs }) {
-      const claimed = await claim().execute({ owner, limit, leaseForMs, ...now() });
+    async claim({ owner, limit, leaseForMs, after = 0, except = [] }) {
+      const turn = { after, except: encodeTexts(except.map(String)) };
+      const claimed = await claim().execute({ owner, limit, leaseForMs, ...turn, ...now() });
       // `returning` promises no order.
-      return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
+      return claimed.sort((a, b) => a.userId - b.userId);
     },
 
     async renew(lease, forMs) {

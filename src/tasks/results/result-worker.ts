@@ -5,9 +5,18 @@ import { KEEP_TRIES_MS } from './want-results.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
 const COPIES = 4;
-/** A claim lives this long without its process; it is renewed while a copy runs. */
-const LEASE_MS = 60_000;
-const RENEW_EVERY_MS = 15_000;
+/** Of one user: a copy cannot be interrupted for another user's, so one slot is always theirs. */
+const USER_COPIES = COPIES - 1;
+/** A copy that takes longer goes on without its slot, so that slow vendors hold up nobody else. */
+const HOLD_MS = 20_000;
+/** Copies at once with those that have lost their slot. */
+const MOST_COPIES = 12;
+/**
+ * A claim lives this long without its process; it is renewed while a copy runs. Some vendors drop a
+ * file after a minute: until then another node must have begun anew.
+ */
+const LEASE_MS = 20_000;
+const RENEW_EVERY_MS = 5_000;
 /** The longest interval: another node's results become due without our knowledge. */
 const IDLE_TICK_MS = 5000;
 const RETRY_MS = 1000;
@@ -31,11 +40,15 @@ export type ResultWorker = {
   stats(): ResultStats;
 };
 
+type Copy = { userId: number; sinceMs: number; ended: Promise<void> };
+
 /** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
 export function createResultWorker(deps: TaskDeps): ResultWorker {
   const { store, clock, logger, nodeId: owner } = deps;
   const stopping = new AbortController();
-  const underway = new Set<Promise<void>>();
+  const underway = new Set<Copy>();
+  /** The user who was served last: the next one in order has the next turn. */
+  let servedUser = 0;
   let placeFault: string | undefined;
   const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
   let loop: Promise<void> = Promise.resolve();
@@ -45,24 +58,34 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
     while (!stopping.signal.aborted) {
       // Created before the claim, so that what happens during the claim also ends the sleep.
       quiet = new AbortController();
-      const free = COPIES - underway.size;
-      const taken = free > 0 && deps.canStore() ? await claim(free) : 0;
-      if (taken === free && taken > 0) continue;
+      const free = countFree();
+      // One for each user with due results; while there are slots, for each another one.
+      if (free > 0 && deps.canStore() && (await claim(free)) > 0) continue;
       await clock.sleep(await untilDue(), quiet.signal);
     }
   }
 
+  function countFree(): number {
+    const now = clock.monotonicMs();
+    const holding = [...underway].filter(({ sinceMs }) => now - sinceMs < HOLD_MS).length;
+    return Math.min(COPIES - holding, MOST_COPIES - underway.size);
+  }
+
   async function untilDue(): Promise<number> {
     // The end of a copy wakes the loop.
-    if (underway.size >= COPIES) return IDLE_TICK_MS;
+    if (countFree() <= 0) return IDLE_TICK_MS;
     const dueInMs = await store.results.untilDue().catch(() => RETRY_MS);
     return Math.min(Math.max(dueInMs ?? IDLE_TICK_MS, RETRY_MS), IDLE_TICK_MS);
   }
 
   async function claim(limit: number): Promise<number> {
     try {
-      const claimed = await store.results.claim({ owner, limit, leaseForMs: LEASE_MS });
+      const turn = { owner, limit, leaseForMs: LEASE_MS, except: usersWithTheirShare() };
+      const claimed = await store.results.claim({ ...turn, after: servedUser });
+      // After the last user comes the first.
+      if (claimed.length === 0 && servedUser > 0) claimed.push(...(await store.results.claim(turn)));
       for (const result of claimed) begin(result);
+      servedUser = claimed.at(-1)?.userId ?? servedUser;
       return claimed.length;
     } catch (error) {
       logger.error({ err: error }, 'results to keep could not be claimed; retrying');
@@ -71,10 +94,15 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
     }
   }
 
+  function usersWithTheirShare(): number[] {
+    const users = [...underway].map(({ userId }) => userId);
+    return [...new Set(users)].filter((user) => users.filter((other) => other === user).length >= USER_COPIES);
+  }
+
   const leaseOf = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
 
   function begin(result: ResultRecord): void {
-    const copy = attempt(result)
+    const ended = attempt(result)
       .catch(async (error) => {
         if (stopping.signal.aborted) return;
         logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
@@ -89,6 +117,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
         underway.delete(copy);
         quiet.abort();
       });
+    const copy = { userId: result.userId, sinceMs: clock.monotonicMs(), ended };
     underway.add(copy);
   }
 
@@ -155,7 +184,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
       quiet.abort();
       await loop;
       if (underway.size === 0) return;
-      await Promise.allSettled(underway);
+      await Promise.allSettled([...underway].map(({ ended }) => ended));
       await store.results.releaseOwner(owner);
     },
     stats: () => ({ underway: underway.size, ...counts, placeFault }),
