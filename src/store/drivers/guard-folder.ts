@@ -4,7 +4,7 @@ import type { FileStore, Store } from '../ports/index.ts';
 import { markFolder, readMarker, replaceMarker } from './folder-marker.ts';
 import { toFileFault } from './write-hashed.ts';
 
-/** The row of the options that holds the name of the database's folder; no administrator sets it. */
+/** The row of the options with the name of the database's folder; no administrator sets it. */
 const FOLDER_OPTION = 'results.folder_name';
 /** Files looked for in a folder that an earlier version filled without marking it. */
 const SAMPLE = 20;
@@ -89,7 +89,7 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
   };
 }
 
-/** Makes this folder the database's, whatever it contains. Returns how many files it does not have. */
+/** Makes this folder the database's, whatever it contains, and counts the files that it lacks. */
 export async function acceptFolder(files: FileStore, { folder, store }: Guarded): Promise<{ missing: number }> {
   await store.options.putIfAbsent(FOLDER_OPTION, await markFolder(folder));
   const name = await store.options.get(FOLDER_OPTION);

@@ -144,7 +144,7 @@ async function forwardContent(
   return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
 }
 
-/** Whether a part was sent of the encoded bytes, although none were asked for: it is no part of the file. */
+/** Whether a part of encoded bytes was sent, for which nobody asked: it is no part of the file. */
 const isEncodedPart = ({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>): boolean =>
   (status === 206 || status === 416) && readEncodings(headers['content-encoding']).length > 0;
 
