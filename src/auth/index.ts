@@ -14,7 +14,12 @@ export type { AccountView } from './administration/describe-account.ts';
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { Auth } from './auth.ts';
-export { authCleanUpSteps, type CleanUpConfig, warnOfManySessions } from './clean-up/clean-up-steps.ts';
+export {
+  auditRetentionSteps,
+  authCleanUpSteps,
+  type CleanUpConfig,
+  warnOfManySessions,
+} from './clean-up/clean-up-steps.ts';
 export type { AuthConfig, AuthSettings } from './config.ts';
 export { createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';

@@ -188,6 +188,15 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       forgetExpired: (until, limit) => transaction((tx) => tx.results.forgetExpired(until, limit)),
       forgetOfDeletedUsers: (limit) => transaction((tx) => tx.results.forgetOfDeletedUsers(limit)),
     },
+    retention: {
+      ...root.retention,
+      deleteTasks: (ids) => transaction((tx) => tx.retention.deleteTasks(ids)),
+      foldLedger: (fold) => transaction((tx) => tx.retention.foldLedger(fold)),
+    },
+    personalData: {
+      ...root.personalData,
+      redactAudit: (userId, limit, at) => transaction((tx) => tx.personalData.redactAudit(userId, limit, at)),
+    },
     exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,

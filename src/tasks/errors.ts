@@ -89,6 +89,7 @@ export const taskErrors = defineErrors('tasks', {
   response_form_invalid: ['invalid', 'stream and background must be true or false.'],
   response_form_unsupported: ['invalid', 'This model does not take requests of this form.'],
   not_found: ['not_found', 'There is no such response.'],
+  response_gone: ['gone', 'This response is past its retention.'],
   artifact_not_found: ['not_found', 'There is no such artifact.'],
   artifact_variant_unknown: ['invalid', 'This video has no such variant.'],
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],

@@ -38,6 +38,9 @@ import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { createResults, type Results } from './results/results.ts';
 import { createSmallFiles } from './results/small-files.ts';
+import { eraseUsersStep } from './retention/erase-users.ts';
+import { retentionSteps } from './retention/retention-steps.ts';
+import type { RetentionStep } from './retention/types.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { createOutcomeCounter } from './state/count-outcomes.ts';
 import { deleteTask } from './state/delete-task.ts';
@@ -207,6 +210,10 @@ export type Tasks = {
   readonly relay: Relay;
   /** The rows of this room that the hourly clean-up deletes. */
   readonly cleanUpSteps: readonly CleanUpStep[];
+  /** Old rows that the settings no longer keep: the steps of one run, from now on. */
+  retentionSteps(): Promise<RetentionStep[]>;
+  /** Erases what deleted accounts have left. `only`: of this one, again where it was done. */
+  eraseUsersStep(only?: number): RetentionStep;
 };
 
 export function createTasks(services: TaskServices): Tasks {
@@ -262,6 +269,8 @@ export function createTasks(services: TaskServices): Tasks {
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
       ...results.cleanUpSteps,
     ],
+    retentionSteps: () => retentionSteps(deps, services.retention()),
+    eraseUsersStep: (only) => eraseUsersStep(deps, only),
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();

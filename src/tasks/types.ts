@@ -10,6 +10,7 @@ import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { SmallFiles } from './results/small-files.ts';
 import type { ResultServices } from './results/types.ts';
+import type { RetentionSettings } from './retention/types.ts';
 import type { OutcomeCounter } from './state/count-outcomes.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
 import type { LeaseRenewal } from './submission/renew-lease.ts';
@@ -87,6 +88,7 @@ export type TaskServices = {
   billing: Billing;
   webhooks: WebhookServices;
   results: ResultServices;
+  retention: () => RetentionSettings;
   /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
   /** This process's name in leases, different at each start. */

@@ -145,7 +145,7 @@ describeEachStore(
       });
       expect(other).toMatchObject({ channelId: idle.id, succeeded: 0, lastSuccessAt: 0, lastFailedTask: '' });
       expect([await store.figures.countOverdue(199), await store.figures.countOverdue(200)]).toEqual([0, 1]);
-      expect(await store.figures.databaseBytes()).toBeGreaterThan(10_000);
+      expect((await store.figures.databaseSize()).bytes).toBeGreaterThan(10_000);
     });
 
     test('running tasks are counted by day and status', async () => {

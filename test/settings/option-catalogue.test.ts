@@ -10,6 +10,15 @@ type Row = [key: string, type: OptionType, initial: string, taken: string[], ref
 const FLAGS = { taken: ['true', 'false'], refused: ['', 'TRUE', 'yes', '1', ' true', 'null'] };
 const flag = (key: string, initial: boolean): Row => [key, 'boolean', String(initial), FLAGS.taken, FLAGS.refused];
 
+/** `short`: days that are too few for a record. */
+const days = (part: string, initial: string, short: string[] = []): Row => [
+  `retention.${part}_days`,
+  'integer',
+  initial,
+  ['0', '30', '36500', ...(short.length > 0 ? [] : ['1'])],
+  ['', '-1', '36501', '1.5', ...short],
+];
+
 const LINES = { refused: ['a\nb', 'a\r\nBcc: x@example.org', '\u0000', 'tab\there', 'x'.repeat(201)] };
 const identifier = (key: string): Row => [
   key,
@@ -238,6 +247,13 @@ const ROWS: Row[] = [
   ['results.quota_gb', 'json', '{"default":0}', ['{"default":0.5}'], ['', '[]', '{"default":-1}', '{"a":"1"}']],
   ['results.price_gb_day', 'json', '{"default":0}', ['{"vip":0.01}'], ['', '{"vip":-1}', '{"vip":1001}']],
   ['results.s3_redirect', 'boolean', 'false', ['true'], ['', 'yes']],
+  flag('retention.enabled', true),
+  ...['prompt', 'request', 'answer'].map((part) => days(part, '90')),
+  ...['event', 'task'].map((part) => days(part, '0')),
+  ...['usage', 'ledger', 'audit'].map((part) => days(part, '0', ['1', '29'])),
+  days('webhook', '7'),
+  ['retention.start_hour', 'integer', '2', ['0', '23'], ['24', '-1', '']],
+  ['retention.hours', 'integer', '4', ['1', '24'], ['0', '25']],
   ['task_plugin.auto_rollback', 'boolean', 'false', ['true'], ['', 'yes']],
   [
     'task_plugin.marketplace_sources',
@@ -297,6 +313,17 @@ describe('the catalogue of options', () => {
       'results.days',
       'results.quota_gb',
       'results.price_gb_day',
+      'retention.enabled',
+      'retention.prompt_days',
+      'retention.request_days',
+      'retention.answer_days',
+      'retention.event_days',
+      'retention.task_days',
+      'retention.usage_days',
+      'retention.ledger_days',
+      'retention.webhook_days',
+      'retention.start_hour',
+      'retention.hours',
       'legal.user_agreement',
       'legal.privacy_policy',
     ]);

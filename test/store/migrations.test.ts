@@ -41,7 +41,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await migrateStore(setup)).toEqual(versions);
     expect(await migrateStore(setup)).toEqual([]);
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual([]);
-    await (await openStore({ ...setup, migrate: false })).close();
+    const store = await openStore({ ...setup, migrate: false });
+    // Nobody has anything to lose yet: old content is removed after its days.
+    expect(await store.options.get('retention.enabled')).toBeUndefined();
+    await store.close();
   });
 
   test(`${dialect}: a filled database of the earlier layout keeps everything and gains what sessions need`, async () => {
@@ -66,6 +69,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       { provider: 'telegram', subject: '4711', userId: 1, createdAt: 77 },
     ]);
     expect(await store.twoFactor.byUser(1)).toBeUndefined();
+    expect(await store.options.get('retention.enabled')).toBe('false');
     await store.close();
 
     const raw = openRaw(setup);

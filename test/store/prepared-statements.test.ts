@@ -215,7 +215,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
 const UNCHECKED: Readonly<Record<string, string>> = {
   apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
-  figures: 'addUpDays channelHealth countOverdue databaseBytes openTasks usageByDay',
+  figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   flows: 'deleteDone deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
@@ -232,6 +232,10 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
   results:
     'claim deleted depth expectFile expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+  personalData:
+    'deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit tasksOf usersToErase',
+  retention:
+    'contentOf deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',

@@ -118,6 +118,10 @@ export async function startEngine(
       settings: () => keeping,
       maxFileBytes: 10_000_000,
     },
+    retention: () => ({
+      ...{ enabled: true, promptDays: 0, requestDays: 0, answerDays: 0, taskDays: 0, eventDays: 0 },
+      ...{ usageDays: 0, ledgerDays: 0, webhookDays: 7 },
+    }),
     channels,
     billing,
     pin: () => plugins.pin(),

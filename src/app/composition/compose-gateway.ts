@@ -1,10 +1,11 @@
-import { authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
+import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
 import { releaseUnusedPages } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
 import { startMemoryRelease } from '../operations/release-memory.ts';
+import { createRetention, startRetention } from '../operations/run-retention.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
@@ -68,7 +69,10 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       // Observations end before the listener stops: it waits for its answers, and a stream would go
       // on for as long as its task.
       shutdown.add('observations', () => tasks.endObservations());
-      if (config.nodeRole === 'master') startMasterCleanUp(foundation, services);
+      if (config.nodeRole === 'master') {
+        startMasterCleanUp(foundation, services);
+        startMasterRetention(foundation, services);
+      }
       const { isActive } = services.lag;
       const releasing = startMemoryRelease({ clock, isActive, releasePages: releaseUnusedPages });
       shutdown.add('memory release', () => releasing.stop());
@@ -99,4 +103,25 @@ function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainSe
   });
   const cleaning = startCleanUp({ cleanUp, clock, logger });
   shutdown.add('clean-up', () => cleaning.stop());
+}
+
+function startMasterRetention(foundation: Foundation, { tasks, options, lag }: DomainServices): void {
+  const { clock, logger, store, shutdown } = foundation;
+  const retention = createRetention({
+    store,
+    clock,
+    logger,
+    isBusy: () => lag.isActive(),
+    quietHours: () => ({
+      startHour: options.number('retention.start_hour'),
+      hours: options.number('retention.hours'),
+    }),
+    urgentSteps: async () => [tasks.eraseUsersStep()],
+    async steps() {
+      const auditDays = options.flag('retention.enabled') ? options.number('retention.audit_days') : 0;
+      return [...(await tasks.retentionSteps()), ...auditRetentionSteps({ store, clock }, auditDays)];
+    },
+  });
+  const running = startRetention({ retention, clock, logger });
+  shutdown.add('retention', () => running.stop());
 }

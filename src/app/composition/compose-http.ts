@@ -17,6 +17,7 @@ import { isLoopback } from '../config/check-config.ts';
 import { decidingProxies } from '../config/config-kinds.ts';
 import { marketSources } from '../config/market-sources.ts';
 import { panelHostNames } from '../config/panel-names.ts';
+import { isRetentionDecided, retentionSettings } from '../config/retention-settings.ts';
 import { createLedgerCheck } from '../operations/check-ledger.ts';
 import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
 import { describeSystem } from '../operations/describe-system.ts';
@@ -116,6 +117,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
         offeredModels,
         disks,
         missingAddress: () => describeMissingAddress(options, node),
+        isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
         risks: () => [...(foundation.warnings ?? []), ...describeRisks(currentAuthSettings())],
         taskTimeoutMinutes: config.taskTimeoutMinutes,
         unlistedProxy: http.unlistedProxy(),

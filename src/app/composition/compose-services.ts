@@ -21,6 +21,7 @@ import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
 import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
+import { retentionSettings } from '../config/retention-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
@@ -149,6 +150,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       settings: () => resultSettings(options),
       maxFileBytes: config.resultsMaxFileMb * MIB,
     },
+    retention: () => retentionSettings(options),
     channels,
     billing,
     pin: () => plugins.pin(),
@@ -172,7 +174,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       observePoll(latenessMs);
     },
   });
-  registerMetrics(metrics.registry, { tasks, sandbox, disks });
+  registerMetrics(metrics.registry, { tasks, sandbox, disks, databaseSize: () => store.figures.databaseSize() });
 
   return {
     plugins,

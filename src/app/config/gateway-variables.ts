@@ -231,7 +231,7 @@ export const GATEWAY_VARIABLES = {
   auditSignInDays: variable({
     env: 'AUDIT_SIGN_IN_DAYS',
     group: 'sessions',
-    doc: 'Days that the audit log keeps sign-ins and failed sign-ins; 0 keeps them for ever. All other entries are kept for ever.',
+    doc: 'Days that the audit log keeps sign-ins and failed sign-ins; 0 keeps them for ever. All other entries are kept for ever, or for as long as the option retention.audit_days says.',
     kind: integerOrOff(1, 3650),
     default: 90,
   }),

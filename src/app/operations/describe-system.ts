@@ -24,11 +24,11 @@ export async function describeSystem(deps: {
 }): Promise<SystemView> {
   const { store, clock, config, tasks } = deps;
   const now = clock.unix();
-  const [nodes, queue, outbox, bytes] = await Promise.all([
+  const [nodes, queue, outbox, { bytes, freeBytes }] = await Promise.all([
     store.nodes.alive(now - LISTED_SECONDS),
     tasks.queueDepth(),
     tasks.webhooks.depth(),
-    store.figures.databaseBytes(),
+    store.figures.databaseSize(),
   ]);
   const { polls, running, waiting } = tasks.stats();
   const { processes, calls, kills, queued, suspended, residentBytes } = deps.sandbox.stats();
@@ -59,7 +59,7 @@ export async function describeSystem(deps: {
     },
     plugins: { generation: currentGeneration, published_at: generationPublishedAt, errors: pluginErrors },
     webhooks: { pending: outbox.pending, oldest_seconds: outbox.oldestSeconds },
-    database: { kind: store.dialect, bytes, shared_cache: config.redisUrl !== '' },
+    database: { kind: store.dialect, bytes, free_bytes: freeBytes, shared_cache: config.redisUrl !== '' },
     ledger: describeLedger(deps.ledger()),
     limits: {
       TASK_POLL_INTERVAL_SECONDS: config.pollIntervalSeconds,

@@ -33,6 +33,8 @@ export type AttentionDeps = {
   missingAddress: () => string | undefined;
   /** Unsafe settings, each as a sentence. */
   risks: () => string[];
+  /** False while nobody has decided whether old prompts and answers are removed. */
+  isRetentionDecided: () => boolean;
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
@@ -55,6 +57,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     proxyItems(deps),
     diskItems(deps),
     resultItems(deps),
+    retentionItems(deps),
     ledgerItems(deps),
     nodeItems(deps),
   ]);
@@ -218,6 +221,14 @@ async function resultItems({ tasks: { results } }: AttentionDeps): Promise<Atten
     items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message });
   }
   return items;
+}
+
+function retentionItems({ isRetentionDecided }: AttentionDeps): AttentionItem[] {
+  if (isRetentionDecided()) return [];
+  const target = { kind: 'setting' as const, id: 'retention.enabled' };
+  const message =
+    'Prompts and answers of old tasks are all kept, as before the update: switch retention.enabled on, or set the days of prompts, requests and answers to 0.';
+  return [{ code: 'retention_undecided', severity: 'warning', target, message }];
 }
 
 function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {

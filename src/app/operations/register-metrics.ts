@@ -51,9 +51,25 @@ export function countSignIns(registry: Registry): (sample: { method: string; out
  */
 export function registerMetrics(
   registry: Registry,
-  services: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },
+  services: {
+    tasks: Tasks;
+    sandbox: Sandbox;
+    disks: Pick<DiskWatch, 'states'>;
+    databaseSize: () => Promise<{ bytes: number; freeBytes: number }>;
+  },
 ): void {
-  const { tasks, sandbox, disks } = services;
+  const { tasks, sandbox, disks, databaseSize } = services;
+  new Gauge({
+    name: 'taskgate_database_bytes',
+    help: 'Size of the database: all of it, and what a SQLite file keeps free for later rows.',
+    labelNames: ['part'],
+    registers: [registry],
+    async collect() {
+      const { bytes, freeBytes } = await databaseSize();
+      this.set({ part: 'all' }, bytes);
+      this.set({ part: 'free' }, freeBytes);
+    },
+  });
   new Gauge({
     name: 'taskgate_disk_free_bytes',
     help: 'Free bytes of the file systems of this node: of the data directory and of the folder of uploads.',

@@ -56,6 +56,21 @@ export function authCleanUpSteps(deps: { store: Store; clock: Clock }, config: C
   return steps;
 }
 
+/** The audit log's changes that are past their days; 0 keeps them for ever. */
+export function auditRetentionSteps({ store, clock }: { store: Pick<Store, 'logs'>; clock: Clock }, days: number) {
+  if (days === 0) return [];
+  const until = clock.unix() - days * SECONDS_PER_DAY;
+  return [
+    {
+      step: 'changes of the audit log',
+      async run(limit: number) {
+        const changed = await store.logs.deleteAudit('change', until, limit);
+        return { walked: changed, changed };
+      },
+    },
+  ];
+}
+
 /**
  * Warns when more than `threshold` sessions, over all users, were opened within the last hour;
  * refuses nothing.

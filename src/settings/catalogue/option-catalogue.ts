@@ -11,6 +11,7 @@ import { passkeyOptions } from './passkey.ts';
 import { pluginOptions } from './plugins.ts';
 import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './providers.ts';
 import { resultOptions } from './results.ts';
+import { retentionOptions } from './retention.ts';
 import { signInOptions } from './sign-in.ts';
 
 /** The groups in which the panel shows the options. */
@@ -30,6 +31,7 @@ const GROUPS = {
   billing: billingOptions,
   plugins: pluginOptions,
   results: resultOptions,
+  retention: retentionOptions,
   legal: legalOptions,
 };
 
@@ -50,6 +52,7 @@ export const OPTION_CATALOGUE = {
   ...billingOptions,
   ...pluginOptions,
   ...resultOptions,
+  ...retentionOptions,
   ...legalOptions,
 };
 

@@ -58,6 +58,8 @@ export interface FigureStore {
   channelHealth(since: number): Promise<ChannelHealthRecord[]>;
   /** Running tasks that were submitted at or before `submittedBefore`. */
   countOverdue(submittedBefore: number): Promise<number>;
-  /** The size of the database on disk. */
-  databaseBytes(): Promise<number>;
+  /**
+   * The size of the database on disk, and how much of that a SQLite file keeps for later rows.
+   */
+  databaseSize(): Promise<{ bytes: number; freeBytes: number }>;
 }

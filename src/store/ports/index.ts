@@ -8,6 +8,7 @@ export * from './plugin-history-store.ts';
 export * from './records.ts';
 export * from './relay-store.ts';
 export * from './result-store.ts';
+export * from './retention-store.ts';
 export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';

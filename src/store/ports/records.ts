@@ -59,6 +59,8 @@ export type TaskProperties = {
   upstreamModelName: string;
   /** Whether its request asked for its result to be kept, or not to be. */
   keep?: boolean;
+  /** The vendor's answer was removed: its retention is over, or its user is erased. */
+  expired?: boolean;
   /** What a video's request asked for, as OpenAI's video object shows it. */
   video?: { seconds?: string; size?: string; remixed_from_video_id?: string };
 };
@@ -242,7 +244,8 @@ export type TaskEventRecord = {
   detail: string;
 };
 
-export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage';
+/** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
+export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage' | 'carried';
 export type LedgerEntryRecord = {
   id: number;
   userId: number;

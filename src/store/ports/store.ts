@@ -29,6 +29,7 @@ import type {
 } from './records.ts';
 import type { RelayStore } from './relay-store.ts';
 import type { ResultStore } from './result-store.ts';
+import type { PersonalDataStore, RetentionStore } from './retention-store.ts';
 import type { IdempotencyStore, TaskStore } from './task-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
@@ -107,7 +108,7 @@ export interface LedgerStore {
     userId: number;
     apiKeyId: number | null;
     taskId: string;
-    kind: Exclude<LedgerKind, GrantKind>;
+    kind: Exclude<LedgerKind, GrantKind | 'carried'>;
     attempt: number;
     amount: number;
     note?: string;
@@ -248,6 +249,8 @@ export interface Repositories {
   readonly figures: FigureStore;
   readonly options: OptionStore;
   readonly nodes: NodeStore;
+  readonly retention: RetentionStore;
+  readonly personalData: PersonalDataStore;
 }
 
 export interface Store extends Repositories {

@@ -10,6 +10,7 @@ import {
   lazyByShape,
   plainText,
 } from './context.ts';
+import { createRedactionReader } from './read-redactions.ts';
 
 type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
 
@@ -77,6 +78,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       const [now] = await db.select().from(auditChains).where(eq(auditChains.name, name));
       return now?.removedId === chain.removedId ? { fault: { chain: name, id, fault }, rows } : undefined;
     };
+    const isRedacted = createRedactionReader(context);
     let last = { id: chain.removedId, hash: chain.removedHash };
     let rows = 0;
     while (last.id < chain.headId) {
@@ -84,7 +86,8 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       for (const row of page) {
         if (row.id > chain.headId) break;
         if (row.prevHash !== last.hash) return faultAt(row.id, 'missing', rows);
-        if (row.hash !== hashOf(row)) return faultAt(row.id, 'changed', rows);
+        const isWhole = row.redactedBy === 0 ? row.hash === hashOf(row) : await isRedacted(row);
+        if (!isWhole) return faultAt(row.id, 'changed', rows);
         last = row;
         rows += 1;
       }

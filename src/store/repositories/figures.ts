@@ -116,13 +116,14 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
       return Number(row?.[0] ?? 0);
     },
 
-    async databaseBytes() {
+    async databaseSize() {
       const [row] = await statement(
         dialect === 'sqlite'
-          ? sql`select page_count * page_size from pragma_page_count(), pragma_page_size()`
-          : sql`select pg_database_size(current_database())`,
+          ? sql`select page_count * page_size, freelist_count * page_size
+              from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
+          : sql`select pg_database_size(current_database()), 0`,
       );
-      return Number(row?.[0] ?? 0);
+      return { bytes: Number(row?.[0] ?? 0), freeBytes: Number(row?.[1] ?? 0) };
     },
   };
 }

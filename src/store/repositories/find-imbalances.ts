@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { LedgerStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
+import { FOLDED_UNTIL } from './fold-ledger.ts';
 
 /**
  * Rows per statement. SQLite blocks the process during a statement; each of these takes a few
@@ -15,6 +16,8 @@ const BILLS = [
   { table: sql.raw('tasks'), taskId: sql.raw('task_id'), hasEnded: sql.raw(`status in ('SUCCESS', 'FAILURE')`) },
   { table: sql.raw('relay_requests'), taskId: sql.raw('relay_id'), hasEnded: sql.raw(`status <> 'OPEN'`) },
 ];
+
+const FOLDED = sql.raw(`(select coalesce(max(position), -1) from retention_progress where name = '${FOLDED_UNTIL}')`);
 
 /** A balance or quota, and the sum of its ledger lines. */
 type Imbalance = { quota: number; ledger: number };
@@ -53,12 +56,20 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
         select id, quota, coalesce(late.total, 0) from users left join late on late.user_id = id where ${slice} order by id`);
       for (const row of rows) {
         const [id = 0, quota = 0, late = 0] = row.map(Number);
-        const ledger = (sums.get(id) ?? 0) + late;
-        if (quota !== ledger) found.push([id, quota, ledger]);
+        if (quota === (sums.get(id) ?? 0) + late) continue;
+        // Lines may have been folded into others between the slices, so it is asked once more.
+        const imbalance = await imbalanceOf(id);
+        if (imbalance) found.push(imbalance);
       }
       if (found.length >= limit) break;
     }
     return found.slice(0, limit);
+  }
+
+  async function imbalanceOf(userId: number): Promise<unknown[] | undefined> {
+    const [row] = await statement(sql`
+      select id, quota, (select coalesce(sum(amount), 0) from ${LINES} where user_id = users.id) from users where id = ${userId}`);
+    return row && Number(row[1]) !== Number(row[2]) ? row : undefined;
   }
 
   /**
@@ -72,7 +83,10 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
       from users u left join lines l on l.user_id = u.id
       where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`);
 
-  /** Lines of ended tasks never change, so each task is checked by itself. */
+  /**
+   * Lines of ended tasks never change, so each task is checked by itself; those whose lines may
+   * have been folded are not.
+   */
   async function bills(limit: number): Promise<unknown[][]> {
     const found: unknown[][] = [];
     for (const { table, taskId, hasEnded } of BILLS) {
@@ -83,7 +97,7 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
           select task_id, quota, total from (
             select id, ${taskId} as task_id, quota,
               (select coalesce(sum(amount), 0) from ${LINES} l where l.task_id = ${table}.${taskId}) as total
-            from ${table} where ${slice} and ${hasEnded}
+            from ${table} where ${slice} and ${hasEnded} and created_at > ${FOLDED}
           ) as bills where quota + total <> 0 order by id limit ${wanted}`);
         found.push(...rows);
       }

@@ -12,10 +12,12 @@ import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
 import { createOAuthProviderStore } from './oauth-providers.ts';
 import { createPasskeyStore } from './passkeys.ts';
+import { createPersonalDataStore } from './personal-data.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './plugin-history.ts';
 import { createPluginStore } from './plugins.ts';
 import { createRelayStore } from './relays.ts';
 import { createResultStore } from './results.ts';
+import { createRetentionStore } from './retention.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
@@ -52,6 +54,8 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     figures: withStoreErrors(createFigureStore(context)),
     options: withStoreErrors(createOptionStore(context)),
     nodes: withStoreErrors(createNodeStore(context)),
+    retention: withStoreErrors(createRetentionStore(context)),
+    personalData: withStoreErrors(createPersonalDataStore(context)),
   };
 }
 

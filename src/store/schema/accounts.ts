@@ -30,6 +30,8 @@ export const defineAccounts = (kit: Kit) => ({
     lastLoginAt: kit.big('last_login_at').notNull().default(0),
     /** 0: not deleted. */
     deletedAt: kit.big('deleted_at').notNull().default(0),
+    /** When the content of a deleted account was erased. 0: not yet. */
+    erasedAt: kit.big('erased_at').notNull().default(0),
     authVersion: kit.big('auth_version').notNull().default(1),
     linkVersion: kit.big('link_version').notNull().default(0),
     /** null: not asked for yet. */

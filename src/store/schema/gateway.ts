@@ -94,6 +94,13 @@ export const defineGateway = (kit: Kit) => ({
     until: kit.big('until').notNull(),
   }),
 
+  retentionProgress: kit.table('retention_progress', {
+    name: kit.text('name').primaryKey(),
+    position: kit.big('position').notNull().default(0),
+    skipped: kit.big('skipped').notNull().default(0),
+    at: kit.big('at').notNull().default(0),
+  }),
+
   auditLogs: kit.table('audit_logs', {
     id: kit.id(),
     userId: kit.big('user_id'),
@@ -107,6 +114,7 @@ export const defineGateway = (kit: Kit) => ({
     chain: kit.text('chain').$type<AuditChainName | ''>().notNull(),
     prevHash: kit.text('prev_hash').notNull(),
     hash: kit.text('hash').notNull(),
+    redactedBy: kit.big('redacted_by').notNull().default(0),
   }),
 
   auditChains: kit.table('audit_chains', {

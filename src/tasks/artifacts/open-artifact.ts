@@ -16,7 +16,7 @@ import type { ArtifactSource } from './artifact-source.ts';
 import { describeResult } from './describe-result.ts';
 import { fetchContent, pickHeaders } from './fetch-content.ts';
 import { openResolved } from './open-resolved.ts';
-import { contentHookError, projectArtifacts } from './read-artifacts.ts';
+import { contentHookError, projectArtifacts, requireAnswer } from './read-artifacts.ts';
 import { resultArtifact } from './result-artifact.ts';
 import type { ArtifactChoice, ContentRequest, VendorContent } from './types.ts';
 
@@ -31,6 +31,7 @@ type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentReque
  */
 export async function openArtifact(deps: TaskDeps, { task, choice, client }: Download): Promise<VendorContent> {
   if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
+  requireAnswer(task);
   const pin = deps.pin();
   try {
     const plugin = await pin.generation.pluginOf(task);

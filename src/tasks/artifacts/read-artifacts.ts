@@ -26,6 +26,12 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   throw artifactHookError(listed.error);
 }
 
+/** @throws tasks.artifact_gone for a task whose vendor's answer is no longer kept */
+export function requireAnswer({ status, properties }: TaskRecord): void {
+  if (status === 'SUCCESS' && properties.expired)
+    throw taskErrors.artifact_gone({ message: 'The result of this task is past its retention.' });
+}
+
 /**
  * A plugin's own error reaches the client. When its hook could not be called, that is not its
  * fault.
@@ -53,6 +59,7 @@ export async function listTaskArtifacts(
   deps: Pick<TaskDeps, 'pin' | 'outcomes'>,
   task: TaskRecord,
 ): Promise<{ artifacts: Artifact[]; legacy: Artifact | undefined }> {
+  requireAnswer(task);
   const pin = deps.pin();
   try {
     const plugin = await pin.generation.pluginOf(task);

@@ -14,7 +14,9 @@ const DEFAULT_LIMIT = 20;
 export function listInputItems({ taskId, execution }: TaskRecord, page: ItemPage): JsonObject {
   const input = execution.response?.input;
   if (input === undefined)
-    throw taskErrors.request_not_kept({ message: 'The input of this response was too large to be kept.' });
+    throw taskErrors.request_not_kept({
+      message: 'The input of this response is not kept: it was too large, or is past its retention.',
+    });
   const items = itemsOf(input).map((item, index): JsonObject => ({ id: `msg_${taskId}_input_${index}`, ...item }));
   const ordered = page.order === 'asc' ? items : items.toReversed();
   const from = page.after === undefined ? 0 : ordered.findIndex(({ id }) => id === page.after) + 1;

@@ -5,7 +5,7 @@ import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
 import { streamResponse } from './follow-response.ts';
 import { findResponseRenderer } from './render-response.ts';
-import { ownResponse } from './retrieve-response.ts';
+import { ownResponse, requireKept } from './retrieve-response.ts';
 import type { ResponseEvent } from './write-response-events.ts';
 
 type Resumption = { id: string; startingAfter: number | undefined; request: ClientRequest };
@@ -21,6 +21,7 @@ export async function resumeResponse(
   { id, startingAfter, request }: Resumption,
 ): Promise<AsyncIterable<ResponseEvent>> {
   const created = await ownResponse(deps, user.id, id);
+  requireKept(created);
   const release = deps.observations.acquire({ pluginKey: created.platform, userId: user.id, keyId: key?.id ?? null });
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);

@@ -22,6 +22,7 @@ export async function retrieveResponse(
 ): Promise<JsonObject> {
   const task = await ownResponse(deps, userId, id);
   if (!hasEnded(task)) return pendingResponse(task);
+  requireKept(task);
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, DEADLINE_MS, request.signal);
   try {
@@ -43,6 +44,11 @@ export async function retrieveResponse(
     deadline.end();
     pin.release();
   }
+}
+
+/** @throws tasks.response_gone for a response whose content is no longer kept */
+export function requireKept({ status, properties }: TaskRecord): void {
+  if (status === 'SUCCESS' && properties.expired) throw taskErrors.response_gone();
 }
 
 /** The task of the user's own response. @throws tasks.not_found */

@@ -58,6 +58,8 @@ async function render(
   generation: Generation,
   { task, request }: { task: ShownTask; request: ClientRequest },
 ): Promise<{ video: JsonObject; varies: boolean }> {
+  // Its hook would look for an answer that is no longer kept.
+  if (task.properties.expired) return { video: videoObject(task), varies: false };
   const plugin = await findRenderer(generation, task, 'protocols.proto_video.render');
   // It may be that the task's own version cannot be had just now.
   if (!plugin) return { video: videoObject(task), varies: true };

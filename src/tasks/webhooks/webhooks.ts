@@ -27,11 +27,13 @@ export type Webhooks = {
    * tasks.webhook_unsigned when its API key was deleted
    */
   redeliver(taskId: string, userId: number | null, eventId: string): Promise<void>;
-  /** Deletes about `limit` notices older than 7 days with their attempts. Returns how many. */
+  /**
+   * Deletes about `limit` notices past their retention with their attempts. Returns how many.
+   */
   deleteOld(limit: number): Promise<number>;
 };
 
-const KEPT_SECONDS = 7 * 24 * 3600;
+const DAY_SECONDS = 24 * 3600;
 
 /**
  * Webhook notices after the Standard Webhooks scheme: written in the transaction of the transition,
@@ -67,6 +69,9 @@ export function createWebhooks(deps: TaskDeps): Webhooks {
       if (!(await store.webhooks.redeliver(notice.id, GIVE_UP_AFTER_MS))) throw taskErrors.webhook_underway();
       worker.wake();
     },
-    deleteOld: (limit) => store.webhooks.deleteOld(clock.unix() - KEPT_SECONDS, limit),
+    async deleteOld(limit) {
+      const { webhookDays } = deps.retention();
+      return webhookDays === 0 ? 0 : store.webhooks.deleteOld(clock.unix() - webhookDays * DAY_SECONDS, limit);
+    },
   };
 }

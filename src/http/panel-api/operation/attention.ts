@@ -31,7 +31,8 @@ export type AttentionItem = {
     | 'disk_unwritable'
     | 'results_blocked'
     | 'results_lost'
-    | 'disk_low';
+    | 'disk_low'
+    | 'retention_undecided';
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and an item on it. */
   target: {

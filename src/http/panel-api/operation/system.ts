@@ -29,7 +29,8 @@ export type SystemView = {
   };
   plugins: { generation: number; published_at: number; errors: Record<string, string> };
   webhooks: { pending: number; oldest_seconds: number };
-  database: { kind: 'sqlite' | 'postgres'; bytes: number; shared_cache: boolean };
+  /** `free_bytes`: what a SQLite file keeps for later rows after others were removed. */
+  database: { kind: 'sqlite' | 'postgres'; bytes: number; free_bytes: number; shared_cache: boolean };
   /** This node's latest check; null before the first one, which the first request starts. */
   ledger: {
     checked_at: number;

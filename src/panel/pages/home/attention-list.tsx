@@ -51,6 +51,10 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     remedy: 'home.attention.node_versions_differ.remedy',
   },
   disk_unwritable: { title: 'home.attention.disk_unwritable', remedy: 'home.attention.disk_unwritable.remedy' },
+  retention_undecided: {
+    title: 'home.attention.retention_undecided',
+    remedy: 'home.attention.retention_undecided.remedy',
+  },
   disk_low: { title: 'home.attention.disk_low', remedy: 'home.attention.disk_low.remedy' },
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };
@@ -125,7 +129,10 @@ function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: 
     case 'price':
       return { to: '/prices', role: roles.root };
     case 'setting':
-      return { to: '/settings', role: roles.root };
+      return {
+        to: name.startsWith('retention.') ? `/settings/retention#option-${name}` : '/settings',
+        role: roles.root,
+      };
     case 'tasks':
       return { to: '/tasks?scope=all&status=IN_PROGRESS', role: roles.admin };
     default:

@@ -18,6 +18,18 @@ const risks: readonly Risk[] = [
     applies: (read) => read('billing.unpriced') === 'everyone',
   },
   {
+    text: 'settings.warn.retention',
+    options: ['enabled', 'prompt_days', 'request_days', 'answer_days', 'event_days', 'task_days', 'usage_days'].map(
+      (name) => `retention.${name}`,
+    ),
+    applies: (read) => isOn(read, 'retention.enabled'),
+  },
+  {
+    text: 'settings.warn.ledgerFold',
+    options: ['retention.enabled', 'retention.ledger_days'],
+    applies: (read) => isOn(read, 'retention.enabled') && read('retention.ledger_days') !== '0',
+  },
+  {
     text: 'settings.warn.http',
     options: ['ServerAddress'],
     applies: (read) =>

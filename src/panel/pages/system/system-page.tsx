@@ -144,7 +144,10 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
           {
             label: t('system.database'),
             value: database.kind === 'postgres' ? 'PostgreSQL' : 'SQLite',
-            note: t('system.size', { bytes: format.bytes(database.bytes) }),
+            note: t(database.free_bytes > 0 ? 'system.sizeFree' : 'system.size', {
+              bytes: format.bytes(database.bytes),
+              free: format.bytes(database.free_bytes),
+            }),
           },
           { label: t('system.cache'), value: t(database.shared_cache ? 'system.cacheOn' : 'system.cacheOff') },
         ]}

@@ -1,0 +1,112 @@
+import type { Json } from '../../kernel/index.ts';
+import type {
+  AuditRecord,
+  LedgerEntryRecord,
+  TaskEventRecord,
+  TaskExecution,
+  TaskProperties,
+  TaskRecord,
+  TaskStatus,
+  UsageLogRecord,
+} from './records.ts';
+
+/**
+ * How far old data of one kind has been gone through. `position`: the id of the last row.
+ * `skipped`: the first row before it that was in use then; 0: none. `at`: Unix seconds of the last
+ * look at those.
+ */
+export type RetentionProgress = { position: number; skipped: number; at: number };
+
+/** What decides whether a task is old. Times are Unix seconds. */
+export type AgedTask = {
+  id: number;
+  taskId: string;
+  status: TaskStatus;
+  createdAt: number;
+  finishTime: number;
+  /** A result of it is kept, or waits to be copied. */
+  result: 'kept' | 'wanted' | undefined;
+};
+
+/** The parts of a task that say what its user asked for and got. */
+export type TaskContent = {
+  id: number;
+  properties: TaskProperties;
+  execution: TaskExecution;
+  /** Whether the vendor's answer or the plugin's state is stored. */
+  hasAnswer: boolean;
+};
+
+export type ContentChange = Pick<TaskContent, 'id' | 'properties' | 'execution'> & {
+  /** Also removes the vendor's answer and the plugin's state. */
+  removesAnswer: boolean;
+};
+
+/**
+ * Rows that are no longer needed. Nothing here touches a task that has not ended, whatever the
+ * caller has read before.
+ */
+export interface RetentionStore {
+  /** Zeros where nothing is stored. */
+  progress(name: string): Promise<RetentionProgress>;
+  saveProgress(name: string, progress: RetentionProgress): Promise<void>;
+  /** Tasks after this id, in order of id: nearly that of creation. */
+  tasksAfter(id: number, limit: number): Promise<AgedTask[]>;
+  /** Locks those that have ended until the transaction ends. */
+  contentOf(ids: readonly number[]): Promise<TaskContent[]>;
+  /** Resolves to the number of tasks written. */
+  replaceContent(changes: readonly ContentChange[]): Promise<number>;
+  /** Deletes tasks with timeline, notices and lost results. Their ledger lines and usage stay. */
+  deleteTasks(ids: readonly number[]): Promise<number>;
+  deleteEvents(taskIds: readonly string[]): Promise<number>;
+  /**
+   * Deletes about `limit` usage rows written at or before `until`, but only those that the daily
+   * figures hold.
+   */
+  deleteUsage(until: number, limit: number): Promise<number>;
+  /**
+   * Goes through `limit` ledger lines after this id, as far as there are any from before `until`, and
+   * folds those of ended tasks, relayed requests and storage: of each user and month one line
+   * `carried` remains, with their sum. Other kinds stay. Call it in a transaction of its own.
+   */
+  foldLedger(fold: { after: number; until: number; limit: number }): Promise<{
+    walked: number;
+    folded: number;
+    /** The id of the last line gone through. */
+    last: number;
+    /** The id of the first line that was left for later; 0: none. */
+    skipped: number;
+  }>;
+}
+
+/** What belongs to one person: to hand it to them, and to erase it once their account is deleted. */
+export interface PersonalDataStore {
+  /** Deleted accounts after this id whose content has not been erased, in order of id. */
+  usersToErase(after: number, limit: number): Promise<number[]>;
+  markErased(userId: number, at: number): Promise<boolean>;
+  /** False unless the account is deleted: its content is erased again. */
+  eraseAgain(userId: number): Promise<boolean>;
+  tasksOf(userId: number, after: number, limit: number): Promise<AgedTask[]>;
+  /** Empties what else of ended tasks may hold words of their user, and hides them. */
+  eraseTasks(ids: readonly number[], at: number): Promise<number>;
+  deleteNotices(taskIds: readonly string[]): Promise<number>;
+  deleteIdempotencyKeys(userId: number): Promise<number>;
+  /**
+   * Replaces the person by their id in `limit` rows of the audit log at most, and records that in
+   * the log itself, so that its chains can still be verified. Resolves to the number of rows. Call
+   * it in a transaction of its own.
+   */
+  redactAudit(userId: number, limit: number, at: number): Promise<number>;
+  /** Whole rows in order of id, for an export. */
+  exportTasks(userId: number, after: number, limit: number): Promise<TaskRecord[]>;
+  exportEvents(taskIds: readonly string[]): Promise<TaskEventRecord[]>;
+  exportUsage(userId: number, after: number, limit: number): Promise<UsageLogRecord[]>;
+  exportLedger(userId: number, after: number, limit: number): Promise<LedgerEntryRecord[]>;
+  /** What they did, and what was done to their account. */
+  exportAudit(userId: number, after: number, limit: number): Promise<AuditRecord[]>;
+  exportNotices(
+    userId: number,
+    after: number,
+    limit: number,
+  ): Promise<{ id: number; taskId: string; event: string; url: string; payload: Json; createdAt: number }[]>;
+}

@@ -1,0 +1,139 @@
+import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
+import type { PersonalDataStore } from '../ports/index.ts';
+import { type Context, encodeTexts, lazy } from './context.ts';
+import { createAuditRedaction } from './redact-audit.ts';
+import { createAgedTasks, ENDED } from './retention.ts';
+
+export function createPersonalDataStore(context: Context): PersonalDataStore {
+  const { db, tables, prepare, amongTexts } = context;
+  const { tasks, taskEvents, users, webhookOutbox: notices, idempotencyKeys, ledgerEntries, usageLogs } = tables;
+  const { auditLogs } = tables;
+  const at = sql.placeholder;
+  const tasksOf = createAgedTasks(context, sql`and user_id = ${at('userId')}`);
+
+  // Literals, as in the index.
+  const toErase = lazy(() =>
+    prepare(sql`select id from users where deleted_at <> 0 and erased_at = 0 and id > ${at('after')}
+      order by id limit ${at('limit')}`),
+  );
+  const deleteNotices = lazy(() =>
+    db.delete(notices).where(amongTexts(notices.taskId, 'taskIds')).returning({ id: notices.id }).prepare(),
+  );
+  const eventsOf = lazy(() =>
+    db
+      .select()
+      .from(taskEvents)
+      .where(amongTexts(taskEvents.taskId, 'taskIds'))
+      .orderBy(asc(taskEvents.taskId), asc(taskEvents.id))
+      .prepare(),
+  );
+
+  return {
+    usersToErase: async (after, limit) => (await toErase()({ after, limit })).map(([id]) => Number(id)),
+
+    async markErased(userId, time) {
+      const marked = await db
+        .update(users)
+        .set({ erasedAt: time })
+        .where(and(eq(users.id, userId), sql`${users.deletedAt} <> 0`, eq(users.erasedAt, 0)))
+        .returning({ id: users.id });
+      return marked.length === 1;
+    },
+
+    async eraseAgain(userId) {
+      const marked = await db
+        .update(users)
+        .set({ erasedAt: 0 })
+        .where(and(eq(users.id, userId), sql`${users.deletedAt} <> 0`))
+        .returning({ id: users.id });
+      return marked.length === 1;
+    },
+
+    tasksOf: (userId, after, limit) => tasksOf(after, limit, { userId }),
+
+    async eraseTasks(ids, time) {
+      if (ids.length === 0) return 0;
+      const erased = await db
+        .update(tasks)
+        .set({
+          failReason: '',
+          callbackUrl: null,
+          hiddenAt: sql`case when ${tasks.hiddenAt} = 0 then ${time} else ${tasks.hiddenAt} end`,
+        })
+        .where(and(inArray(tasks.id, [...ids]), sql`${tasks.status} in ${ENDED}`))
+        .returning({ id: tasks.id });
+      return erased.length;
+    },
+
+    async deleteNotices(taskIds) {
+      return taskIds.length === 0 ? 0 : (await deleteNotices().execute({ taskIds: encodeTexts(taskIds) })).length;
+    },
+
+    async deleteIdempotencyKeys(userId) {
+      const deleted = await db
+        .delete(idempotencyKeys)
+        .where(eq(idempotencyKeys.userId, userId))
+        .returning({ key: idempotencyKeys.key });
+      return deleted.length;
+    },
+
+    redactAudit: createAuditRedaction(context),
+
+    exportTasks: (userId, after, limit) =>
+      db
+        .select()
+        .from(tasks)
+        .where(and(eq(tasks.userId, userId), gt(tasks.id, after)))
+        .orderBy(asc(tasks.id))
+        .limit(limit),
+
+    exportEvents: async (taskIds) =>
+      taskIds.length === 0 ? [] : eventsOf().execute({ taskIds: encodeTexts(taskIds) }),
+
+    exportUsage: (userId, after, limit) =>
+      db
+        .select()
+        .from(usageLogs)
+        .where(and(eq(usageLogs.userId, userId), gt(usageLogs.id, after)))
+        .orderBy(asc(usageLogs.id))
+        .limit(limit),
+
+    async exportLedger(userId, after, limit) {
+      const rows = await db
+        .select()
+        .from(ledgerEntries)
+        .where(and(eq(ledgerEntries.userId, userId), gt(ledgerEntries.id, after)))
+        .orderBy(asc(ledgerEntries.id))
+        .limit(limit);
+      return rows.map(({ grantKey: _, ...row }) => row);
+    },
+
+    exportAudit: (userId, after, limit) =>
+      db
+        .select()
+        .from(auditLogs)
+        .where(
+          and(
+            sql`(${auditLogs.userId} = ${userId} or ${auditLogs.target} = ${`user:${userId}`})`,
+            gt(auditLogs.id, after),
+          ),
+        )
+        .orderBy(asc(auditLogs.id))
+        .limit(limit),
+
+    exportNotices: (userId, after, limit) =>
+      db
+        .select({
+          id: notices.id,
+          taskId: notices.taskId,
+          event: notices.event,
+          url: notices.url,
+          payload: notices.payload,
+          createdAt: notices.createdAt,
+        })
+        .from(notices)
+        .where(and(eq(notices.userId, userId), gt(notices.id, after)))
+        .orderBy(asc(notices.id))
+        .limit(limit),
+  };
+}

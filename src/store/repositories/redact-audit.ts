@@ -1,0 +1,56 @@
+import { and, asc, eq, sql } from 'drizzle-orm';
+import type { JsonObject } from '../../kernel/index.ts';
+import type { PersonalDataStore } from '../ports/index.ts';
+import { createAuditChains } from './audit-chains.ts';
+import type { Context } from './context.ts';
+import { digestOfRedacted, REDACTION } from './read-redactions.ts';
+
+/**
+ * Replaces a person by their id. A row's own hash stays, so that its chain holds; that its content
+ * no longer gives this hash is vouched for by a row that is appended to the log.
+ */
+export function createAuditRedaction(context: Context): PersonalDataStore['redactAudit'] {
+  const { db, tables, statement, elements, prepare } = context;
+  const { auditLogs } = tables;
+  const { addAudit } = createAuditChains(context);
+
+  return async (userId, limit, at) => {
+    const target = `user:${userId}`;
+    const name = `deleted:${userId}`;
+    const isAbout = sql`(${auditLogs.userId} = ${userId} or ${auditLogs.target} = ${target})`;
+    const rows = await db
+      .select()
+      .from(auditLogs)
+      .where(and(isAbout, eq(auditLogs.redactedBy, 0), sql`${auditLogs.action} <> ${REDACTION}`))
+      .orderBy(asc(auditLogs.id))
+      .limit(limit);
+    if (rows.length === 0) return 0;
+    const redacted = rows.map((row) => {
+      const isActor = row.userId === userId;
+      const isPersonal = row.target === target || row.action.startsWith('auth.');
+      return {
+        ...row,
+        username: isActor ? name : row.username,
+        ip: isActor ? '' : row.ip,
+        detail: isPersonal ? ({} as JsonObject) : row.detail,
+      };
+    });
+    const detail = { rows: Object.fromEntries(redacted.map((row) => [row.id, digestOfRedacted(row)])) };
+    const system = { userId: null, username: '', authMethod: 'system', ip: '' };
+    await addAudit({ ...system, action: REDACTION, target, detail, createdAt: at });
+    const [last] = await statement(sql`select head_id from audit_chains where name = 'change'`);
+    const redactedBy = Number(last?.[0]);
+    const changes = redacted.map(({ id, username, ip, detail }) => ({
+      id,
+      username,
+      ip,
+      detail: JSON.stringify(detail),
+    }));
+    await prepare(sql`
+      update audit_logs set username = change.value ->> 'username', ip = change.value ->> 'ip',
+        detail = change.value ->> 'detail', redacted_by = ${redactedBy}
+      from ${elements('changes')} as change
+      where audit_logs.id = cast(change.value ->> 'id' as bigint)`)({ changes: JSON.stringify(changes) });
+    return rows.length;
+  };
+}

@@ -1,0 +1,61 @@
+import type { AgedTask } from '../../store/ports/index.ts';
+import { hasEnded } from '../state/describe-task.ts';
+import type { TaskDeps } from '../types.ts';
+import { clearContent } from './retention-steps.ts';
+import { CONTENT_PARTS } from './strip-content.ts';
+import type { RetentionStep } from './types.ts';
+
+type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger'>;
+
+/**
+ * Erases what deleted accounts have left: prompts, requests, answers, reasons, timelines and
+ * notices of their tasks, and their name and addresses in the audit log. Bills, ledger and usage
+ * stay, under the number of the account. The rows of deleted users are the queue: a process that is
+ * killed in between begins again with the same one. A task that still runs is erased after its end.
+ */
+export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
+  const { store, clock, logger } = deps;
+  let last = 0;
+  let current: { userId: number; after: number; isWaiting: boolean; isDone: boolean } | undefined;
+
+  async function nextUser(): Promise<typeof current> {
+    if (only !== undefined && last !== 0) return undefined;
+    const [userId] = only === undefined ? await store.personalData.usersToErase(last, 1) : [only];
+    if (userId === undefined) return undefined;
+    last = userId;
+    return { userId, after: 0, isWaiting: false, isDone: false };
+  }
+
+  async function eraseTasks(user: NonNullable<typeof current>, tasks: readonly AgedTask[]): Promise<number> {
+    const ended = tasks.filter(hasEnded);
+    const ids = ended.map(({ id }) => id);
+    const taskIds = ended.map(({ taskId }) => taskId);
+    await store.transaction(async (tx) => {
+      await clearContent(tx, ids, CONTENT_PARTS);
+      await tx.personalData.eraseTasks(ids, clock.unix());
+      await tx.retention.deleteEvents(taskIds);
+      await tx.personalData.deleteNotices(taskIds);
+    });
+    user.isWaiting ||= ended.length < tasks.length;
+    user.after = tasks.at(-1)?.id ?? user.after;
+    return ended.length;
+  }
+
+  return {
+    step: 'content of deleted accounts',
+    async run(limit) {
+      current ??= await nextUser();
+      if (!current) return { walked: 0, changed: 0 };
+      const { userId, after } = current;
+      const tasks = await store.personalData.tasksOf(userId, after, limit);
+      if (tasks.length > 0) return { walked: tasks.length, changed: await eraseTasks(current, tasks) };
+      const redacted = await store.personalData.redactAudit(userId, Math.min(limit, 200), clock.unix());
+      if (redacted > 0) return { walked: redacted, changed: redacted };
+      await store.personalData.deleteIdempotencyKeys(userId);
+      if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
+        logger.info({ userId }, 'the content of a deleted account has been erased');
+      current = undefined;
+      return { walked: 1, changed: 0 };
+    },
+  };
+}

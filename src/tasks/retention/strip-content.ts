@@ -1,0 +1,31 @@
+import type { ContentChange, TaskContent } from '../../store/ports/index.ts';
+
+/** The parts of a task's content that have a retention of their own. */
+export const CONTENT_PARTS = ['prompt', 'request', 'answer'] as const;
+export type ContentPart = (typeof CONTENT_PARTS)[number];
+
+/**
+ * The task without these parts; undefined where it has none of them. What its bill was made of
+ * stays.
+ */
+export function stripContent(task: TaskContent, parts: readonly ContentPart[]): ContentChange | undefined {
+  const { id, properties, execution, hasAnswer } = task;
+  const stripped = { properties: { ...properties }, execution: { ...execution } };
+  let changed = false;
+  if (parts.includes('prompt') && properties.input !== '') {
+    stripped.properties.input = '';
+    changed = true;
+  }
+  if (parts.includes('request') && (execution.request !== undefined || execution.response !== undefined)) {
+    delete stripped.execution.request;
+    delete stripped.execution.response;
+    changed = true;
+  }
+  const removesAnswer = parts.includes('answer') && (hasAnswer || execution.result !== undefined);
+  if (removesAnswer) {
+    delete stripped.execution.result;
+    stripped.properties.expired = true;
+    changed = true;
+  }
+  return changed ? { id, ...stripped, removesAnswer } : undefined;
+}

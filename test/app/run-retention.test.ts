@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test';
+import { createRetention, isQuietHour } from '../../src/app/operations/run-retention.ts';
+import type { Clock } from '../../src/kernel/index.ts';
+import type { RetentionStep } from '../../src/tasks/index.ts';
+import { recordingLogger } from '../http/kit-harness.ts';
+
+const DAY = 86_400;
+/** A local time of this process. */
+const at = (hour: number) => Math.floor(new Date(2026, 5, 15, hour, 30).getTime() / 1000);
+
+/** A gateway without work of its own; `rows` are left to remove, and a row takes `msPerRow`. */
+function stage({ hour = 3, rows = 1000, msPerRow = 0.1, isBusy = false, lastRun = 0 } = {}) {
+  let [nowMs, monotonicMs] = [at(hour) * 1000, 0];
+  const pass = (ms: number) => {
+    nowMs += ms;
+    monotonicMs += ms;
+  };
+  const sleeps: number[] = [];
+  const clock: Clock = {
+    nowMs: () => nowMs,
+    unix: () => Math.floor(nowMs / 1000),
+    monotonicMs: () => monotonicMs,
+    async sleep(ms) {
+      sleeps.push(ms);
+      pass(ms);
+    },
+  };
+  const left = { rows, urgent: 10 };
+  const limits: number[] = [];
+  const step = (name: 'rows' | 'urgent'): RetentionStep => ({
+    step: name,
+    async run(limit) {
+      limits.push(limit);
+      const walked = Math.min(limit, left[name]);
+      left[name] -= walked;
+      pass(walked * msPerRow);
+      return { walked, changed: walked };
+    },
+  });
+  let progress = { position: 0, skipped: 0, at: lastRun };
+  const { logger, lines } = recordingLogger();
+  const retention = createRetention({
+    store: {
+      exclusively: (_name, work) => work(),
+      retention: {
+        progress: async () => progress,
+        saveProgress: async (_name: string, next: typeof progress) => {
+          progress = next;
+        },
+      } as never,
+    },
+    clock,
+    logger,
+    isBusy: () => isBusy,
+    quietHours: () => ({ startHour: 2, hours: 4 }),
+    urgentSteps: async () => [step('urgent')],
+    steps: async () => [step('rows')],
+  });
+  return { retention, left, limits, sleeps, lines, pass, lastRun: () => progress.at };
+}
+
+describe('the retention', () => {
+  test('runs once a day at its quiet hours; what deleted accounts have left goes at any hour', async () => {
+    const day = stage({ hour: 12 });
+    await day.retention.run();
+    expect(day.left).toEqual({ rows: 1000, urgent: 0 });
+    day.pass(15 * 3600 * 1000);
+    await day.retention.run();
+    expect(day.left.rows).toBe(0);
+    day.left.rows = 5;
+    await day.retention.run();
+    expect(day.left.rows).toBe(5);
+    day.pass(DAY * 1000);
+    await day.retention.run();
+    expect(day.left.rows).toBe(0);
+  });
+
+  test('runs at any hour once it is two days late: a gateway may be off at night', async () => {
+    const late = stage({ hour: 12, lastRun: at(12) - 3 * DAY });
+    await late.retention.run();
+    expect(late.left.rows).toBe(0);
+  });
+
+  test('stops when the quiet hours end, and is not done then', async () => {
+    const slow = stage({ hour: 5, rows: 1_000_000, msPerRow: 10, lastRun: at(5) - DAY });
+    await slow.retention.run();
+    expect(slow.left.rows).toBeGreaterThan(0);
+    expect(slow.lastRun()).toBe(at(5) - DAY);
+  });
+
+  test('takes small batches and long rests while requests arrive', async () => {
+    const [idle, busy] = [stage({ rows: 20_000 }), stage({ rows: 20_000, isBusy: true })];
+    for (const { retention } of [idle, busy]) await retention.run();
+    expect(Math.max(...idle.limits)).toBeGreaterThan(400);
+    expect(Math.max(...busy.limits)).toBeLessThan(200);
+    expect(Math.min(...busy.sleeps)).toBeGreaterThanOrEqual(150);
+  });
+
+  test('a stop ends it after the batch, and a step that fails is tried in the next run', async () => {
+    const stopped = stage({ lastRun: at(3) - DAY });
+    const stopping = new AbortController();
+    stopping.abort();
+    await stopped.retention.run(stopping.signal);
+    expect(stopped.left.rows).toBe(1000);
+  });
+});
+
+test('quiet hours may pass midnight', () => {
+  const hours = Array.from({ length: 24 }, (_, hour) => hour);
+  const quiet = (startHour: number, length: number) =>
+    hours.filter((hour) => isQuietHour(at(hour), { startHour, hours: length }));
+  expect(quiet(22, 4)).toEqual([0, 1, 22, 23]);
+  expect(quiet(5, 24)).toEqual(hours);
+});

@@ -1,0 +1,293 @@
+/** Old rows: what goes, what stays, and that money is the same afterwards. */
+import { expect, test } from 'bun:test';
+import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { NewTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { eraseUsersStep } from '../../src/tasks/retention/erase-users.ts';
+import { retentionSteps } from '../../src/tasks/retention/retention-steps.ts';
+import type { RetentionSettings, RetentionStep } from '../../src/tasks/retention/types.ts';
+import { addUser } from '../support/add-user.ts';
+import { addRunningTask, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { openRaw, runRaw } from './open-raw.ts';
+
+const DAY = 86_400;
+const KEEP: RetentionSettings = {
+  ...{ enabled: true, promptDays: 0, requestDays: 0, answerDays: 0, taskDays: 0, eventDays: 0 },
+  ...{ usageDays: 0, ledgerDays: 0, webhookDays: 7 },
+};
+const now = systemClock.unix();
+const daysAgo = (days: number) => now - days * DAY;
+
+const request = { model: 'demo-1', action: 'text_to_video', body: { prompt: 'a cat \u0000' } };
+const execution = {
+  ...{ requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
+  ...{ request, result: { url: 'https://vendor.example/cat.mp4' } },
+};
+
+/** An ended task with everything that it can leave behind. */
+async function addEnded(store: Store, days: number, change: Partial<NewTask> = {}): Promise<TaskRecord> {
+  const createdAt = daysAgo(days);
+  const task = await store.tasks.insert(newTask({ createdAt, execution, ...change }));
+  const { taskId, userId } = task;
+  await store.tasks.addEvent({ taskId, at: createdAt, kind: 'transition', status: 'QUEUED', detail: 'a cat' });
+  const ending = { status: 'SUCCESS', progress: '100%', finishTime: createdAt + 60 } as const;
+  const answered = { data: { url: 'https://vendor.example/cat.mp4', prompt: 'a cat' }, state: { a: 1 } };
+  expect(await store.tasks.advance(leaseOf(task), { ...ending, ...answered }, null)).toBe(true);
+  await store.webhooks.putFinish(
+    {
+      ...{ eventId: newUuid(), taskId, userId, apiKeyId: 1, event: 'task.completed' as never },
+      ...{ url: 'https://example.org/', host: 'example.org', payload: { prompt: 'a cat' }, createdAt },
+    },
+    1,
+  );
+  return task;
+}
+
+/** As the gateway runs them; `batches`: at most so many of each step, as if it was killed then. */
+async function runAll(steps: readonly RetentionStep[], { limit = 2, batches = Infinity } = {}): Promise<number> {
+  let changed = 0;
+  for (const step of steps) {
+    for (let batch = 0; batch < batches; batch += 1) {
+      const done = await step.run(limit);
+      if (done.walked === 0) break;
+      changed += done.changed;
+    }
+  }
+  return changed;
+}
+const run = async (store: Store, change: Partial<RetentionSettings>, options = {}) =>
+  runAll(await retentionSteps({ store, clock: systemClock }, { ...KEEP, ...change }), options);
+
+const read = async (store: Store, task: TaskRecord) => (await store.tasks.byTaskId(task.taskId)) as TaskRecord;
+const CONTENT = { promptDays: 90, requestDays: 90, answerDays: 90 };
+
+describeEachStore(
+  'retention',
+  (opened) => {
+    test('removes prompts, requests and answers of old ended tasks, and keeps the rest of the row', async () => {
+      const { store } = opened();
+      const [old, young] = [await addEnded(store, 100), await addEnded(store, 80)];
+      const running = await addRunningTask(store, { createdAt: daysAgo(200), execution });
+      expect(await run(store, CONTENT)).toBe(1);
+      const stripped = await read(store, old);
+      expect(stripped).toMatchObject({ status: 'SUCCESS', data: null, state: null, billing: old.billing });
+      expect(stripped.properties).toEqual({ ...old.properties, input: '', expired: true });
+      const { request: _request, result: _result, ...left } = execution;
+      expect(stripped.execution).toEqual(left);
+      for (const task of [young, running])
+        expect(await read(store, task)).toMatchObject({ properties: { input: 'a cat' }, execution: { request } });
+      expect((await store.tasks.events(old.taskId)).length).toBeGreaterThan(0);
+    });
+
+    test('parts have days of their own, and a request stays no longer than its prompt', async () => {
+      const { store } = opened();
+      const task = await addEnded(store, 50);
+      await run(store, { promptDays: 40, requestDays: 365, answerDays: 60 });
+      const stripped = await read(store, task);
+      expect(stripped.properties).toMatchObject({ input: '' });
+      expect(stripped.execution.request).toBeUndefined();
+      expect(stripped.data).not.toBeNull();
+      await run(store, { promptDays: 40, requestDays: 365, answerDays: 45 });
+      expect((await read(store, task)).data).toBeNull();
+    });
+
+    test('nothing is removed while it is off, or while the days are 0', async () => {
+      const { store } = opened();
+      const task = await addEnded(store, 5000);
+      expect(await run(store, { ...CONTENT, taskDays: 1, enabled: false })).toBe(0);
+      expect(await run(store, {})).toBe(0);
+      expect(await read(store, task)).toMatchObject({ properties: { input: 'a cat' } });
+    });
+
+    test('a run that is killed in between goes on where it stopped, and a task that ran then is found later', async () => {
+      const { store } = opened();
+      const running = await addRunningTask(store, { createdAt: daysAgo(300), execution });
+      const tasks: TaskRecord[] = [];
+      for (const days of [110, 109, 108, 107, 106]) tasks.push(await addEnded(store, days));
+      const inputs = () => Promise.all(tasks.map(async (task) => (await read(store, task)).properties.input));
+      expect(await run(store, CONTENT, { batches: 2 })).toBe(3);
+      expect(await inputs()).toEqual(['', '', '', 'a cat', 'a cat']);
+      expect(await run(store, CONTENT)).toBe(2);
+      expect(await inputs()).toEqual(['', '', '', '', '']);
+      await runRaw(
+        opened(),
+        `update tasks set status = 'FAILURE', finish_time = ${now - 2 * DAY} where task_id = '${running.taskId}'`,
+      );
+      expect(await run(store, CONTENT)).toBe(1);
+      expect((await read(store, running)).properties.input).toBe('');
+      expect(await run(store, CONTENT)).toBe(0);
+    });
+
+    test('a task is deleted with timeline and notices, but not while its result is kept', async () => {
+      const { store } = opened();
+      const [old, kept] = [await addEnded(store, 400), await addEnded(store, 399)];
+      await runRaw(
+        opened(),
+        `insert into kept_results (task_id, artifact_key, user_id, state, next_attempt_at, give_up_at, created_at)
+         values ('${kept.taskId}', 'video', 1, 'kept', 0, 0, 0), ('${old.taskId}', 'video', 1, 'lost', 0, 0, 0)`,
+      );
+      expect(await run(store, { taskDays: 365 })).toBe(1);
+      expect(await store.tasks.byTaskId(old.taskId)).toBeUndefined();
+      expect(await store.tasks.byTaskId(kept.taskId)).toBeDefined();
+      const raw = openRaw(opened());
+      for (const table of ['task_events', 'webhook_outbox', 'kept_results']) {
+        const rows = await raw.rows(`select distinct task_id from ${table}`);
+        expect({ table, rows }).toMatchObject({ table, rows: [{ task_id: kept.taskId }] });
+      }
+      await raw.run(`delete from kept_results`);
+      await raw.close();
+      expect(await run(store, { taskDays: 365 })).toBe(1);
+    });
+
+    test('usage rows go after the figures by day hold them, and the figures stay', async () => {
+      const { store } = opened();
+      const usage = { userId: 1, apiKeyId: 1, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' };
+      for (const days of [400, 400, 399, 10])
+        await store.logs.addUsage({
+          ...{ ...usage, kind: 'settle', quota: 7, detail: {}, createdAt: daysAgo(days) },
+        });
+      const figures = () => store.figures.usageByDay({ sinceDay: 0 });
+      const before = await figures();
+      expect(await store.retention.deleteUsage(now, 10)).toBe(0);
+      expect(await run(store, { usageDays: 365 })).toBe(3);
+      expect((await store.logs.listUsage({}, { page: 1, pageSize: 10 })).total).toBe(1);
+      const sorted = (rows: Awaited<typeof before>) => [...rows].sort((a, b) => a.day - b.day);
+      expect(sorted(await figures())).toEqual(sorted(before));
+    });
+
+    test('ledger lines of ended tasks become one line a user and month, and every balance stays', async () => {
+      const { store } = opened();
+      const users = [await addUser(store, { balance: 1000 }), await addUser(store, { balance: 500 })];
+      const at = Date.UTC(2024, 0, 20) / 1000;
+      const book = async (userId: number, days: number, status: 'SUCCESS' | 'open') => {
+        const task = await addRunningTask(store, { userId, quota: 10, createdAt: at + days * DAY });
+        await store.transaction(async (tx) => {
+          const entry = { userId, apiKeyId: null, taskId: task.taskId, attempt: 0, at: at + days * DAY };
+          await tx.ledger.reserve({ ...entry, amount: 10 });
+          if (status === 'open') return;
+          await tx.ledger.post({ ...entry, kind: 'settle', amount: 3 });
+        });
+        if (status === 'SUCCESS')
+          await runRaw(opened(), `update tasks set status = 'SUCCESS', quota = 7 where task_id = '${task.taskId}'`);
+        return task;
+      };
+      for (const user of users) for (const days of [0, 1, 15, 16, 17]) await book(user.id, days, 'SUCCESS');
+      const first = users[0]?.id ?? 0;
+      const open = await book(first, 2, 'open');
+      const balances = async () => (await store.users.lock(users.map(({ id }) => id))).map(({ quota }) => quota);
+      const before = await balances();
+
+      await run(store, { ledgerDays: 365 }, { limit: 3, batches: 3 });
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      await run(store, { ledgerDays: 365 }, { limit: 3 });
+      expect(await balances()).toEqual(before);
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      const lines = async () => (await store.ledger.list(first, { page: 1, pageSize: 50 })).items;
+      expect((await lines()).map(({ kind, amount, note }) => [kind, amount, note])).toEqual([
+        ['reserve', -10, ''],
+        ['carried', -21, '2024-02'],
+        ['carried', -14, '2024-01'],
+        ['grant', 1000, ''],
+      ]);
+
+      // The open one ends: its lines are folded by a later run.
+      await store.ledger.post({
+        ...{
+          userId: first,
+          apiKeyId: null,
+          taskId: open.taskId,
+          kind: 'settle',
+          attempt: 0,
+          amount: 10,
+          at: at + 3 * DAY,
+        },
+      });
+      await runRaw(opened(), `update tasks set status = 'FAILURE', quota = 0 where task_id = '${open.taskId}'`);
+      await run(store, { ledgerDays: 365 });
+      expect((await lines()).map(({ kind, amount }) => [kind, amount])).toEqual([
+        ['carried', -21],
+        ['carried', -14],
+        ['grant', 1000],
+      ]);
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    });
+
+    test('two nodes that fold the same lines at once count each once', async () => {
+      const { store, openAnother } = opened();
+      const user = await addUser(store, { balance: 100_000 });
+      for (let i = 0; i < 40; i += 1)
+        await store.ledger.post({
+          ...{ userId: user.id, apiKeyId: null, taskId: newUuid(), kind: 'settle', attempt: 0, amount: -i, at: 100 },
+        });
+      const other = await openAnother();
+      await Promise.all([store, other].map((node) => run(node, { ledgerDays: 365 }, { limit: 7 })));
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      const { items } = await store.ledger.list(user.id, { page: 1, pageSize: 50 });
+      expect(items.filter(({ kind }) => kind === 'carried')).toMatchObject([{ amount: -780 }]);
+    });
+
+    test('a deleted account is erased with its content, and its bills and the audit chains hold', async () => {
+      const { store } = opened();
+      const [user, other] = [await addUser(store, { username: 'ada' }), await addUser(store)];
+      const tasks = [await addEnded(store, 1, { userId: user.id }), await addEnded(store, 1, { userId: user.id })];
+      const running = await addRunningTask(store, { userId: user.id, createdAt: now, execution });
+      const foreign = await addEnded(store, 1, { userId: other.id });
+      const audit = { authMethod: 'session', ip: '203.0.113.7', createdAt: now };
+      const own = { ...audit, userId: user.id, username: 'ada' };
+      await store.logs.addAudit({ ...own, action: 'auth.login', target: '', detail: { limited_as: '203.0.113.9' } });
+      await store.logs.addAudit({ ...own, action: 'channel.update', target: 'channel:1', detail: { after: { a: 1 } } });
+      await store.logs.addAudit({
+        ...{ ...audit, userId: other.id, username: 'bob', action: 'user.update', target: `user:${user.id}` },
+        detail: { before: { email: 'ada@example.org' } },
+      });
+      const erase = (batches = Infinity) =>
+        runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { batches });
+
+      expect(await erase()).toBe(0);
+      await runRaw(opened(), `update users set deleted_at = ${now} where id = ${user.id}`);
+      await erase(1);
+      await erase();
+      for (const task of tasks) {
+        expect(await read(store, task)).toMatchObject({ data: null, properties: { input: '' }, callbackUrl: null });
+        expect((await read(store, task)).hiddenAt).toBeGreaterThan(0);
+        expect(await store.tasks.events(task.taskId)).toEqual([]);
+      }
+      expect(await read(store, running)).toMatchObject({ properties: { input: 'a cat' }, hiddenAt: 0 });
+      expect(await read(store, foreign)).toMatchObject({ properties: { input: 'a cat' }, hiddenAt: 0 });
+      expect(await store.personalData.usersToErase(0, 10)).toEqual([user.id]);
+
+      const raw = openRaw(opened());
+      await raw.run(`update tasks set status = 'FAILURE', finish_time = ${now} where task_id = '${running.taskId}'`);
+      await erase();
+      expect(await store.personalData.usersToErase(0, 10)).toEqual([]);
+      expect(await read(store, running)).toMatchObject({ properties: { input: '' } });
+      const rows = await raw.rows('select username, ip, detail from audit_logs where redacted_by > 0 order by id');
+      const name = `deleted:${user.id}`;
+      expect(rows).toEqual([
+        { username: name, ip: '', detail: '{}' },
+        { username: name, ip: '', detail: '{"after":{"a":1}}' },
+        { username: 'bob', ip: '203.0.113.7', detail: '{}' },
+      ]);
+      expect((await store.logs.verifyAudit()).faults).toEqual([]);
+      const [{ payloads } = {}] = await raw.rows(
+        `select count(*) as payloads from webhook_outbox where user_id = ${user.id}`,
+      );
+      expect(Number(payloads)).toBe(0);
+      await raw.run("update audit_logs set username = 'eve' where action = 'channel.update'");
+      expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'change', fault: 'changed' }]);
+      await raw.close();
+    });
+
+    test('a row that is only said to be redacted is found to be changed', async () => {
+      const { store } = opened();
+      const row = { userId: 1, username: 'ada', authMethod: 'session', ip: '', target: 'channel:1', detail: {} };
+      for (const action of ['channel.create', 'channel.update', 'channel.delete'])
+        await store.logs.addAudit({ ...row, action, createdAt: 1 });
+      await runRaw(
+        opened(),
+        `update audit_logs set username = 'eve', redacted_by = id + 1 where action = 'channel.update'`,
+      );
+      expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'change', fault: 'changed' }]);
+    });
+  },
+  { fresh: 'test' },
+);
