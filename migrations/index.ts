@@ -23,6 +23,7 @@ import postgres18 from './postgres/0018_task_sources.sql' with { type: 'text' };
 import postgres19 from './postgres/0019_kept_results.sql' with { type: 'text' };
 import postgres20 from './postgres/0020_task_links.sql' with { type: 'text' };
 import postgres21 from './postgres/0021_results_by_user.sql' with { type: 'text' };
+import postgres22 from './postgres/0022_retention.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -44,6 +45,7 @@ import sqlite18 from './sqlite/0018_task_sources.sql' with { type: 'text' };
 import sqlite19 from './sqlite/0019_kept_results.sql' with { type: 'text' };
 import sqlite20 from './sqlite/0020_task_links.sql' with { type: 'text' };
 import sqlite21 from './sqlite/0021_results_by_user.sql' with { type: 'text' };
+import sqlite22 from './sqlite/0022_retention.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -93,4 +95,5 @@ export const migrations: readonly Migration[] = [
   { number: 19, name: '0019_kept_results', sql: { sqlite: sqlite19, postgres: postgres19 }, checks: [] },
   { number: 20, name: '0020_task_links', sql: { sqlite: sqlite20, postgres: postgres20 }, checks: [] },
   { number: 21, name: '0021_results_by_user', sql: { sqlite: sqlite21, postgres: postgres21 }, checks: [] },
+  { number: 22, name: '0022_retention', sql: { sqlite: sqlite22, postgres: postgres22 }, checks: [] },
 ];

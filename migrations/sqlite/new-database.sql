@@ -22,7 +22,7 @@ CREATE TABLE users (
   created_at integer not null,
   last_login_at integer not null default 0,
   deleted_at integer not null default 0
-, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0);
+, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0, erased_at integer not null default 0);
 CREATE UNIQUE INDEX users_username on users (lower(username));
 CREATE INDEX users_email on users (lower(email)) where email is not null;
 CREATE UNIQUE INDEX users_access_token on users (access_token) where access_token is not null;
@@ -177,7 +177,7 @@ CREATE TABLE audit_logs (
   target text not null,
   detail text not null,
   created_at integer not null
-, chain text not null default '', prev_hash text not null default '', hash text not null default '');
+, chain text not null default '', prev_hash text not null default '', hash text not null default '', redacted_by integer not null default 0);
 CREATE TABLE idempotency_keys (
   user_id integer not null references users (id),
   key text not null,
@@ -494,6 +494,16 @@ CREATE TABLE kept_files (
 );
 CREATE INDEX kept_files_unused on kept_files (changed_at) where refs <= 0;
 CREATE INDEX kept_results_turn on kept_results (user_id, next_attempt_at) where state = 'wanted';
+CREATE TABLE retention_progress (
+  name text primary key,
+  -- The last row gone through, by id; of ledger_folded the time up to which lines may be folded.
+  position integer not null default 0,
+  -- The first row that was left out because it was in use, to be looked at again; 0: none.
+  skipped integer not null default 0,
+  -- Unix seconds of the last look at those, or of the last complete run.
+  at integer not null default 0
+);
+CREATE INDEX users_to_erase on users (id) where deleted_at <> 0 and erased_at = 0;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

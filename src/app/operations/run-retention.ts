@@ -96,7 +96,7 @@ export function createRetention(deps: RetentionDeps): Retention {
   };
 }
 
-/** The rows that each batch changed. Batches are as large as the pace allows, with rests between. */
+/** The rows that each batch changed. Batches are as large as the pace allows, and rests follow. */
 async function* inBatches(
   { clock, isBusy }: Pick<RetentionDeps, 'clock' | 'isBusy'>,
   step: RetentionStep,

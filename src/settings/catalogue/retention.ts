@@ -2,7 +2,7 @@ import { boolean, integer, type OptionKind, type OptionRules } from './option-ru
 
 /** A hundred years. */
 const MAX_DAYS = 36_500;
-/** An audit log or ledger of less than this is of no use to whoever looks for a fault. */
+/** Less than this is too little for an administrator who looks for a fault. */
 const RECORD_DAYS = 30;
 
 /** Days for which something is kept; 0: for ever. Any number from `least` on, or 0. */

@@ -65,7 +65,7 @@ export interface RetentionStore {
    */
   deleteUsage(until: number, limit: number): Promise<number>;
   /**
-   * Goes through `limit` ledger lines after this id, as far as there are any from before `until`, and
+   * Goes through `limit` ledger lines after this id, while there are any from before `until`, and
    * folds those of ended tasks, relayed requests and storage: of each user and month one line
    * `carried` remains, with their sum. Other kinds stay. Call it in a transaction of its own.
    */
@@ -79,7 +79,7 @@ export interface RetentionStore {
   }>;
 }
 
-/** What belongs to one person: to hand it to them, and to erase it once their account is deleted. */
+/** What belongs to one person: to hand it to them, and to erase it after their deletion. */
 export interface PersonalDataStore {
   /** Deleted accounts after this id whose content has not been erased, in order of id. */
   usersToErase(after: number, limit: number): Promise<number[]>;

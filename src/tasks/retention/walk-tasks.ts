@@ -2,7 +2,7 @@ import type { AgedTask, Repositories, RetentionProgress, Store } from '../../sto
 import { hasEnded } from '../state/describe-task.ts';
 import type { RetentionStep } from './types.ts';
 
-/** A task that ended a moment ago is left alone, however old it is: its user has not seen it yet. */
+/** A task that ended this recently is left alone, however old it is: nobody may have seen it. */
 const GRACE_SECONDS = 24 * 3600;
 /** Skipped tasks are looked at again in every run while the way there is this short, in rows. */
 const SHORT_WAY = 100_000;
