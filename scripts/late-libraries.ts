@@ -16,6 +16,7 @@ const libraries: readonly (readonly string[])[] = [
   ['ioredis'],
   ['rate-limiter-flexible'],
   ['pino-pretty'],
+  ['age-encryption'],
 ];
 
 const folder = 'build/late-libraries';

@@ -504,6 +504,22 @@ CREATE TABLE retention_progress (
   at integer not null default 0
 );
 CREATE INDEX users_to_erase on users (id) where deleted_at <> 0 and erased_at = 0;
+CREATE TABLE backup_runs (
+  id text primary key not null,
+  trigger_kind text not null,
+  -- running, done, failed
+  status text not null,
+  backup text not null default '',
+  place text not null,
+  owner text not null,
+  -- Milliseconds.
+  lease_until integer not null,
+  started_at integer not null,
+  ended_at integer not null default 0,
+  bytes integer not null default 0,
+  message text not null default ''
+);
+CREATE INDEX backup_runs_started on backup_runs (started_at);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

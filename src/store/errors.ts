@@ -11,9 +11,11 @@ export const storeErrors = defineErrors('store', {
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
   results_unavailable: ['unavailable', 'The place of kept results does not answer. Try again later.'],
+  backups_unavailable: ['unavailable', 'The place of back-ups does not answer. Try again later.'],
   in_use: ['conflict', 'Another process is using the data directory.'],
   schema_newer: ['internal', 'The database is newer than this program.'],
   schema_outdated: ['internal', 'The database is older than this program.'],
+  restore_unfinished: ['internal', 'A restore was begun here and has not ended.'],
   migration_refused: ['internal', 'The database cannot be migrated.'],
 });
 

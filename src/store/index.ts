@@ -6,11 +6,22 @@
  */
 export { createFileOnce } from './drivers/create-file-once.ts';
 export { createFolderFiles } from './drivers/folder-files.ts';
+export { createFolderObjects } from './drivers/folder-objects.ts';
 export { acceptFolder, guardFolder } from './drivers/guard-folder.ts';
+export { lockBackups, lockDataDir } from './drivers/lock-data-dir.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';
 export { bucketUrl } from './drivers/s3/call-bucket.ts';
 export { createS3Files } from './drivers/s3/s3-files.ts';
+export { createS3Objects } from './drivers/s3/s3-objects.ts';
 export type { BucketPlace, SendToBucket } from './drivers/s3/types.ts';
+export { LATEST_MIGRATION } from './migrate/plan.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
+export { beginSqliteRestore, endSqliteRestore } from './snapshot/sqlite-restore.ts';
+export {
+  checkSqliteDatabase,
+  closeSqliteLog,
+  copySqliteDatabase,
+  sqliteBytes,
+} from './snapshot/sqlite-snapshot.ts';

@@ -7,6 +7,7 @@ import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories } from './repositories/index.ts';
 import { tablesOf } from './schema/index.ts';
+import { requireNoSqliteRestore } from './snapshot/sqlite-restore.ts';
 
 export type StoreOptions = {
   /** `postgres://…`, or empty for SQLite in `dataDir`. */
@@ -28,18 +29,21 @@ export type StoreOptions = {
    * Migrate the database first (the default). `false`: refuse a database that needs a migration.
    */
   migrate?: boolean;
+  /** A restore that has not ended opens what it restores. */
+  restoring?: boolean;
 };
 
 /**
  * Opens the database, migrated. What only PostgreSQL needs is loaded only for it.
  * @throws `store.unavailable` when it cannot be reached or written, `store.in_use` when another
  * gateway has the data directory, `store.schema_newer`, `store.schema_outdated` (with `migrate:
- * false`), `store.migration_refused`
+ * false`), `store.migration_refused`, `store.restore_unfinished`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
   const release = dialect === 'sqlite' && options.exclusive ? createAndLockDataDir(options.dataDir) : () => {};
   try {
+    if (!options.restoring) await requireNoRestore(options);
     if (options.migrate === false) await requireCurrent(options);
     else await migrate(options);
 
@@ -102,6 +106,12 @@ async function migrate(options: StoreOptions): Promise<string[]> {
 async function runPostgres(options: StoreOptions): Promise<string[]> {
   const { migratePostgres } = await import('./migrate/migrate-postgres.ts');
   return migratePostgres(options);
+}
+
+async function requireNoRestore({ databaseUrl, dataDir }: StoreOptions): Promise<void> {
+  if (databaseUrl === '') return requireNoSqliteRestore(dataDir);
+  const { requireNoPostgresRestore } = await import('./snapshot/postgres-snapshot.ts');
+  await requireNoPostgresRestore(databaseUrl);
 }
 
 async function requireCurrent(options: StoreOptions): Promise<void> {
@@ -196,6 +206,11 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     personalData: {
       ...root.personalData,
       redactAudit: (userId, limit, at) => transaction((tx) => tx.personalData.redactAudit(userId, limit, at)),
+    },
+    backups: {
+      ...root.backups,
+      begin: (run) => transaction((tx) => tx.backups.begin(run)),
+      endPast: (at) => transaction((tx) => tx.backups.endPast(at)),
     },
     exclusively: driver.exclusively,
     publish: driver.publish,

@@ -213,6 +213,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  * take lists of any length or run far less often than requests.
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
+  backups: 'begin renew end latest latestDone deleteOld measure endPast',
   apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',

@@ -49,6 +49,15 @@ const keyStdin = {
   doc: "read the vendor's key from standard input (default: ask at the terminal)",
 } as const;
 
+const backupFrom = {
+  type: 'string',
+  value: 'PLACE',
+  doc: 'folder or s3://… with the back-ups (default: BACKUP_TO)',
+} as const;
+const backupId = { type: 'string', value: 'ID', doc: 'which back-up (default: the newest)' } as const;
+const passphraseFile = { type: 'string', value: 'FILE', doc: 'file whose first line is the passphrase' } as const;
+const identity = { type: 'string', value: 'FILE', doc: 'file with the secret key of age' } as const;
+
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
@@ -263,6 +272,62 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: [],
     options: { 'data-dir': dataDir },
     load: () => import('./commands/accept-folder.ts'),
+  },
+  {
+    name: 'backup create',
+    summary: 'make and verify a back-up; a gateway may be running',
+    positionals: [],
+    options: {
+      to: { type: 'string', value: 'PLACE', doc: 'folder or s3://… (default: BACKUP_TO)' },
+      'passphrase-file': passphraseFile,
+      recipients: {
+        type: 'string',
+        value: 'KEYS',
+        doc: 'public keys of age, comma-separated, instead of a passphrase',
+      },
+      'without-secrets': { type: 'boolean', doc: 'leave the secrets out' },
+      'data-dir': dataDir,
+    },
+    more: async () =>
+      'Contains the database, the secrets (sealed) and the files of kept results, of which a place has each only once. Without an option and\n' +
+      'BACKUP_PASSPHRASE, BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS it asks for a passphrase at the terminal. SQLite needs free space for a copy of the\n' +
+      'database in the data directory; PostgreSQL needs pg_dump.',
+    load: () => import('./commands/create-backup.ts'),
+  },
+  {
+    name: 'backup list',
+    summary: 'list the back-ups of a place',
+    positionals: [],
+    options: { from: backupFrom, 'data-dir': dataDir },
+    load: () => import('./commands/list-backups.ts'),
+  },
+  {
+    name: 'backup verify',
+    summary: 'read a whole back-up: digests, database, ledger',
+    positionals: [],
+    options: {
+      from: backupFrom,
+      id: backupId,
+      results: { type: 'boolean', doc: 'read the files of kept results too, not only their sizes' },
+      'passphrase-file': passphraseFile,
+      identity,
+      'data-dir': dataDir,
+    },
+    load: () => import('./commands/verify-backup.ts'),
+  },
+  {
+    name: 'backup restore',
+    summary: 'restore a back-up into an empty data directory or database',
+    positionals: [],
+    options: {
+      from: backupFrom,
+      id: backupId,
+      'passphrase-file': passphraseFile,
+      identity,
+      'without-secrets': { type: 'boolean', doc: 'restore without the secrets' },
+      'data-dir': dataDir,
+    },
+    load: () => import('./commands/restore-backup.ts'),
   },
   {
     name: 'healthcheck',

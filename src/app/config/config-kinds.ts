@@ -107,6 +107,15 @@ export const secret: ValueKind<string> = {
   parse: (value) => (value.length >= SECRET_MIN_LENGTH ? ok(value) : refuse()),
 };
 
+const PASSPHRASE_MIN_LENGTH = 12;
+
+/** What people can write down. It is stretched, so it may be shorter than a secret. */
+export const passphrase: ValueKind<string> = {
+  type: 'secret',
+  allowed: `at least ${PASSPHRASE_MIN_LENGTH} characters`,
+  parse: (value) => (value.length >= PASSPHRASE_MIN_LENGTH ? ok(value) : refuse()),
+};
+
 /** Former secrets: a comma-separated list, the newest first. */
 export const secretList: ValueKind<readonly string[]> = {
   type: 'secret list',

@@ -9,6 +9,7 @@ export const CONFIG_GROUPS = {
   tasks: 'Tasks and polling',
   webhooks: 'Webhooks',
   artifacts: 'Files and artifacts',
+  backup: 'Back-ups',
   marketplace: 'Plugin marketplace',
   sandbox: 'Plugin sandbox',
 } as const;

@@ -27,11 +27,20 @@ export const resultsPlace: ValueKind<ResultsPlace> = {
   },
 };
 
+/** The same for back-ups. A folder may be absent: a disk that is not there must stop no start. */
+export const backupPlace: ValueKind<ResultsPlace> = {
+  ...resultsPlace,
+  parse(value) {
+    if (/^s3:/i.test(value)) return readBucket(value);
+    return isAbsolute(value) ? ok({ kind: 'folder', path: value }) : err('it is neither');
+  },
+};
+
 function readBucket(value: string): Result<ResultsPlace, string> {
   const [place = '', search = ''] = splitAt(value.slice('s3:'.length), '?');
   const [bucket = '', path = ''] = splitAt(place.startsWith('//') ? place.slice(2) : '', '/');
   if (bucket.includes('@')) {
-    return err('credentials belong into RESULTS_S3_ACCESS_KEY_ID and RESULTS_S3_SECRET_ACCESS_KEY');
+    return err('credentials belong into the variables …_S3_ACCESS_KEY_ID and …_S3_SECRET_ACCESS_KEY');
   }
   if (!BUCKET.test(bucket) || bucket.includes('..')) {
     return err('BUCKET has 3 to 63 lower-case letters, digits, dots and hyphens');

@@ -1,16 +1,12 @@
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { err, randomAlnum } from '../../kernel/index.ts';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { FileStore } from '../ports/index.ts';
+import { createFileWriter } from './create-file-writer.ts';
 import { entriesOf, removeOldFiles, statOrNothing } from './remove-old-files.ts';
-import { toFileFault, writeHashed } from './write-hashed.ts';
 
 /** Files in the making; a file's place under its digest is taken by renaming it. */
 const PARTIAL = '.partial';
 const DIGEST = /^[0-9a-f]{64}$/;
-
-type PutLimit = Parameters<FileStore['put']>[1];
 
 /**
  * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
@@ -21,42 +17,13 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
   const partial = join(folder, PARTIAL);
   const pathOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
 
-  async function write(handle: FileHandle, source: AsyncIterable<Uint8Array>, limit: PutLimit) {
-    const written = await writeHashed(handle, source, { ...limit, minFreeBytes, folder: partial });
-    if (written.ok) await handle.sync();
-    return written;
-  }
-
-  async function place(from: string, sha256: string): Promise<void> {
-    const path = pathOf(sha256);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await rename(from, path);
-    // The name is durable only once its folder is.
-    await syncFolder(dirname(path));
-    await syncFolder(folder);
-  }
+  const writeFile = createFileWriter({ folder, partial, minFreeBytes });
 
   return {
     kind: 'folder',
     findFault: async () => undefined,
 
-    async put(source, limit) {
-      const temporary = join(partial, randomAlnum(24));
-      try {
-        await mkdir(partial, { recursive: true, mode: 0o700 });
-        const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_APPEND;
-        const handle = await open(temporary, flags, 0o600);
-        const written = await write(handle, source, limit).finally(() => handle.close());
-        if (written.ok) await place(temporary, written.value.sha256);
-        return written;
-      } catch (error) {
-        const fault = toFileFault(error);
-        if (fault) return err(fault);
-        throw error;
-      } finally {
-        await rm(temporary, { force: true }).catch(() => undefined);
-      }
-    },
+    put: (source, limit) => writeFile(source, { ...limit, pathOf: ({ sha256 }) => pathOf(sha256) }),
 
     async open(sha256, span) {
       const file = Bun.file(pathOf(sha256));
@@ -93,11 +60,4 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
 
     presign: () => undefined,
   };
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY);
-  // Some network file systems cannot flush a folder; there the rename itself is durable.
-  await handle.sync().catch(() => undefined);
-  await handle.close();
 }

@@ -5,7 +5,7 @@ import { markFolder, readMarker, replaceMarker } from './folder-marker.ts';
 import { toFileFault } from './write-hashed.ts';
 
 /** The row of the options with the name of the database's folder; no administrator sets it. */
-const FOLDER_OPTION = 'results.folder_name';
+export const FOLDER_OPTION = 'results.folder_name';
 /** Files looked for in a folder that an earlier version filled without marking it. */
 const SAMPLE = 20;
 

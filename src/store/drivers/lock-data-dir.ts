@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { storeErrors } from '../errors.ts';
 
 const LOCK_FILE = 'taskgate.lock';
+const BACKUP_LOCK_FILE = 'taskgate.backup.lock';
 
 /**
  * Locks the data directory for this process; returns a function that releases it. The lock is
@@ -12,17 +13,27 @@ const LOCK_FILE = 'taskgate.lock';
  * @throws `store.in_use` when another process has it
  */
 export function lockDataDir(dataDir: string): () => void {
-  const file = new SqliteFile(join(dataDir, LOCK_FILE), { create: true });
+  const release = tryLock(join(dataDir, LOCK_FILE));
+  if (release) return release;
+  throw storeErrors.in_use({
+    message: `Another gateway is running on the data directory ${dataDir}. Stop it first, or choose another with --data-dir.`,
+  });
+}
+
+/**
+ * Locks the making of back-ups of a data directory in the same way. Undefined when another process
+ * has it.
+ */
+export const lockBackups = (dataDir: string): (() => void) | undefined => tryLock(join(dataDir, BACKUP_LOCK_FILE));
+
+function tryLock(path: string): (() => void) | undefined {
+  const file = new SqliteFile(path, { create: true });
   try {
     file.run('pragma journal_mode = off');
     file.run('begin exclusive');
   } catch (error) {
     file.close();
-    if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')) {
-      throw storeErrors.in_use({
-        message: `Another gateway is running on the data directory ${dataDir}. Stop it first, or choose another with --data-dir.`,
-      });
-    }
+    if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')) return undefined;
     throw error;
   }
   return () => file.close();

@@ -51,9 +51,9 @@ const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ES
 /** What the file system refused; undefined for any other error. */
 export function toFileFault(error: unknown): FileFault | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (FULL.includes(code)) return { kind: 'full', message: `the folder of results is full (${code})` };
+  if (FULL.includes(code)) return { kind: 'full', message: `the folder is full (${code})` };
   if (UNAVAILABLE.includes(code)) {
-    return { kind: 'unavailable', message: `the folder of results cannot be written (${code})` };
+    return { kind: 'unavailable', message: `the folder cannot be written (${code})` };
   }
   return undefined;
 }

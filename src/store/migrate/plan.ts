@@ -1,10 +1,13 @@
-import type { Migration, MigrationCheck } from '../../../migrations/index.ts';
+import { type Migration, type MigrationCheck, migrations } from '../../../migrations/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
 
 export const CREATE_HISTORY =
   'create table if not exists schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)';
 export const READ_HISTORY = 'select number from schema_migrations order by number';
+
+/** The number of the latest migration that this program knows: a database is at it once open. */
+export const LATEST_MIGRATION = migrations.length;
 
 /**
  * The pending migrations.

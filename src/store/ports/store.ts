@@ -10,6 +10,7 @@
  */
 
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
+import type { BackupStore } from './backup-store.ts';
 import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type { PluginOutcomeStore, PluginSourceStore } from './plugin-history-store.ts';
@@ -251,6 +252,7 @@ export interface Repositories {
   readonly nodes: NodeStore;
   readonly retention: RetentionStore;
   readonly personalData: PersonalDataStore;
+  readonly backups: BackupStore;
 }
 
 export interface Store extends Repositories {

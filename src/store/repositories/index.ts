@@ -2,6 +2,7 @@ import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import { toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
+import { createBackupStore } from './backups.ts';
 import { createChannelStore } from './channels.ts';
 import { type ContextDeps, createContext } from './context.ts';
 import { createFigureStore } from './figures.ts';
@@ -56,6 +57,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     nodes: withStoreErrors(createNodeStore(context)),
     retention: withStoreErrors(createRetentionStore(context)),
     personalData: withStoreErrors(createPersonalDataStore(context)),
+    backups: withStoreErrors(createBackupStore(context)),
   };
 }
 

@@ -1,4 +1,5 @@
 import { defineAccounts } from './accounts.ts';
+import { defineBackups } from './backups.ts';
 import { defineGateway } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
 import { definePluginHistory } from './plugin-history.ts';
@@ -13,6 +14,7 @@ const defineTables = (kit: Kit) => ({
   ...defineRelay(kit),
   ...definePluginHistory(kit),
   ...defineResults(kit),
+  ...defineBackups(kit),
 });
 
 export type Tables = ReturnType<typeof defineTables>;

@@ -6,9 +6,9 @@ import { openStore } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { loadSecrets, SECRETS_FILE } from '../../config/load-secrets.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
+import { readSecrets } from '../../config/read-secrets.ts';
 import { openResultFiles } from '../../config/result-files.ts';
 import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
@@ -114,13 +114,4 @@ async function checkNames(config: Config, store: Store, box: SecretBox): Promise
       ? 'the panel answers under localhost and IP addresses; behind a proxy, set ServerAddress or TRUSTED_HOSTS to the public name'
       : `the panel answers under localhost, IP addresses, ${others.join(', ')}`;
   return [{ check: 'configuration', level: 'ok', message }];
-}
-
-/** Reads the gateway's secrets; never creates any, since new ones could decrypt nothing. */
-function readSecrets(config: Config) {
-  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
-  if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {
-    throw new CommandError(`there is no ${SECRETS_FILE} in the data directory and the secrets are not configured`);
-  }
-  return loadSecrets(config, resolve(config.dataDir));
 }

@@ -14,15 +14,22 @@ const READ_BYTES = 256 * 1024;
 /** Giving up an upload may take this long, even when the process stops. */
 const ABORT_MS = 10_000;
 
-type Upload = { handle: FileHandle; file: StoredFile; sse: BucketPlace['sse']; partBytes?: number };
+type Upload = {
+  handle: FileHandle;
+  file: StoredFile;
+  /** The default is the file's digest. */
+  key?: string;
+  sse: BucketPlace['sse'];
+  partBytes?: number;
+};
 
 /**
- * Stores a local file under its digest, which appears whole or not at all. Rejects when `signal` is
+ * Stores a local file, which appears whole or not at all. Rejects when `signal` is
  * aborted.
  */
 export async function uploadFile(
   bucket: Bucket,
-  { handle, file, sse, partBytes = PART_BYTES }: Upload,
+  { handle, file, key = file.sha256, sse, partBytes = PART_BYTES }: Upload,
   signal: AbortSignal,
 ): Promise<Result<void, BucketFault>> {
   const headers = {
@@ -32,20 +39,20 @@ export async function uploadFile(
   if (file.bytes > partBytes) {
     const isHuge = file.bytes > partBytes * MAX_PARTS;
     const size = isHuge ? Math.ceil(file.bytes / MAX_PARTS / MIB) * MIB : partBytes;
-    return uploadParts(bucket, { handle, file, headers, size }, signal);
+    return uploadParts(bucket, { handle, file, key, headers, size }, signal);
   }
   const body = { ...spanOf(handle, 0, file.bytes), sha256: file.sha256 };
-  const stored = await bucket.call({ method: 'PUT', key: file.sha256, headers, body, signal });
+  const stored = await bucket.call({ method: 'PUT', key, headers, body, signal });
   if (!stored.ok) return stored;
   stored.value.discard();
   return ok(undefined);
 }
 
-type Parts = { handle: FileHandle; file: StoredFile; headers: Record<string, string>; size: number };
+type Parts = { handle: FileHandle; file: StoredFile; key: string; headers: Record<string, string>; size: number };
 
 async function uploadParts(bucket: Bucket, parts: Parts, signal: AbortSignal): Promise<Result<void, BucketFault>> {
-  const { file, headers } = parts;
-  const begun = await bucket.call({ method: 'POST', key: file.sha256, query: { uploads: '' }, headers, signal });
+  const { file, key, headers } = parts;
+  const begun = await bucket.call({ method: 'POST', key, query: { uploads: '' }, headers, signal });
   if (!begun.ok) return begun;
   const text = await begun.value.text();
   const uploadId = text.ok ? textOf(readXml(text.value), 'UploadId') : '';
@@ -54,18 +61,18 @@ async function uploadParts(bucket: Bucket, parts: Parts, signal: AbortSignal): P
   try {
     const sent = await sendParts(bucket, { ...parts, uploadId }, signal);
     if (!sent.ok) return sent;
-    const done = await complete(bucket, { file, uploadId, etags: sent.value }, signal);
+    const done = await complete(bucket, { file, key, uploadId, etags: sent.value }, signal);
     isStored = done.ok;
     return done;
   } finally {
-    if (!isStored) await abort(bucket, { key: file.sha256, uploadId });
+    if (!isStored) await abort(bucket, { key, uploadId });
   }
 }
 
 /** The entity tags of all parts, in order. */
 async function sendParts(
   bucket: Bucket,
-  { handle, file, size, uploadId }: Parts & { uploadId: string },
+  { handle, file, key, size, uploadId }: Parts & { uploadId: string },
   signal: AbortSignal,
 ): Promise<Result<string[], BucketFault>> {
   const etags: string[] = [];
@@ -76,7 +83,7 @@ async function sendParts(
     signal.throwIfAborted();
     const query = { partNumber: String(etags.length + 1), uploadId };
     const body = { ...span, sha256: hash.digest('hex') };
-    const sent = await bucket.call({ method: 'PUT', key: file.sha256, query, body, signal });
+    const sent = await bucket.call({ method: 'PUT', key, query, body, signal });
     if (!sent.ok) return sent;
     etags.push(sent.value.headers.etag?.[0] ?? '');
     sent.value.discard();
@@ -90,12 +97,12 @@ async function sendParts(
  */
 async function complete(
   bucket: Bucket,
-  { file, uploadId, etags }: { file: StoredFile; uploadId: string; etags: readonly string[] },
+  { file, key, uploadId, etags }: { file: StoredFile; key: string; uploadId: string; etags: readonly string[] },
   signal: AbortSignal,
 ): Promise<Result<void, BucketFault>> {
   const parts = etags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escapeXml(etag)}</ETag></Part>`);
   const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
-  const request = { method: 'POST', key: file.sha256, query: { uploadId }, signal } as const;
+  const request = { method: 'POST', key, query: { uploadId }, signal } as const;
   const answered = await bucket.call({ ...request, headers: { 'content-type': 'application/xml' }, body });
   let fault: BucketFault = refusal(200, 'IncompleteAnswer');
   if (answered.ok) {
@@ -105,7 +112,7 @@ async function complete(
   } else {
     fault = answered.error;
   }
-  const stored = await bucket.call({ method: 'HEAD', key: file.sha256, signal });
+  const stored = await bucket.call({ method: 'HEAD', key, signal });
   if (!stored.ok) return err(answered.ok ? stored.error : fault);
   stored.value.discard();
   return Number(stored.value.headers['content-length']?.[0]) === file.bytes ? ok(undefined) : err(fault);

@@ -1,0 +1,14 @@
+import { newUuid } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+
+/** Among the options, and none of the catalogue. A restored database gets a new one. */
+const KEY = 'installation.id';
+
+/** The id of this installation, which the first back-up gives it. */
+export async function findInstallation({ options }: Pick<Store, 'options'>): Promise<string> {
+  await options.putIfAbsent(KEY, newUuid());
+  return (await options.get(KEY)) ?? '';
+}
+
+/** A restored database is another installation than the one that the back-up was made of. */
+export const renewInstallation = ({ options }: Pick<Store, 'options'>): Promise<void> => options.put(KEY, newUuid());

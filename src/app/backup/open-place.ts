@@ -1,0 +1,60 @@
+import { join, resolve } from 'node:path';
+import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
+import { CommandError, UsageError } from '../cli/command.ts';
+import { openBucketSender } from '../config/result-files.ts';
+import { backupPlace, type ResultsPlace } from '../config/results-place.ts';
+import { RESULTS_FOLDER } from './manifest.ts';
+import type { BackupDeps, BackupPlace } from './types.ts';
+
+/** In the data directory: copies and uploads of a back-up in the making. */
+export const WORK_FOLDER = 'taskgate.backup';
+
+/**
+ * Opens the place that `given` names, or else BACKUP_TO. A relative folder is one of the current
+ * directory.
+ * @throws `UsageError` without a place, or with one that is neither a folder nor a bucket
+ */
+export function openBackupPlace(
+  { config, clock, logger }: Pick<BackupDeps, 'config' | 'clock' | 'logger'>,
+  given: string | undefined,
+): BackupPlace {
+  const place = given === undefined ? config.backupTo : readPlace(given);
+  if (place === undefined || (place.kind === 'folder' && place.path === '')) {
+    throw new UsageError('no place for back-ups: give one, a folder or s3://…, or set BACKUP_TO');
+  }
+  if (place.kind === 'folder') {
+    const folder = resolve(place.path);
+    return {
+      name: folder,
+      objects: createFolderObjects(folder),
+      results: createFolderFiles({ folder: join(folder, RESULTS_FOLDER), minFreeBytes: 0 }),
+      close: async () => {},
+    };
+  }
+  const credentials = { accessKeyId: config.backupS3KeyId, secretAccessKey: config.backupS3Secret };
+  if (credentials.accessKeyId === '' || credentials.secretAccessKey === '') {
+    throw new CommandError('BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY are not set; a bucket needs both');
+  }
+  const { send, close } = openBucketSender(place, { clock, logger, transfers: 4 });
+  const options = {
+    credentials,
+    send,
+    clock,
+    spoolFolder: join(resolve(config.dataDir), WORK_FOLDER, 'upload'),
+    minFreeBytes: 0,
+  };
+  const prefix = place.prefix === '' ? RESULTS_FOLDER : `${place.prefix}/${RESULTS_FOLDER}`;
+  return {
+    name: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
+    objects: createS3Objects({ ...options, place }),
+    results: createS3Files({ ...options, place: { ...place, prefix } }),
+    close,
+  };
+}
+
+function readPlace(given: string): ResultsPlace {
+  if (!/^s3:/i.test(given)) return { kind: 'folder', path: resolve(given) };
+  const read = backupPlace.parse(given);
+  if (read.ok) return read.value;
+  throw new UsageError(`the bucket cannot be understood: ${read.error}; allowed: ${backupPlace.allowed}`);
+}

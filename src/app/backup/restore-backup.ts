@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { silentLogger } from '../../kernel/index.ts';
+import { beginSqliteRestore, endSqliteRestore, lockDataDir } from '../../store/index.ts';
+import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
+import { CommandError } from '../cli/command.ts';
+import { SECRETS_FILE } from '../config/load-secrets.ts';
+import { openUnguardedFiles } from '../config/result-files.ts';
+import { sameCounts, withCheckedCopy } from './check-copy.ts';
+import { renewInstallation } from './installation.ts';
+import { requireKnownLayout } from './manifest.ts';
+import { openSecrets, resultsOf, unpackDatabase } from './read-parts.ts';
+import type { BackupDeps, Manifest, Unseal } from './types.ts';
+
+/** Former secrets and those of PostgreSQL, as variables of the environment. */
+export const SECRETS_ENV = 'secrets.restored.env';
+
+export type RestoredBackup = EndedPast & {
+  results: number;
+  /** What somebody must do or know, each a sentence. */
+  notes: string[];
+};
+
+type Opened = { session: string[]; crypto: string[] };
+
+/**
+ * Restores a back-up into an empty place, so that a gateway can start on it. Interrupted, it has
+ * restored nothing; the next call begins again.
+ * `unseal` undefined: without the secrets.
+ * @throws `CommandError`, or an error of the store, with the reason
+ */
+export async function restoreBackup(
+  deps: BackupDeps,
+  manifest: Manifest,
+  { unseal }: { unseal: Unseal | undefined },
+): Promise<RestoredBackup> {
+  const { config, place } = deps;
+  requireKnownLayout(manifest);
+  const wanted = config.databaseUrl === '' ? 'sqlite' : 'postgres';
+  if (manifest.database.kind !== wanted) {
+    throw new CommandError(
+      wanted === 'sqlite'
+        ? 'the back-up is of PostgreSQL: set DATABASE_URL to an empty database'
+        : 'the back-up is of SQLite: restore it without DATABASE_URL',
+    );
+  }
+  // First, so that a wrong passphrase changes nothing.
+  const secrets = unseal ? await openSecrets(place, manifest, unseal) : undefined;
+  if (wanted === 'sqlite') return restoreSqlite(deps, manifest, secrets);
+  const { restorePostgres } = await import('./restore-postgres.ts');
+  const dataDir = resolve(config.dataDir);
+  const { past, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
+  const results = await restoreResults(deps, manifest, resumed);
+  await past.end();
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  return { ...past.ended, ...results, notes: [...results.notes, ...noteSecrets(deps, dataDir, secrets)] };
+}
+
+async function restoreSqlite(
+  deps: BackupDeps,
+  manifest: Manifest,
+  secrets: Opened | undefined,
+): Promise<RestoredBackup> {
+  const dataDir = resolve(deps.config.dataDir);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const unlock = lockDataDir(dataDir);
+  try {
+    const { folder, resumed } = beginSqliteRestore(dataDir);
+    await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    const past = await withCheckedCopy(deps, folder, async (store, counts) => {
+      if (!sameCounts(counts, manifest.counts)) {
+        throw new CommandError(`the back-up ${manifest.id} does not hold what its manifest says`);
+      }
+      return endPast(deps, store, manifest);
+    });
+    const results = await restoreResults(deps, manifest, resumed);
+    const files = secrets ? [SECRETS_FILE] : [];
+    if (secrets) {
+      const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
+      writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
+    }
+    deps.signal.throwIfAborted();
+    await endSqliteRestore(dataDir, files);
+    return { ...past, ...results, notes: [...results.notes, ...noteSecrets(deps, dataDir, secrets)] };
+  } finally {
+    unlock();
+  }
+}
+
+/** In the restored database; nothing of it may act for the past. */
+async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<EndedPast> {
+  const now = clock.unix();
+  const ended = await store.backups.endPast(now);
+  await renewInstallation(store);
+  await store.logs.addAudit({
+    userId: null,
+    username: '',
+    authMethod: 'cli',
+    ip: '',
+    action: 'backup.restore',
+    target: `backup:${id}`,
+    detail: { ...ended, created_at },
+    createdAt: now,
+  });
+  return ended;
+}
+
+async function restoreResults(
+  deps: BackupDeps,
+  manifest: Manifest,
+  resumed: boolean,
+): Promise<Pick<RestoredBackup, 'results' | 'notes'>> {
+  const { config, clock, place, signal } = deps;
+  const { files, close } = openUnguardedFiles(config, { clock, logger: silentLogger });
+  try {
+    if (!resumed && manifest.results.count > 0) await requireEmpty(files);
+    let results = 0;
+    let missing = 0;
+    for await (const { sha256 } of resultsOf(place, manifest)) {
+      signal.throwIfAborted();
+      if (await restoreOne(deps, files, sha256)) results += 1;
+      else missing += 1;
+    }
+    const notes = missing === 0 ? [] : [`${missing} files of kept results are missing or damaged in the back-up`];
+    return { results, notes };
+  } finally {
+    await close();
+  }
+}
+
+async function requireEmpty(files: FileStore): Promise<void> {
+  if ((await files.list('', 1)).length === 0) return;
+  throw new CommandError(
+    'the place of kept results (RESULTS_URL) is not empty: give the restored gateway an empty one',
+  );
+}
+
+async function restoreOne({ place, signal }: BackupDeps, files: FileStore, sha256: string): Promise<boolean> {
+  if ((await files.size(sha256)) !== undefined) return true;
+  const opened = await place.results.open(sha256);
+  if (!opened) return false;
+  const bytes = opened instanceof ReadableStream ? opened : opened.stream();
+  const put = await files.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
+  if (!put.ok) throw new CommandError(`a kept result could not be restored: ${put.error.message}`);
+  if (put.value.sha256 === sha256) return true;
+  await files.delete(put.value.sha256);
+  return false;
+}
+
+/** Says which secrets the gateway must be given, and writes those that no file of it holds. */
+function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | undefined): string[] {
+  if (!secrets) {
+    return ['the secrets were not restored: everybody signs in again, and stored credentials must be entered again'];
+  }
+  const given = {
+    SESSION_SECRET: config.sessionSecret,
+    CRYPTO_SECRET: config.cryptoSecret,
+    SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious.join(','),
+    CRYPTO_SECRET_PREVIOUS: config.cryptoSecretPrevious.join(','),
+  };
+  const inFile = config.databaseUrl === '' && given.SESSION_SECRET === '' && given.CRYPTO_SECRET === '';
+  const needed = {
+    SESSION_SECRET: inFile ? '' : (secrets.session[0] ?? ''),
+    CRYPTO_SECRET: inFile ? '' : (secrets.crypto[0] ?? ''),
+    SESSION_SECRET_PREVIOUS: secrets.session.slice(1).join(','),
+    CRYPTO_SECRET_PREVIOUS: secrets.crypto.slice(1).join(','),
+  };
+  const names = Object.keys(needed) as (keyof typeof needed)[];
+  const different = names.filter((name) => needed[name] !== given[name] && needed[name] !== '');
+  if (different.length === 0) return [];
+  const path = join(dataDir, SECRETS_ENV);
+  writeFileSync(path, different.map((name) => `${name}=${needed[name]}\n`).join(''), { mode: 0o600 });
+  return [`set ${different.join(', ')} as ${path} says before you start the gateway, then delete that file`];
+}

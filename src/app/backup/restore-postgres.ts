@@ -1,0 +1,63 @@
+import { silentLogger } from '../../kernel/index.ts';
+import { openStore } from '../../store/index.ts';
+import type { EndedPast, Store } from '../../store/ports/index.ts';
+import { beginPostgresRestore, endPostgresRestore } from '../../store/postgres-backup.ts';
+import { CommandError } from '../cli/command.ts';
+import { requireConsistent, sameCounts } from './check-copy.ts';
+import { databaseName, runPostgresProgram } from './postgres-programs.ts';
+import { openPart, requirePart } from './read-parts.ts';
+import type { BackupDeps, Manifest } from './types.ts';
+
+export type RestoredPostgres = {
+  past: {
+    ended: EndedPast;
+    /** Until then no gateway starts on the database. */
+    end(): Promise<void>;
+  };
+  /** An earlier run was interrupted. */
+  resumed: boolean;
+};
+
+/**
+ * Loads the dump into an empty database in one transaction, migrates it and runs `endPast` there.
+ * A table marks the database until `end`, so that an interrupted run can be repeated.
+ */
+export async function restorePostgres(
+  deps: BackupDeps,
+  manifest: Manifest,
+  endPast: (store: Store) => Promise<EndedPast>,
+): Promise<RestoredPostgres> {
+  const { config, clock, place } = deps;
+  const { databaseUrl } = config;
+  const { id, database } = manifest;
+  await requirePart(place, id, database);
+  const { loaded, resumed } = await beginPostgresRestore(databaseUrl, id);
+  if (!loaded) {
+    const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
+    const loading = runPostgresProgram(deps, {
+      program: 'pg_restore',
+      args: [...args, `--dbname=${databaseName(databaseUrl)}`],
+      input: await openPart(place, id, database),
+    });
+    await loading.ended();
+  }
+  const store = await openStore({
+    databaseUrl,
+    dataDir: config.dataDir,
+    synchronous: 'FULL',
+    clock,
+    logger: silentLogger,
+    restoring: true,
+  });
+  try {
+    const counts = await store.backups.measure();
+    if (!sameCounts(counts, manifest.counts)) {
+      throw new CommandError(`the back-up ${id} does not hold what its manifest says`);
+    }
+    await requireConsistent(store);
+    const ended = await endPast(store);
+    return { past: { ended, end: () => endPostgresRestore(databaseUrl) }, resumed };
+  } finally {
+    await store.close();
+  }
+}

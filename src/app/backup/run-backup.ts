@@ -1,0 +1,129 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { AppError, type Clock, type Logger, newUuid, silentLogger, systemClock } from '../../kernel/index.ts';
+import { lockBackups, openStore } from '../../store/index.ts';
+import type { BackupTrigger, Store } from '../../store/ports/index.ts';
+import { CommandError } from '../cli/command.ts';
+import type { Config } from '../config/config-variables.ts';
+import { readSecrets } from '../config/read-secrets.ts';
+import { createBackup } from './create-backup.ts';
+import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
+import type { BackupPlace, CreatedBackup, Seal } from './types.ts';
+
+/**
+ * A run whose process has died is over after this. Copying SQLite blocks the process, so its lease
+ * must be longer; there a lock of the data directory tells sooner that a process has died.
+ */
+const LEASE_MS = { postgres: 90_000, sqlite: 1_800_000 };
+const RENEW_MS = 20_000;
+/** A failed run of the schedule is tried again after this. */
+export const RETRY_SECONDS = 3600;
+
+export type BackupRequest = {
+  config: Config;
+  /** A folder or `s3://…`; undefined: BACKUP_TO. */
+  to: string | undefined;
+  trigger: BackupTrigger;
+  /** Of the schedule: its day, so that one of several nodes makes it. */
+  run?: string;
+  seal: Seal | undefined;
+  signal: AbortSignal;
+  clock?: Clock;
+  logger?: Logger;
+  /** Runs after the back-up, before its run ends. */
+  afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<void>;
+};
+
+/**
+ * Makes a back-up of the configured gateway and records the run in its database; the gateway may be
+ * running. Undefined: another one is under way, or the run of that day is done or has just failed.
+ * @throws `CommandError` or `AppError` with the reason; the run is recorded as failed
+ */
+export async function runBackup(request: BackupRequest): Promise<CreatedBackup | undefined> {
+  const { config, clock = systemClock, logger = silentLogger } = request;
+  const dataDir = resolve(config.dataDir);
+  const place = openBackupPlace({ config, clock, logger }, request.to);
+  try {
+    const store = await openStore({
+      databaseUrl: config.databaseUrl,
+      dataDir,
+      synchronous: config.sqliteSynchronous,
+      clock,
+      logger,
+      exclusive: false,
+      migrate: false,
+    });
+    try {
+      const unlock = store.dialect === 'sqlite' ? lockBackups(dataDir) : () => {};
+      if (!unlock) return undefined;
+      try {
+        return await recordRun(request, { store, place, clock, logger });
+      } finally {
+        await rm(join(dataDir, WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
+        unlock();
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await place.close();
+  }
+}
+
+async function recordRun(
+  request: BackupRequest,
+  { store, place, clock, logger }: { store: Store; place: BackupPlace; clock: Clock; logger: Logger },
+): Promise<CreatedBackup | undefined> {
+  const { config, trigger, run = newUuid(), seal } = request;
+  const secrets = readSecrets(config);
+  const lease = { id: run, owner: newUuid() };
+  const leaseForMs = LEASE_MS[store.dialect];
+  const alone = store.dialect === 'sqlite';
+  const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone };
+  if (!(await store.backups.begin({ ...lease, ...begun }))) return undefined;
+  const lost = new AbortController();
+  const signal = AbortSignal.any([request.signal, lost.signal]);
+  const ended = new AbortController();
+  const renewing = renewUntilEnd({ store, clock, lease, leaseForMs, lost, ended: ended.signal });
+  try {
+    const made = await createBackup({ config, clock, logger, place, signal, store }, { trigger, secrets, seal });
+    await request.afterwards?.({ place, store });
+    const message = made.warnings.join('; ');
+    await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, message });
+    return made;
+  } catch (error) {
+    const message = describeFailure(error, request.signal);
+    await store.backups.end(lease, { status: 'failed', backup: '', bytes: 0, message }).catch(() => undefined);
+    throw error instanceof CommandError || error instanceof AppError ? error : new CommandError(message);
+  } finally {
+    ended.abort();
+    await renewing;
+  }
+}
+
+async function renewUntilEnd(deps: {
+  store: Store;
+  clock: Clock;
+  lease: { id: string; owner: string };
+  leaseForMs: number;
+  lost: AbortController;
+  ended: AbortSignal;
+}): Promise<void> {
+  const { store, clock, lease, leaseForMs, lost, ended } = deps;
+  for (;;) {
+    await clock.sleep(RENEW_MS, ended);
+    if (ended.aborted) return;
+    // A database that is away for a moment ends no back-up; a lost lease does.
+    const held = await store.backups.renew(lease, leaseForMs).catch(() => true);
+    if (!held) lost.abort();
+  }
+}
+
+/** Safe to store and to show: our own sentences, or the kind of a fault. */
+function describeFailure(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return 'it was stopped';
+  if (error instanceof CommandError || error instanceof AppError) return error.message;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the back-up failed (${code})`;
+  return `the back-up failed (${error instanceof Error ? error.name : 'unknown reason'})`;
+}

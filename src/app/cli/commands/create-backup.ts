@@ -1,0 +1,65 @@
+import { setPriority } from 'node:os';
+import { runBackup } from '../../backup/run-backup.ts';
+import {
+  configuredSeal,
+  readPassphraseFile,
+  sealForRecipients,
+  sealWithPassphrase,
+} from '../../backup/seal-secrets.ts';
+import type { Seal } from '../../backup/types.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { askPassphrase } from '../read-passphrase.ts';
+import { readSettings } from '../read-settings.ts';
+import { stopSignals } from '../stop-signals.ts';
+
+/** The lowest priority of processes: a gateway beside it comes first. */
+const LOWEST = 19;
+
+/** Makes one back-up. Exit 0 without one when another is under way. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config } = readSettings(input);
+  try {
+    setPriority(LOWEST);
+  } catch {
+    // Then it runs as any other program.
+  }
+  const seal = await chooseSeal(input, config);
+  const made = await runBackup({
+    config,
+    to: option(input, 'to'),
+    trigger: 'manual',
+    seal,
+    signal: stopSignals(),
+  });
+  if (!made) {
+    answer(input, { ok: true, created: false }, 'another back-up is under way');
+    return EXIT.ok;
+  }
+  const { manifest, bytes, warnings } = made;
+  const lines = [
+    `made and verified the back-up ${manifest.id} (${bytes} bytes)`,
+    ...warnings.map((each) => `warning: ${each}`),
+  ];
+  answer(input, { ok: true, created: true, id: manifest.id, bytes, warnings, manifest }, lines.join('\n'));
+  return EXIT.ok;
+}
+
+/** How the secrets are sealed; undefined: they are left out. */
+async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | undefined> {
+  if (input.values['without-secrets'] === true) return undefined;
+  const file = option(input, 'passphrase-file');
+  const recipients = option(input, 'recipients');
+  if (file !== undefined && recipients !== undefined) {
+    throw new UsageError('--passphrase-file and --recipients exclude each other');
+  }
+  if (recipients !== undefined) return sealForRecipients(recipients);
+  if (file !== undefined) return sealWithPassphrase(readPassphraseFile(file));
+  const configured = await configuredSeal(config);
+  if (configured) return configured;
+  const asked = await askPassphrase({ twice: true });
+  if (asked !== undefined) return sealWithPassphrase(asked);
+  throw new CommandError(
+    'nothing says how the secrets are sealed: set BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS, give --passphrase-file or --recipients, or leave them out with --without-secrets',
+  );
+}

@@ -1,0 +1,28 @@
+import { isoTime } from '../../../kernel/index.ts';
+import { listBackups } from '../../backup/list-backups.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { withBackupPlace } from '../open-backup.ts';
+
+/** Lists the back-ups of a place, the newest first. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  return withBackupPlace(input, async ({ place }) => {
+    const found = await listBackups(place);
+    const rows = found.backups.map(({ id, created_at, version, database, counts, results, secrets }) =>
+      [
+        id,
+        isoTime(created_at * 1000),
+        `version ${version}`,
+        `${counts.tasks} tasks`,
+        `${database.bytes + results.total_bytes} bytes`,
+        secrets ? 'with secrets' : 'without secrets',
+      ].join('  '),
+    );
+    const lines = [
+      ...(rows.length === 0 ? [`there is no back-up in ${place.name}`] : rows),
+      ...found.unreadable.map(({ id, reason }) => `${id}  ${reason}`),
+      ...found.unfinished.map((id) => `${id}  not finished: it is no back-up`),
+    ];
+    answer(input, { ok: true, place: place.name, ...found }, lines.join('\n'));
+    return EXIT.ok;
+  });
+}

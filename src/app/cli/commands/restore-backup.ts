@@ -1,0 +1,46 @@
+import { restoreBackup } from '../../backup/restore-backup.ts';
+import { unsealWithPassphrase } from '../../backup/seal-secrets.ts';
+import type { Manifest, Unseal } from '../../backup/types.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { chosenBackup, withBackupPlace } from '../open-backup.ts';
+import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
+
+/** Restores a back-up into an empty data directory or database. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  return withBackupPlace(input, async (deps) => {
+    const manifest = await chosenBackup(input, deps);
+    const unseal = await chooseUnseal(input, deps.config, manifest);
+    const restored = await restoreBackup(deps, manifest, { unseal });
+    const { submissions, webhooks, sessions, results, notes } = restored;
+    const lines = [
+      `restored the back-up ${manifest.id}: ${manifest.counts.tasks} tasks, ${results} kept results`,
+      `${submissions} open submissions end as interrupted and are refunded when the gateway starts`,
+      `${webhooks} undelivered webhooks were given up, ${sessions} sessions revoked`,
+      ...notes,
+      'start the gateway, then run taskgate doctor',
+    ];
+    answer(input, { ok: true, id: manifest.id, ...restored }, lines.join('\n'));
+    return EXIT.ok;
+  });
+}
+
+async function chooseUnseal(
+  input: CommandInput,
+  config: Config,
+  { id, secrets }: Manifest,
+): Promise<Unseal | undefined> {
+  if (input.values['without-secrets'] === true) return undefined;
+  if (!secrets) {
+    throw new CommandError(`the back-up ${id} has no secrets; to restore it all the same, give --without-secrets`);
+  }
+  const configured = configuredUnseal(input, config);
+  if (configured) return configured;
+  const asked = secrets.sealed_with === 'passphrase' ? await askPassphrase({ twice: false }) : undefined;
+  if (asked !== undefined) return unsealWithPassphrase(asked);
+  throw new CommandError(
+    secrets.sealed_with === 'passphrase'
+      ? 'the passphrase of the back-up is missing: give --passphrase-file, set BACKUP_PASSPHRASE_FILE, or restore --without-secrets'
+      : 'the secret key of age is missing: give --identity, or restore --without-secrets',
+  );
+}

@@ -1,0 +1,23 @@
+import { silentLogger, systemClock } from '../../kernel/index.ts';
+import { findBackup } from '../backup/list-backups.ts';
+import { openBackupPlace } from '../backup/open-place.ts';
+import type { BackupDeps, Manifest } from '../backup/types.ts';
+import { type CommandInput, option } from './command.ts';
+import { readSettings } from './read-settings.ts';
+import { stopSignals } from './stop-signals.ts';
+
+/** Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`. */
+export async function withBackupPlace<T>(input: CommandInput, work: (deps: BackupDeps) => Promise<T>): Promise<T> {
+  const { config } = readSettings(input);
+  const base = { config, clock: systemClock, logger: silentLogger };
+  const place = openBackupPlace(base, option(input, 'from'));
+  try {
+    return await work({ ...base, place, signal: stopSignals() });
+  } finally {
+    await place.close();
+  }
+}
+
+/** The back-up that `--id` names, or the newest. */
+export const chosenBackup = (input: CommandInput, { place }: BackupDeps): Promise<Manifest> =>
+  findBackup(place, option(input, 'id'));

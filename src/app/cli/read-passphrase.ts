@@ -1,0 +1,35 @@
+import {
+  configuredPassphrase,
+  readPassphraseFile,
+  requirePassphrase,
+  unsealWithIdentities,
+  unsealWithPassphrase,
+} from '../backup/seal-secrets.ts';
+import type { Unseal } from '../backup/types.ts';
+import type { Config } from '../config/config-variables.ts';
+import { askSecret } from './ask-secret.ts';
+import { CommandError, type CommandInput, option, UsageError } from './command.ts';
+
+/** Asks at the terminal; undefined without one. */
+export async function askPassphrase({ twice }: { twice: boolean }): Promise<string | undefined> {
+  const first = await askSecret('Passphrase of the back-up: ');
+  if (first === undefined) return undefined;
+  requirePassphrase(first);
+  if (twice && (await askSecret('Once more: ')) !== first) throw new CommandError('the two passphrases differ');
+  return first;
+}
+
+/**
+ * What opens the secrets of a back-up, by the options or the configuration; undefined: nothing is
+ * named.
+ */
+export function configuredUnseal(input: CommandInput, config: Config): Unseal | undefined {
+  const file = option(input, 'passphrase-file');
+  const identity = option(input, 'identity');
+  if (file !== undefined && identity !== undefined) {
+    throw new UsageError('--passphrase-file and --identity exclude each other');
+  }
+  if (identity !== undefined) return unsealWithIdentities(identity);
+  const passphrase = file === undefined ? configuredPassphrase(config) : readPassphraseFile(file);
+  return passphrase === undefined ? undefined : unsealWithPassphrase(passphrase);
+}

@@ -1,0 +1,93 @@
+import { err, type Result } from '../../../kernel/index.ts';
+import { storeErrors } from '../../errors.ts';
+import type { ObjectStore } from '../../ports/index.ts';
+import { toFileFault, writeHashed } from '../write-hashed.ts';
+import { openBucket } from './call-bucket.ts';
+import { childrenOf, readXml, textOf, type XmlElement } from './read-answer.ts';
+import type { S3FilesOptions } from './s3-files.ts';
+import { withSpoolFile } from './spool-file.ts';
+import type { BucketAnswer, BucketFault } from './types.ts';
+import { uploadFile } from './upload-file.ts';
+
+const PAGE = 1000;
+
+/**
+ * Named files in a bucket, as `PREFIX/key`. All but `put` reject with `store.backups_unavailable`.
+ */
+export function createS3Objects(options: S3FilesOptions): ObjectStore {
+  const { place, spoolFolder, minFreeBytes, partBytes } = options;
+  const bucket = openBucket(options);
+
+  return {
+    async put(key, source, { signal }) {
+      try {
+        return await withSpoolFile(spoolFolder, async (handle) => {
+          const limit = { maxBytes: Number.POSITIVE_INFINITY, signal, minFreeBytes, folder: spoolFolder };
+          const written = await writeHashed(handle, source, limit);
+          if (!written.ok) return written;
+          const upload = { handle, file: written.value, key, sse: place.sse, ...(partBytes ? { partBytes } : {}) };
+          const sent = await uploadFile(bucket, upload, signal);
+          return sent.ok ? written : err({ kind: sent.error.kind, message: sent.error.message });
+        });
+      } catch (error) {
+        const fault = toFileFault(error);
+        if (fault) return err(fault);
+        throw error;
+      }
+    },
+
+    async open(key) {
+      const found = await bucket.call({ method: 'GET', key });
+      if (!found.ok && found.error.status === 404 && found.error.code !== 'NoSuchBucket') return undefined;
+      return expectAnswer(found).stream();
+    },
+
+    async list(folder) {
+      const prefix = `${bucket.keyPrefix}${folder === '' ? '' : `${folder}/`}`;
+      const files: string[] = [];
+      const folders: string[] = [];
+      let token = '';
+      do {
+        const query = {
+          'list-type': '2',
+          'encoding-type': 'url',
+          'max-keys': String(PAGE),
+          prefix,
+          delimiter: '/',
+          ...(token === '' ? {} : { 'continuation-token': token }),
+        };
+        const page = await readPage(await bucket.call({ method: 'GET', query }));
+        const below = (key: string) => decodeURIComponent(key.replaceAll('+', ' ')).slice(prefix.length);
+        for (const item of childrenOf(page, 'Contents')) files.push(below(textOf(item, 'Key')));
+        for (const item of childrenOf(page, 'CommonPrefixes'))
+          folders.push(below(textOf(item, 'Prefix')).replace(/\/$/, ''));
+        token = textOf(page, 'IsTruncated') === 'true' ? textOf(page, 'NextContinuationToken') : '';
+      } while (token !== '');
+      return { files: files.filter((name) => name !== '').sort(), folders: folders.sort() };
+    },
+
+    async delete(key) {
+      const deleted = await bucket.call({ method: 'DELETE', key });
+      if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
+      expectAnswer(deleted).discard();
+    },
+  };
+}
+
+async function readPage(answered: Result<BucketAnswer, BucketFault>): Promise<XmlElement> {
+  const text = await expectAnswer(answered).text();
+  const page = text.ok ? readXml(text.value) : undefined;
+  if (!page || page.name === 'Error') throw unavailable('the bucket answers a list with something else');
+  return page;
+}
+
+function expectAnswer(answered: Result<BucketAnswer, BucketFault>): BucketAnswer {
+  if (answered.ok) return answered.value;
+  throw unavailable(answered.error.message);
+}
+
+const unavailable = (reason: string): Error =>
+  storeErrors.backups_unavailable({
+    message: `The place of back-ups cannot be read: ${reason}.`,
+    cause: new Error(reason),
+  });

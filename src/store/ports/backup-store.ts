@@ -1,0 +1,78 @@
+/** Runs of back-ups, and what a restored database must forget. */
+
+/** What started a run: the schedule, or a person. */
+export type BackupTrigger = 'schedule' | 'manual';
+export type BackupStatus = 'running' | 'done' | 'failed';
+
+/** One run. Times are Unix seconds. */
+export type BackupRun = {
+  /** Of the schedule: the day; of a person: a new id. */
+  id: string;
+  trigger: BackupTrigger;
+  status: BackupStatus;
+  /** The id of the back-up; empty until it exists. */
+  backup: string;
+  /** Where it goes, safe to show. */
+  place: string;
+  startedAt: number;
+  /** 0: it runs. */
+  endedAt: number;
+  bytes: number;
+  /** Why it failed, or what is missing in it. */
+  message: string;
+};
+
+/** Proof of a run that was begun. */
+export type BackupLease = { id: string; owner: string };
+
+/** How much a database holds. `ledgerSum`: of all amounts, as an integer in decimal digits. */
+export type DatabaseCounts = {
+  users: number;
+  tasks: number;
+  ledgerEntries: number;
+  ledgerSum: string;
+};
+
+/** What the end of the past has changed, in rows. */
+export type EndedPast = { submissions: number; webhooks: number; sessions: number };
+
+export interface BackupStore {
+  /**
+   * Begins a run under a lease. False while another run is under way, when this one is done, or
+   * when it failed less than `retrySeconds` ago. `alone`: the caller knows that no other process
+   * makes a back-up, so that other runs have died. Call it in a transaction.
+   */
+  begin(
+    run: Pick<BackupRun, 'id' | 'trigger' | 'place'> & {
+      owner: string;
+      leaseForMs: number;
+      retrySeconds: number;
+      alone: boolean;
+    },
+  ): Promise<boolean>;
+  /** Extends the lease. False: it was lost. */
+  renew(lease: BackupLease, leaseForMs: number): Promise<boolean>;
+  /** Writes the end of a run. False: its lease was lost to another. */
+  end(
+    lease: BackupLease,
+    outcome: Pick<BackupRun, 'backup' | 'bytes' | 'message'> & { status: 'done' | 'failed' },
+  ): Promise<boolean>;
+  /**
+   * The latest runs, the newest first. One whose process died shows as failed once its lease has
+   * expired.
+   */
+  latest(limit: number): Promise<BackupRun[]>;
+  /** The latest run that is done. */
+  latestDone(): Promise<BackupRun | undefined>;
+  /** Deletes the rows of runs that began before `before` (Unix seconds). */
+  deleteOld(before: number, limit: number): Promise<number>;
+  /** Reads every ledger line. */
+  measure(): Promise<DatabaseCounts>;
+  /**
+   * Makes a restored database safe to start on. Ends the leases of submissions, so that a start
+   * ends and refunds these, and of polls, so that running tasks are polled at once. Gives up
+   * undelivered webhooks. Revokes every session and ends every sign-in flow. Forgets nodes and runs
+   * of back-ups. Call it in a transaction; a second call changes nothing more.
+   */
+  endPast(at: number): Promise<EndedPast>;
+}

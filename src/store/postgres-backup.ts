@@ -1,0 +1,6 @@
+/** The entrance to what only back-ups of PostgreSQL need; loaded only for them. */
+export {
+  beginPostgresRestore,
+  endPostgresRestore,
+  withPostgresSnapshot,
+} from './snapshot/postgres-snapshot.ts';

@@ -1,0 +1,122 @@
+import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
+import type { BackupRun, BackupStore } from '../ports/index.ts';
+import type { Context } from './context.ts';
+import { createPastEnding } from './end-past.ts';
+
+const LOCK = 'backups';
+const DIED = 'its process ended';
+
+export function createBackupStore(context: Context): BackupStore {
+  const { db, tables, nowMs, now, prepare, lockName, statement } = context;
+  const { backupRuns: runs } = tables;
+  const at = sql.placeholder;
+  const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
+  const isHeld = sql`id = ${at('id')} and owner = ${at('owner')} and status = 'running'`;
+
+  /** The nodes' clocks may differ, so leases are compared by the store's. */
+  const take = (alone: boolean) => {
+    const isFree = alone
+      ? sql`1 = 1`
+      : sql`not exists (
+        select 1 from backup_runs as other where other.status = 'running' and other.lease_until > ${nowMs})`;
+    return prepare(sql`
+      insert into backup_runs (id, trigger_kind, status, place, owner, lease_until, started_at)
+      select cast(${at('id')} as text), cast(${at('trigger')} as text), 'running', cast(${at('place')} as text),
+        cast(${at('owner')} as text), ${nowMs} + cast(${at('leaseForMs')} as bigint), ${nowSeconds}
+      where ${isFree}
+      on conflict (id) do update set status = 'running', backup = '', place = excluded.place, owner = excluded.owner,
+        lease_until = excluded.lease_until, started_at = excluded.started_at, ended_at = 0, bytes = 0, message = ''
+      where backup_runs.status = 'running' or (backup_runs.status = 'failed'
+        and backup_runs.ended_at <= ${nowSeconds} - cast(${at('retrySeconds')} as bigint))
+      returning id`);
+  };
+
+  const columns = {
+    id: runs.id,
+    trigger: runs.trigger,
+    status: sql<
+      BackupRun['status']
+    >`case when status = 'running' and lease_until <= ${nowMs} then 'failed' else status end`,
+    backup: runs.backup,
+    place: runs.place,
+    startedAt: runs.startedAt,
+    endedAt:
+      sql<number>`case when status = 'running' and lease_until <= ${nowMs} then lease_until / 1000 else ended_at end`.mapWith(
+        (seconds: unknown) => Math.floor(Number(seconds)),
+      ),
+    bytes: runs.bytes,
+    message: sql<string>`case when status = 'running' and lease_until <= ${nowMs} then ${DIED} else message end`,
+  };
+  const newestFirst = [desc(runs.startedAt), desc(runs.id)];
+
+  return {
+    async begin({ alone, ...run }) {
+      await lockName(LOCK);
+      if (alone) {
+        await statement(sql`update backup_runs set status = 'failed', message = ${DIED}, ended_at = started_at
+          where status = 'running'`);
+      }
+      return (await take(alone)({ ...run, ...now() })).length === 1;
+    },
+
+    async renew(lease, leaseForMs) {
+      const renewed = await prepare(sql`
+        update backup_runs set lease_until = ${nowMs} + cast(${at('leaseForMs')} as bigint) where ${isHeld} returning id`)(
+        { ...lease, leaseForMs, ...now() },
+      );
+      return renewed.length === 1;
+    },
+
+    async end(lease, { status, backup, bytes, message }) {
+      const ended = await prepare(sql`
+        update backup_runs set status = ${at('status')}, backup = ${at('backup')}, bytes = ${at('bytes')},
+          message = ${at('message')}, ended_at = ${nowSeconds}, lease_until = 0
+        where ${isHeld} returning id`)({ ...lease, status, backup, bytes, message, ...now() });
+      return ended.length === 1;
+    },
+
+    latest: async (limit) =>
+      db
+        .select(columns)
+        .from(runs)
+        .orderBy(...newestFirst)
+        .limit(limit)
+        .prepare()
+        .execute(now()),
+
+    async latestDone() {
+      const [row] = await db
+        .select(columns)
+        .from(runs)
+        .where(eq(runs.status, 'done'))
+        .orderBy(...newestFirst)
+        .limit(1)
+        .prepare()
+        .execute(now());
+      return row;
+    },
+
+    async deleteOld(before, limit) {
+      const old = db.select({ id: runs.id }).from(runs).where(lt(runs.startedAt, before)).limit(limit);
+      const deleted = await db
+        .delete(runs)
+        .where(and(inArray(runs.id, old)))
+        .returning({ id: runs.id });
+      return deleted.length;
+    },
+
+    async measure() {
+      const [row = []] = await statement(sql`select (select count(*) from users), (select count(*) from tasks),
+        (select count(*) from ledger_entries), (select cast(coalesce(sum(amount), 0) as text) from ledger_entries)`);
+      const [users, tasks, ledgerEntries, ledgerSum] = row;
+      return {
+        users: Number(users),
+        tasks: Number(tasks),
+        ledgerEntries: Number(ledgerEntries),
+        ledgerSum: String(ledgerSum),
+      };
+    },
+
+    ...createPastEnding(context),
+  };
+}

@@ -1,0 +1,100 @@
+import type { SQL } from 'bun';
+import type { Clock } from '../../kernel/index.ts';
+import { connectPostgres } from '../drivers/postgres.ts';
+import { storeErrors, toStoreError } from '../errors.ts';
+import type { Repositories } from '../ports/index.ts';
+import { createRepositories } from '../repositories/index.ts';
+import { tablesOf } from '../schema/index.ts';
+
+/** Says that a restore was begun in this database; its row names the back-up. */
+const MARKER = 'taskgate_restoring';
+
+/**
+ * Runs `work` over one consistent state of the database, which another connection can take over by
+ * the name `snapshot`. `reading` sees that state.
+ */
+export async function withPostgresSnapshot<T>(
+  { databaseUrl, clock }: { databaseUrl: string; clock: Clock },
+  work: (at: { snapshot: string; reading: Repositories }) => Promise<T>,
+): Promise<T> {
+  return withConnection(databaseUrl, (sql) =>
+    // The driver's `begin` would end it with a timeout of idle transactions.
+    sql.begin('isolation level repeatable read read only', async (tx) => {
+      await tx.unsafe('set local statement_timeout = 0');
+      await tx.unsafe('set local idle_in_transaction_session_timeout = 0');
+      const [row] = (await tx.unsafe('select pg_export_snapshot()').values()) as unknown[][];
+      const run = async (text: string, params: unknown[]) =>
+        (await tx.unsafe(text, params as never).values()) as unknown[][];
+      const reading = createRepositories({ dialect: 'postgres', tables: tablesOf('postgres'), clock, run });
+      return work({ snapshot: String(row?.[0]), reading });
+    }),
+  ) as Promise<T>;
+}
+
+/**
+ * Marks an empty database as one that `backup` is being restored into. `resumed`: an
+ * earlier run was interrupted; `loaded`: after it had loaded the tables.
+ * @throws `store.in_use` when the database has other tables, or those of another back-up
+ */
+export function beginPostgresRestore(
+  databaseUrl: string,
+  backup: string,
+): Promise<{ loaded: boolean; resumed: boolean }> {
+  return withConnection(databaseUrl, (sql) =>
+    sql.begin(async (tx) => {
+      const [found] = (await tx.unsafe(`select to_regclass('${MARKER}') is not null`).values()) as unknown[][];
+      const tables = (await tx
+        .unsafe(
+          `select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S') and relname <> '${MARKER}' limit 1`,
+        )
+        .values()) as unknown[][];
+      const loaded = tables.length > 0;
+      if (found?.[0] === true) {
+        const [row] = (await tx.unsafe(`select backup from ${MARKER}`).values()) as unknown[][];
+        if (!loaded || row?.[0] === backup) {
+          await tx.unsafe(`update ${MARKER} set backup = $1`, [backup]);
+          return { loaded, resumed: true };
+        }
+        throw notEmpty(`holds the unfinished restore of the back-up ${String(row?.[0])}`);
+      }
+      if (loaded) throw notEmpty('is not empty');
+      await tx.unsafe(`create table ${MARKER} (backup text not null)`);
+      await tx.unsafe(`insert into ${MARKER} values ($1)`, [backup]);
+      return { loaded: false, resumed: false };
+    }),
+  );
+}
+
+/** The restored database is ready for a gateway. */
+export const endPostgresRestore = (databaseUrl: string): Promise<void> =>
+  withConnection(databaseUrl, async (sql) => {
+    await sql.unsafe(`drop table if exists ${MARKER}`);
+  });
+
+/** @throws `store.restore_unfinished` */
+export async function requireNoPostgresRestore(databaseUrl: string): Promise<void> {
+  const begun = await withConnection(databaseUrl, async (sql) => {
+    const [row] = (await sql.unsafe(`select to_regclass('${MARKER}') is not null`).values()) as unknown[][];
+    return row?.[0] === true;
+  });
+  if (begun) {
+    throw storeErrors.restore_unfinished({
+      message:
+        'A restore into this database has not ended. Run "taskgate backup restore" again, or give the gateway another database.',
+    });
+  }
+}
+
+const notEmpty = (what: string) =>
+  storeErrors.in_use({ message: `The database ${what}. A back-up is restored into an empty one only: create one.` });
+
+async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
+  const sql = connectPostgres(databaseUrl, 1);
+  try {
+    return await work(sql);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await sql.close();
+  }
+}

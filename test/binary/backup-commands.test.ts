@@ -1,0 +1,217 @@
+/** The commands for back-ups: what they refuse, and what interruptions leave behind. */
+import { Database } from 'bun:sqlite';
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runCommand, spawnCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(120_000);
+
+const folder = temporaryFolder();
+const dataDir = join(folder, 'data');
+const place = join(folder, 'backups');
+const passphraseFile = join(folder, 'passphrase');
+const env = { BACKUP_PASSPHRASE_FILE: passphraseFile };
+let id = '';
+
+const run = (words: string, options: string[] = [], more: Record<string, string> = {}) =>
+  runCommand(['backup', words, '--json', ...options], { env: { ...env, ...more } });
+const create = (options: string[] = []) => run('create', ['--to', place, '--data-dir', dataDir, ...options]);
+const restore = (from: string, into: string, options: string[] = []) =>
+  run('restore', ['--from', from, '--data-dir', into, ...options]);
+const verify = (from: string, options: string[] = []) =>
+  run('verify', ['--from', from, '--data-dir', join(folder, 'work'), ...options]);
+const databaseOf = (path: string) => new Database(join(path, 'taskgate.db'));
+/** A copy of the place, to be changed. */
+function copyPlace(): string {
+  const copy = join(temporaryFolder(), 'backups');
+  cpSync(place, copy, { recursive: true });
+  return copy;
+}
+function changeManifest(at: string, change: (manifest: Record<string, object>) => void): void {
+  const path = join(at, id, 'manifest.json');
+  const manifest = JSON.parse(readFileSync(path, 'utf8'));
+  change(manifest);
+  writeFileSync(path, JSON.stringify(manifest));
+}
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'work'));
+  writeFileSync(passphraseFile, 'a passphrase of a test\n');
+  const argv = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir];
+  expect((await runCommand(argv, { stdin: 'correct horse battery' })).code).toBe(0);
+  const { code, out, err } = await create();
+  expect([code, err]).toEqual([0, '']);
+  id = JSON.parse(out).id;
+});
+
+describe('backup create', () => {
+  test('makes files that only their owner reads, and leaves nothing else behind', () => {
+    expect(readdirSync(join(place, id)).sort()).toEqual([
+      'database.sqlite.zst',
+      'manifest.json',
+      'results.txt',
+      'secrets.age',
+    ]);
+    for (const name of readdirSync(join(place, id))) expect(statSync(join(place, id, name)).mode & 0o077).toBe(0);
+    expect(readdirSync(dataDir).sort()).toEqual(['secrets.json', 'taskgate.backup.lock', 'taskgate.db']);
+  });
+
+  test.each([
+    [['--to', place], {}, 'nothing says how the secrets are sealed'],
+    [[], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'no place for back-ups'],
+    [['--to', place, '--recipients', 'age1nobody'], {}, 'is no public key of age'],
+    [['--to', place], { BACKUP_PASSPHRASE_FILE: '/nowhere' }, '/nowhere cannot be read'],
+    [['--to', 's3://bucket'], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'BACKUP_S3_ACCESS_KEY_ID'],
+  ] as const)('refuses %j with %j', async (options, given, part) => {
+    const { code, out } = await runCommand(['backup', 'create', '--json', '--data-dir', dataDir, ...options], {
+      env: given,
+    });
+    expect(code).toBeGreaterThan(0);
+    expect(JSON.parse(out).error).toContain(part);
+  });
+
+  test('killed meanwhile, it leaves no back-up, and the next one begins at once', async () => {
+    const other = join(folder, 'killed');
+    const child = spawnCommand(['backup', 'create', '--to', other, '--data-dir', dataDir], { env });
+    await until(
+      'its database is stored',
+      () => readdirSync(folder).includes('killed') && readdirSync(other).some((name) => name.startsWith('2')),
+    );
+    child.kill('SIGKILL');
+    await child.exited;
+    const listed = JSON.parse((await run('list', ['--from', other])).out);
+    expect([listed.backups, listed.unfinished.length]).toEqual([[], 1]);
+    const { code, out } = await run('create', ['--to', other, '--data-dir', dataDir]);
+    expect([code, JSON.parse(out).created]).toEqual([0, true]);
+    expect(readdirSync(dataDir)).not.toContain('taskgate.backup');
+  });
+});
+
+describe('backup verify', () => {
+  test('says what is whole', async () => {
+    const { code, out } = await verify(place);
+    expect([code, JSON.parse(out)]).toMatchObject([0, { ok: true, id, secrets: 'opened' }]);
+    expect(readdirSync(join(folder, 'work'))).toEqual([]);
+  });
+
+  test.each(['database.sqlite.zst', 'secrets.age', 'results.txt', 'manifest.json'])(
+    'finds a changed %s',
+    async (file) => {
+      const copy = copyPlace();
+      const path = join(copy, id, file);
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.length > 0 ? Buffer.concat([bytes.subarray(0, -1), Buffer.from('~')]) : '0');
+      const { code, out } = await verify(copy, ['--id', id]);
+      expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('damaged')]);
+      expect((await restore(copy, join(folder, `no-${file}`), ['--id', id])).code).toBe(1);
+      expect(existsSync(join(folder, `no-${file}`, 'taskgate.db'))).toBe(false);
+    },
+  );
+});
+
+describe('backup restore', () => {
+  test('gives back accounts and secrets, and a new installation', async () => {
+    const into = join(folder, 'restored');
+    const { code, err } = await restore(place, into, ['--id', id]);
+    expect([code, err]).toEqual([0, '']);
+    expect(readFileSync(join(into, 'secrets.json'), 'utf8')).toContain(
+      JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')).crypto_secret,
+    );
+    const [before, after] = [dataDir, into].map((path) => {
+      const database = databaseOf(path);
+      const read = (text: string) => database.query(text).values();
+      const found = {
+        users: read('select username, password_hash, quota from users'),
+        installation: read("select value from options where key = 'installation.id'"),
+        audit: read("select count(*) from audit_logs where action = 'backup.restore'"),
+      };
+      database.close();
+      return found;
+    });
+    expect(after?.users).toEqual(before?.users ?? []);
+    expect(after?.installation).not.toEqual(before?.installation ?? []);
+    expect(after?.audit).toEqual([[1]]);
+  });
+
+  test('refuses a folder that is not empty, and changes nothing there', async () => {
+    const into = temporaryFolder();
+    writeFileSync(join(into, 'mine.txt'), 'mine');
+    const { code, out } = await restore(place, into, ['--id', id]);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('not empty')]);
+    expect(readdirSync(into).sort()).toEqual(['mine.txt', 'taskgate.lock']);
+  });
+
+  test('a wrong passphrase changes nothing', async () => {
+    const wrong = join(folder, 'wrong');
+    writeFileSync(wrong, 'another passphrase\n');
+    const into = join(folder, 'not-opened');
+    const { code, out } = await restore(place, into, ['--id', id, '--passphrase-file', wrong]);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('does not open')]);
+    expect(existsSync(into)).toBe(false);
+  });
+
+  test('secrets of another back-up are refused', async () => {
+    const other = JSON.parse((await create()).out).id as string;
+    const copy = copyPlace();
+    cpSync(join(copy, other, 'secrets.age'), join(copy, id, 'secrets.age'));
+    const { secrets } = JSON.parse(readFileSync(join(copy, other, 'manifest.json'), 'utf8'));
+    changeManifest(copy, (manifest) => Object.assign(manifest, { secrets }));
+    const { code, out } = await restore(copy, join(folder, 'mixed'), ['--id', id]);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('belong to another back-up')]);
+  });
+
+  test('a back-up of a newer version is refused', async () => {
+    const copy = copyPlace();
+    changeManifest(copy, ({ database = {} }) => Object.assign(database, { migration: 9999 }));
+    for (const { code, out } of [
+      await restore(copy, join(folder, 'newer'), ['--id', id]),
+      await verify(copy, ['--id', id]),
+    ])
+      expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('newer version')]);
+    changeManifest(copy, (manifest) => Object.assign(manifest, { format: 2, version: '9.0.0' }));
+    const { out } = await restore(copy, join(folder, 'newer'), ['--id', id]);
+    expect(JSON.parse(out).error).toContain('newer version 9.0.0');
+    expect(existsSync(join(folder, 'newer'))).toBe(false);
+  });
+
+  test('a part outside of its back-up is not read', async () => {
+    const copy = copyPlace();
+    changeManifest(copy, ({ database = {} }) => Object.assign(database, { file: '../../passphrase' }));
+    const { code, out } = await restore(copy, join(folder, 'outside'), ['--id', id]);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('damaged')]);
+  });
+
+  test('killed meanwhile, nothing starts on what it left, and the next run restores', async () => {
+    const into = join(folder, 'interrupted');
+    mkdirSync(join(into, 'taskgate.restoring'), { recursive: true });
+    // As after a kill between the secrets and the database, which comes last.
+    writeFileSync(join(into, 'taskgate.restoring', 'taskgate.db'), 'half');
+    writeFileSync(join(into, 'secrets.json'), readFileSync(join(dataDir, 'secrets.json')));
+    const started = await runCommand(['serve', '--port', '0', '--data-dir', into], {});
+    expect([started.code, started.err]).toEqual([1, expect.stringContaining('has not ended')]);
+    expect((await restore(place, into, ['--id', id])).code).toBe(0);
+    expect(readdirSync(into).sort()).toEqual(['secrets.json', 'taskgate.db', 'taskgate.lock']);
+  });
+});
+
+test('with a public key only the holder of the secret key restores the secrets', async () => {
+  const { generateIdentity, identityToRecipient } = await import('age-encryption');
+  const identity = await generateIdentity();
+  const other = join(folder, 'sealed-for-a-key');
+  const made = await run('create', [
+    '--to',
+    other,
+    '--data-dir',
+    dataDir,
+    '--recipients',
+    await identityToRecipient(identity),
+  ]);
+  expect(made.code).toBe(0);
+  writeFileSync(join(folder, 'identity'), `# created by a test\n${identity}\n`);
+  const refused = await restore(other, join(folder, 'by-key'));
+  expect([refused.code, JSON.parse(refused.out).error]).toEqual([1, expect.stringContaining('does not open')]);
+  expect((await restore(other, join(folder, 'by-key'), ['--identity', join(folder, 'identity')])).code).toBe(0);
+});

@@ -1,0 +1,3 @@
+import { describeBackupDrill } from './backup-drill.ts';
+
+describeBackupDrill('SQLite');
