@@ -62,6 +62,11 @@ export type Migration = {
   name: string;
   sql: { sqlite: string; postgres: string };
   checks: MigrationCheck[];
+  /**
+   * What takes the migration back, for `taskgate upgrade --back`. Only where nothing is lost that
+   * the program before it had or promised; without it, only a back-up leads back.
+   */
+  down?: { sqlite: string; postgres: string };
 };
 
 export const migrations: readonly Migration[] = [

@@ -1,11 +1,12 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BunPlugin } from 'bun';
 import { buildFactory } from './build-factory.ts';
 import { buildPanel } from './build-panel.ts';
+import { buildTargets, fetchRuntime } from './fetch-runtime.ts';
 import { hashInputs, isFresh, root } from './hash-inputs.ts';
-import { bundleLateLibraries } from './late-libraries.ts';
+import { bundleLateLibraries, withoutFolders } from './late-libraries.ts';
 
 const inputs = [
   'src',
@@ -16,6 +17,7 @@ const inputs = [
   'package.json',
   'package-lock.json',
   'scripts/build.ts',
+  'scripts/fetch-runtime.ts',
   'scripts/late-libraries.ts',
   'build/bytecode.order',
 ];
@@ -24,18 +26,6 @@ const orderPath = 'build/bytecode.order';
 
 /** How many times as often a function must run before it is compiled, until a start is done. */
 const START_JIT_POLICY = 8;
-
-/** Bun's names of the platforms that the executable can be built for. */
-const targets = [
-  'bun-linux-x64',
-  'bun-linux-x64-baseline',
-  'bun-linux-x64-musl',
-  'bun-linux-arm64',
-  'bun-linux-arm64-musl',
-  'bun-darwin-x64',
-  'bun-darwin-arm64',
-  'bun-windows-x64',
-];
 
 type BuildOptions = { target?: string | undefined; forSpeed?: boolean };
 
@@ -64,13 +54,32 @@ export async function buildExecutable({ target, forSpeed = false }: BuildOptions
   return { path, built: true };
 }
 
+/**
+ * Builds one platform's executable for a release, as `outfile`: the same commit gives the same
+ * bytes. So it takes no record of a start, which differs a little each time.
+ */
+export async function buildForRelease({ target, outfile, publicKey }: ReleaseBuild): Promise<void> {
+  await buildPanel();
+  await buildFactory();
+  await bundle({ outfile, plugin: await bundleLateLibraries(), order: null, target, publicKey });
+}
+
+/** `publicKey`: who must have signed what the executable upgrades to; empty for nobody. */
+type ReleaseBuild = { target: string; outfile: string; publicKey: string };
+
 async function compile(path: string, plugin: BunPlugin, target: string | undefined): Promise<void> {
   mkdirSync(join(root, 'dist'), { recursive: true });
   const order = existsSync(join(root, orderPath)) ? join(root, orderPath) : null;
-  const temporary = join(root, `${path}.${process.pid}.tmp${path.endsWith('.exe') ? '.exe' : ''}`);
-  await bundle({ outfile: temporary, plugin, order, ...(target === undefined ? {} : { target }) });
-  // In one step, so that a running executable is replaced and never half-written.
-  renameSync(temporary, join(root, path));
+  // The executable holds its own name: a folder, and not the name, keeps two builds apart.
+  const folder = mkdtempSync(join(root, 'dist/.build-'));
+  try {
+    const outfile = join(folder, path.endsWith('.exe') ? 'taskgate.exe' : 'taskgate');
+    await bundle({ outfile, plugin, order, ...(target === undefined ? {} : { target }) });
+    // In one step, so that a running executable is replaced and never half-written.
+    renameSync(outfile, join(root, path));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /**
@@ -98,9 +107,10 @@ async function recordOrder(plugin: BunPlugin): Promise<void> {
   }
 }
 
-type Bundle = { outfile: string; plugin: BunPlugin; order: string | null; target?: string };
+type Bundle = { outfile: string; plugin: BunPlugin; order: string | null; target?: string; publicKey?: string };
 
-async function bundle({ outfile, plugin, order, target }: Bundle): Promise<void> {
+async function bundle({ outfile, plugin, order, target, publicKey = '' }: Bundle): Promise<void> {
+  const runtime = target === undefined ? {} : { executablePath: await fetchRuntime(target) };
   await Bun.build({
     // The program first, then what its worker threads run.
     entrypoints: [join(root, 'src/main.ts'), join(root, 'src/plugins/worker/run-tasks.ts')],
@@ -124,20 +134,35 @@ async function bundle({ outfile, plugin, order, target }: Bundle): Promise<void>
       autoloadDotenv: false,
       autoloadBunfig: false,
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
+      ...runtime,
+    },
+    define: {
+      // Which release `taskgate upgrade` takes.
+      BUILD_TARGET: JSON.stringify(target?.replace(/^bun-/, '') ?? thisPlatform()),
+      RELEASE_KEY: JSON.stringify(publicKey),
+      ...withoutFolders,
     },
     throw: true,
   });
   if (!existsSync(outfile)) throw new Error(`bun build wrote no ${outfile}`);
 }
 
+/** This machine in Bun's words; of a system with musl, the runtime's own libraries say so. */
+function thisPlatform(): string {
+  const isMusl = process.platform === 'linux' && readFileSync(process.execPath).subarray(0, 4096).includes('ld-musl');
+  return `${process.platform.replace('win32', 'windows')}-${process.arch}${isMusl ? '-musl' : ''}`;
+}
+
 async function main(args: string[]): Promise<number> {
   const wanted = args.filter((arg) => arg.startsWith('--target=')).map((arg) => arg.slice('--target='.length));
   const unknown = [
     ...args.filter((arg) => !arg.startsWith('--target=')),
-    ...wanted.filter((name) => !targets.includes(name)),
+    ...wanted.filter((name) => !buildTargets.includes(name)),
   ];
   if (unknown.length > 0) {
-    console.error(`Not understood: ${unknown.join(' ')}\nUsage: npm run build -- [--target=${targets.join('|')}]…`);
+    console.error(
+      `Not understood: ${unknown.join(' ')}\nUsage: npm run build -- [--target=${buildTargets.join('|')}]…`,
+    );
     return 2;
   }
   for (const target of wanted.length === 0 ? [undefined] : wanted) {

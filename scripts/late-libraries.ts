@@ -17,7 +17,14 @@ const libraries: readonly (readonly string[])[] = [
   ['rate-limiter-flexible'],
   ['pino-pretty'],
   ['age-encryption'],
+  ['@fastify/busboy'],
 ];
+
+/**
+ * Libraries that ask for their folder get none: it would be the one of this build, and two builds
+ * would differ.
+ */
+export const withoutFolders = { __dirname: '"/"', __filename: '"/index.js"' };
 
 const folder = 'build/late-libraries';
 const factoryManifest = join(root, 'build/factory/manifest.gen.ts');
@@ -102,6 +109,7 @@ async function bundleLibrary(names: readonly string[]): Promise<{ name: string; 
     target: 'bun',
     format: 'esm',
     minify: true,
+    define: withoutFolders,
     throw: true,
   });
   writeFileSync(file, compress((await outputs[0]?.text()) ?? ''));

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { findBun, installDependencies, root, runToEnd } from './toolchain.mjs';
 
 installDependencies();
+// A checkout has data of its own.
+process.env.DATA_DIR ||= './data';
 const built = await runToEnd(findBun(), [join(root, 'scripts', 'build.ts')]);
 process.exitCode =
   built === 0

@@ -5,8 +5,9 @@
 const argv = process.argv.slice(2);
 
 // The executable begins with a reluctant compiler (`scripts/build.ts`), which only a start of the
-// gateway gains from.
-if (argv[0] !== 'serve') Bun.unsafe.setJITPolicy(1);
+// gateway gains from. Without a command it starts one too.
+const [command = 'start'] = argv;
+if (command !== 'serve' && command !== 'start') Bun.unsafe.setJITPolicy(1);
 
 if (argv[0] === '__sandbox') {
   void import('./sandbox/child.ts').then((child) => child.runSandboxChild());

@@ -67,7 +67,12 @@ export {
 } from './marketplace/create-marketplace.ts';
 export { readRevocations } from './marketplace/publish-revoked.ts';
 export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
-export { type PublicKey, parsePublicKeyFile, writePublicKeyFile } from './marketplace/signing/public-key.ts';
+export {
+  type PublicKey,
+  parsePublicKey,
+  parsePublicKeyFile,
+  writePublicKeyFile,
+} from './marketplace/signing/public-key.ts';
 export {
   generateSigningKey,
   needsPassword,
@@ -75,6 +80,7 @@ export {
   type SigningKey,
   writeSecretKeyFile,
 } from './marketplace/signing/secret-key.ts';
+export { hashData, readSignature, signData, verifySignature } from './marketplace/signing/signature.ts';
 export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { Permission, PermissionChanges, PermissionCode } from './permissions/describe-permissions.ts';

@@ -17,6 +17,7 @@ export { createS3Files } from './drivers/s3/s3-files.ts';
 export { createS3Objects } from './drivers/s3/s3-objects.ts';
 export type { BucketPlace, SendToBucket } from './drivers/s3/types.ts';
 export { LATEST_MIGRATION } from './migrate/plan.ts';
+export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
 export { beginSqliteRestore, endSqliteRestore } from './snapshot/sqlite-restore.ts';
 export {

@@ -25,7 +25,7 @@ async function run(...argv: string[]) {
 
 describe('wrong usage exits 2 and says what is wrong and what is right', () => {
   const rows: [argv: string[], part: string][] = [
-    [[], 'no command given'],
+    [['--prot', '80'], 'unknown option --prot'],
     [['serv'], 'there is no command "serv"'],
     [['plugin'], '"plugin" needs one of: plugin new, plugin lint, plugin test'],
     [['admin', 'destroy'], '"admin" needs one of: admin create-root, admin reset-password'],

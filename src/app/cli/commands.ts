@@ -1,27 +1,8 @@
-import type { CommandModule } from './command.ts';
+import type { CommandSpec } from './command-spec.ts';
+import { dataDir, INSTALLATION_COMMANDS } from './installation-commands.ts';
 
-type OptionSpec = {
-  type: 'string' | 'boolean';
-  /** Placeholder in the help. */
-  value?: string;
-  doc: string;
-  required?: true;
-};
+export type { CommandSpec } from './command-spec.ts';
 
-export type CommandSpec = {
-  /** The words that call the command. */
-  name: string;
-  summary: string;
-  /** Required words after the name; the last one may end in `...` and then takes one or more. */
-  positionals: readonly string[];
-  options: Readonly<Record<string, OptionSpec>>;
-  /** Further help, loaded only when asked for. */
-  more?: () => Promise<string>;
-  /** Lazy: a command loads only its own modules. */
-  load: () => Promise<CommandModule>;
-};
-
-const dataDir = { type: 'string', value: 'DIR', doc: 'data directory (overrides DATA_DIR)' } as const;
 const account = {
   username: { type: 'string', value: 'NAME', doc: 'user name of the account', required: true },
   'password-stdin': { type: 'boolean', doc: 'read the password from standard input', required: true },
@@ -59,21 +40,7 @@ const passphraseFile = { type: 'string', value: 'FILE', doc: 'file whose first l
 const identity = { type: 'string', value: 'FILE', doc: 'file with the secret key of age' } as const;
 
 export const COMMANDS: readonly CommandSpec[] = [
-  {
-    name: 'serve',
-    summary: 'run the gateway',
-    positionals: [],
-    options: {
-      host: { type: 'string', value: 'HOST', doc: 'address to listen on (overrides HOST)' },
-      port: { type: 'string', value: 'PORT', doc: 'port to listen on (overrides PORT)' },
-      'data-dir': dataDir,
-    },
-    more: async () => {
-      const { describeConfig } = await import('../config/describe-config.ts');
-      return `Environment variables:\n\n${describeConfig()}`;
-    },
-    load: () => import('./commands/serve.ts'),
-  },
+  ...INSTALLATION_COMMANDS,
   {
     name: 'plugin new',
     summary: 'write a plugin to start from, with types and a fixture',

@@ -9,9 +9,8 @@ export type ParsedCommand =
 /** @throws `UsageError` that says what is wrong and what is right */
 export function parseCommand(argv: readonly string[]): ParsedCommand {
   const [first] = argv;
-  if (first === undefined) throw new UsageError('no command given');
   if (first === '--help' || first === '-h' || first === 'help') return { kind: 'help', spec: undefined };
-  const words = first === '--version' ? ['version'] : argv;
+  const words = namesCommand(first) ? argv : first === '--version' ? ['version'] : ['start', ...argv];
   const spec = COMMANDS.find((command) => {
     const name = command.name.split(' ');
     return name.every((word, index) => words[index] === word);
@@ -28,6 +27,9 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
   }
   return parseOptions(spec, words.slice(spec.name.split(' ').length));
 }
+
+/** A start without a command, as by a double click, may have options. */
+const namesCommand = (first: string | undefined): first is string => first !== undefined && !first.startsWith('--');
 
 function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand {
   const options: Record<string, { type: 'string' | 'boolean'; short?: string }> = {

@@ -1,6 +1,7 @@
 import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
 import type { Variable } from './define-variable.ts';
+import { findDataDir } from './find-data-dir.ts';
 
 /** Command-line flags that override environment variables: `--port` overrides `PORT`. */
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;
@@ -38,14 +39,21 @@ export function readConfig(
     if (variable.fallback) warnings.push(`${fault}; ${String(variable.default)} is used instead`);
     else faults.push(fault);
   }
+  if (!set.has(VARIABLES.dataDir.env)) values.dataDir = findDataDir({ environment });
   const checked = checkConfig(values as Config, set);
   faults.push(...checked.faults);
   warnings.push(...checked.warnings);
   return faults.length > 0 ? { ok: false, faults } : { ok: true, config: checked.config, warnings };
 }
 
-/** The only code that reads the environment of the process. */
-export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(process.env, overrides);
+/**
+ * The environment as it is, for what is no setting: the person's desktop and folders, and programs
+ * that a command starts.
+ */
+export const readEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
+
+/** The only code that reads the environment of the process for settings. */
+export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(readEnvironment(), overrides);
 
 function describeFault(
   variable: Variable<unknown>,

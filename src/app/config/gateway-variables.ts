@@ -15,6 +15,7 @@ import {
   urlOf,
 } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
+import { LOCAL_DATA_DIR } from './find-data-dir.ts';
 
 /**
  * Listener, storage, secrets, sessions and limits. Names, defaults and fallbacks of the sessions
@@ -40,7 +41,9 @@ export const GATEWAY_VARIABLES = {
     group: 'server',
     doc: 'Folder of the SQLite database and of generated secrets; created with mode 0700 if absent.',
     kind: text('a path'),
-    default: './data',
+    default: LOCAL_DATA_DIR,
+    defaultText:
+      "`./data` if it exists, else the system's folder: `$XDG_DATA_HOME/taskgate` or `~/.local/share/taskgate`, `~/Library/Application Support/Taskgate`, `%LOCALAPPDATA%\\Taskgate`",
   }),
   tlsCert: variable({
     env: 'TLS_CERT_FILE',

@@ -36,6 +36,22 @@ export const migratePostgres = (options: { databaseUrl: string; clock: Clock }):
     return run;
   });
 
+/** The numbers of the migrations that the database has had. */
+export const postgresHistory = (databaseUrl: string): Promise<number[]> => withConnection(databaseUrl, history);
+
+/** Takes these migrations back, in this order, in one transaction. */
+export const revertPostgres = (databaseUrl: string, steps: readonly Migration[]): Promise<void> =>
+  withConnection(databaseUrl, (sql) =>
+    sql.begin(async (tx) => {
+      await tx.unsafe(LOCK);
+      await tx.unsafe('set local statement_timeout = 0');
+      for (const { number, down } of steps) {
+        await tx.unsafe(down?.postgres ?? '');
+        await tx.unsafe('delete from schema_migrations where number = $1', [number]);
+      }
+    }),
+  );
+
 async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
   const sql = connectPostgres(databaseUrl, 1);
   try {

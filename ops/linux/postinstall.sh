@@ -1,0 +1,35 @@
+#!/bin/sh
+# After installation and upgrade. Debian: "configure" and the former version; RPM: a count.
+set -e
+
+if ! getent passwd taskgate >/dev/null; then
+  shell=/usr/sbin/nologin
+  [ -e "$shell" ] || shell=/sbin/nologin
+  useradd --system --user-group --home-dir /var/lib/taskgate --no-create-home --shell "$shell" taskgate
+fi
+# The file may hold secrets: the service reads it, others do not.
+chgrp taskgate /etc/taskgate/taskgate.env
+chmod 640 /etc/taskgate/taskgate.env
+if [ ! -e /var/lib/taskgate ]; then
+  install -d -m 700 -o taskgate -g taskgate /var/lib/taskgate
+fi
+
+is_first=no
+case "${1:-}" in
+  configure) [ -n "${2:-}" ] || is_first=yes ;;
+  1) is_first=yes ;;
+esac
+
+if [ -d /run/systemd/system ]; then
+  systemctl daemon-reload
+  if [ "$is_first" = yes ]; then
+    systemctl enable --now taskgate.service
+  else
+    systemctl try-restart taskgate.service
+  fi
+fi
+
+if [ "$is_first" = yes ]; then
+  echo "Taskgate listens on http://localhost:3000. The link that creates the administrator:"
+  echo "  taskgatectl open --print"
+fi

@@ -1,0 +1,85 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { readEnvironment } from '../../config/config.ts';
+import { planService } from '../../service/plan-service.ts';
+import { SYSTEM_DATA_DIR } from '../../service/systemd-unit.ts';
+import type { ServicePlan, ServiceScope, ServiceStep } from '../../service/types.ts';
+import { TARGET } from '../../version.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+type Outcome = { code: number; text: string };
+
+/** Writes the service's file and tells the system's service manager to run it from now on. */
+export async function install(input: CommandInput): Promise<ExitCode> {
+  const { plan, scope } = readPlan(input);
+  const { path, content } = plan.file;
+  if (input.values.print === true) {
+    input.io.out(typeof content === 'string' ? content : new TextDecoder('utf-16le').decode(content));
+    return EXIT.ok;
+  }
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content, { mode: 0o644 });
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+  }
+  await runSteps(plan.install);
+  const lines = [`Taskgate runs as a service (${scope}): ${path}`, ...plan.hints, 'Its panel: taskgate open'];
+  answer(input, { ok: true, scope, file: path }, lines.join('\n'));
+  return EXIT.ok;
+}
+
+/** Stops the service and removes its file. The data stays. */
+export async function uninstall(input: CommandInput): Promise<ExitCode> {
+  const { plan, scope } = readPlan(input);
+  await runSteps(plan.uninstall);
+  rmSync(plan.file.path, { force: true });
+  answer(input, { ok: true, scope, file: plan.file.path }, `The service (${scope}) is gone; its data is not.`);
+  return EXIT.ok;
+}
+
+/** Exit 0 while the service runs. */
+export async function status(input: CommandInput): Promise<ExitCode> {
+  const { plan, scope } = readPlan(input);
+  const { code, text } = await runStep(plan.status);
+  answer(input, { ok: code === 0, scope, running: code === 0, detail: text }, `service (${scope}): ${text}`);
+  return code === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope } {
+  // From source, the program would be the runtime.
+  if (TARGET === '') throw new CommandError('only the compiled program can be a service: npm run build');
+  const { config } = readSettings(input);
+  const uid = process.getuid?.() ?? -1;
+  const scope = input.values.system === true || (uid === 0 && input.values.user !== true) ? 'system' : 'user';
+  const isSystemd = process.platform === 'linux' && scope === 'system';
+  const args = ['host', 'port'].flatMap((name) => {
+    const value = option(input, name);
+    return value === undefined ? [] : [`--${name}`, value];
+  });
+  const dataDir = isSystemd ? SYSTEM_DATA_DIR : resolve(config.dataDir);
+  const plan = planService(
+    { scope, executable: process.execPath, dataDir, args },
+    { platform: process.platform, environment: readEnvironment(), uid },
+  );
+  return { plan, scope };
+}
+
+async function runSteps(steps: readonly ServiceStep[]): Promise<void> {
+  for (const { command, mayFail } of steps) {
+    const { code, text } = await runStep(command);
+    if (code !== 0 && !mayFail) throw new CommandError(`${command.join(' ')} failed: ${text}`);
+  }
+}
+
+async function runStep(command: readonly string[]): Promise<Outcome> {
+  try {
+    const child = Bun.spawn([...command], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+    const texts = await Promise.all([child.stdout, child.stderr].map((stream) => new Response(stream).text()));
+    const code = await child.exited;
+    return { code, text: texts.join('').trim() || `exit code ${code}` };
+  } catch {
+    return { code: -1, text: `${command[0]} is not there` };
+  }
+}

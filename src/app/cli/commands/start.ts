@@ -1,0 +1,52 @@
+import { AppError, systemClock } from '../../../kernel/index.ts';
+import { readEnvironment } from '../../config/config.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { findRunning, type RunningGateway } from '../../desktop/find-running.ts';
+import { browserCommand, openBrowser, processSurroundings } from '../../desktop/open-browser.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+import { runGateway } from '../run-gateway.ts';
+
+/** How long a gateway that is being started by somebody else may take to serve. */
+const START_MS = 15_000;
+const RETRY_MS = 100;
+
+/**
+ * Runs the gateway as `serve` does and opens its panel in the browser. Where it runs already, only
+ * opens the panel.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const settings = readSettings(input);
+  const surroundings = processSurroundings(readEnvironment());
+  const open = (link: string) => {
+    const command = input.values['no-open'] === true ? undefined : browserCommand(link, surroundings);
+    if (command) openBrowser(command);
+  };
+  const running = await findRunning(settings.config);
+  if (running) return show(input, running, open);
+  try {
+    return await runGateway(input, settings, ({ setupLink, address }) => open(setupLink ?? address));
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'store.in_use')) throw error;
+    // Started twice at nearly the same time.
+    const other = await waitForOther(settings.config);
+    if (other === undefined) throw error;
+    return show(input, other, open);
+  }
+}
+
+function show(input: CommandInput, { address, link }: RunningGateway, open: (link: string) => void): ExitCode {
+  open(link);
+  answer(input, { ok: true, already_running: true, address, link }, `Taskgate is running already: ${link}`);
+  return EXIT.ok;
+}
+
+async function waitForOther(config: Config): Promise<RunningGateway | undefined> {
+  const until = systemClock.monotonicMs() + START_MS;
+  while (systemClock.monotonicMs() < until) {
+    const running = await findRunning(config);
+    if (running) return running;
+    await systemClock.sleep(RETRY_MS);
+  }
+  return undefined;
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { isObject } from '../../../kernel/index.ts';
+import { parsePublicKey } from '../../../plugins/index.ts';
+import { databaseVersion, revertStore } from '../../../store/index.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { backUpDatabase } from '../../upgrade/back-up-database.ts';
+import { openRelease, type ReadFile } from '../../upgrade/fetch-release.ts';
+import { probeExecutable, runForJson } from '../../upgrade/probe-executable.ts';
+import { CHECKSUMS_FILE, type OfferedRelease, readRelease, SIGNATURE_FILE } from '../../upgrade/read-release.ts';
+import { executablePaths, isPackaged, swapBack, swapInNext, writeNext } from '../../upgrade/swap-executable.ts';
+import { unpackExecutable } from '../../upgrade/unpack-executable.ts';
+import { TARGET, VERSION } from '../../version.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+const MAX_LIST_BYTES = 64 * 1024;
+const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;
+
+const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" where it is a service.';
+
+/**
+ * Replaces the executable by the one of a newer release, or with `--back` by the former one. The
+ * gateway that runs meanwhile is the old one until it is restarted.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  // From source, the program would be the runtime.
+  if (TARGET === '') throw new CommandError('only the compiled program can be upgraded');
+  const { config } = readSettings(input);
+  if (input.values.check !== true && isPackaged(process.execPath)) {
+    throw new CommandError('this taskgate belongs to a package: install the newer package instead');
+  }
+  if (input.values.back === true) return goBack(input, config);
+  const release = openRelease(requirePlace(config));
+  try {
+    return await upgrade(input, config, release.read);
+  } finally {
+    await release.close();
+  }
+}
+
+function requirePlace({ upgradeUrl, upgradeKey }: Config): string {
+  if (upgradeUrl === '') throw new CommandError('UPGRADE_URL is not set: it says where releases are');
+  if (upgradeKey === '') throw new CommandError('UPGRADE_PUBLIC_KEY is not set: it says who signs releases');
+  return upgradeUrl;
+}
+
+async function upgrade(input: CommandInput, config: Config, read: ReadFile): Promise<ExitCode> {
+  const offered = await findRelease(config, read);
+  const { version } = offered;
+  // An old release with its genuine signature is no upgrade: its faults may be known.
+  if (Bun.semver.order(version, VERSION) <= 0) {
+    const text = `taskgate ${VERSION} is the newest: the release is ${version}`;
+    answer(input, { ok: true, version: VERSION, release: version, available: false }, text);
+    return EXIT.ok;
+  }
+  if (input.values.check === true) {
+    const text = `taskgate ${version} is available; this is ${VERSION}`;
+    answer(input, { ok: true, version: VERSION, release: version, available: true }, text);
+    return EXIT.ok;
+  }
+  const paths = executablePaths(process.execPath);
+  try {
+    writeNext(paths, await fetchExecutable(offered, read));
+    await requireUsable(paths.next, version);
+    const copy = input.values['no-backup'] === true ? undefined : backUpDatabase(config, version);
+    swapInNext(paths);
+    const lines = [
+      `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
+      ...(copy ? [`The database before it: ${copy}`] : []),
+      RESTART,
+    ];
+    answer(input, { ok: true, version, former: VERSION, previous: paths.previous, backup: copy }, lines.join('\n'));
+    return EXIT.ok;
+  } finally {
+    rmSync(paths.next, { force: true });
+  }
+}
+
+async function findRelease({ upgradeKey }: Config, read: ReadFile): Promise<OfferedRelease> {
+  const key = parsePublicKey(upgradeKey);
+  const checksums = await read(CHECKSUMS_FILE, MAX_LIST_BYTES);
+  if (!checksums.ok) throw new CommandError(`the release cannot be read: ${checksums.error.message}`);
+  const signature = await read(SIGNATURE_FILE, MAX_LIST_BYTES);
+  if (!signature.ok && !signature.error.absent) {
+    throw new CommandError(`the release cannot be read: ${signature.error.message}`);
+  }
+  if (!key) throw new CommandError('UPGRADE_PUBLIC_KEY is no public key');
+  const files = { checksums: checksums.value, signature: signature.ok ? signature.value : undefined };
+  const release = readRelease({ ...files, key, target: TARGET });
+  if (!release.ok) throw new CommandError(`${release.error}; nothing was replaced`);
+  return release.value;
+}
+
+async function fetchExecutable({ file, sha256 }: OfferedRelease, read: ReadFile): Promise<Uint8Array> {
+  const archive = await read(file, MAX_ARCHIVE_BYTES);
+  if (!archive.ok) throw new CommandError(`the release cannot be read: ${archive.error.message}`);
+  if (createHash('sha256').update(archive.value).digest('hex') !== sha256) {
+    throw new CommandError(`${file} is not what ${CHECKSUMS_FILE} says: it was changed, or cut; nothing was replaced`);
+  }
+  const executable = unpackExecutable(archive.value, file);
+  if (!executable) throw new CommandError(`${file} holds no executable; nothing was replaced`);
+  return executable;
+}
+
+/** The new executable must run on this machine, and a start of it must not be refused. */
+async function requireUsable(path: string, version: string): Promise<void> {
+  const probed = await probeExecutable(path);
+  if (probed?.version !== version) {
+    throw new CommandError(`the executable of ${version} does not run here; nothing was replaced`);
+  }
+  const { body } = await runForJson([path, 'migrate', '--dry-run', '--json']);
+  const problems = isObject(body) && Array.isArray(body.problems) ? body.problems.map(String) : [];
+  // A gateway that runs holds its data directory; its next start checks the rest.
+  const serious = problems.filter((problem) => !problem.startsWith('Another gateway is running'));
+  if (serious.length > 0) {
+    throw new CommandError(`taskgate ${version} would not start; nothing was replaced:\n  ${serious.join('\n  ')}`);
+  }
+}
+
+async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
+  const paths = executablePaths(process.execPath);
+  const previous = await probeExecutable(paths.previous);
+  if (!previous) throw new CommandError(`there is no former executable that runs: ${paths.previous}`);
+  const { version, database } = previous;
+  if (database === undefined) {
+    throw new CommandError(`taskgate ${version} does not say which database it knows: restore the back-up from before`);
+  }
+  const last = await databaseVersion(config);
+  const reverted = last > database ? await revertStore({ ...config, to: database }) : [];
+  swapBack(paths);
+  const lines = [
+    `taskgate ${version} is back; ${VERSION} is kept as ${paths.previous}`,
+    ...reverted.map((name) => `Taken back: ${name}`),
+    RESTART,
+  ];
+  answer(input, { ok: true, version, former: VERSION, previous: paths.previous, reverted }, lines.join('\n'));
+  return EXIT.ok;
+}

@@ -1,0 +1,103 @@
+import { systemClock } from '../../kernel/index.ts';
+import type { Config } from '../config/config-variables.ts';
+import { recordAddress } from '../desktop/record-address.ts';
+import { createLogger, type ProcessLogger } from '../logging/logger.ts';
+import { type Gateway, startGateway } from '../start-gateway.ts';
+import { VERSION } from '../version.ts';
+import { type CommandInput, EXIT, type ExitCode } from './command.ts';
+import type { readSettings } from './read-settings.ts';
+
+/**
+ * Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. `onReady`
+ * is called once it serves.
+ */
+export async function runGateway(
+  input: CommandInput,
+  settings: Settings,
+  onReady: (gateway: Gateway) => void = () => {},
+): Promise<ExitCode> {
+  const { config } = settings;
+  const logger = await createLogger({
+    level: config.debug ? 'debug' : config.logLevel,
+    pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
+    colors: input.io.isTerminal,
+  });
+  try {
+    return await serve(input, { ...settings, logger, onReady });
+  } finally {
+    // Before the reason of a failed start, which is no log line.
+    logger.flush();
+  }
+}
+
+type Settings = ReturnType<typeof readSettings>;
+type Serving = Settings & { logger: ProcessLogger; onReady: (gateway: Gateway) => void };
+
+async function serve(input: CommandInput, { config, warnings, logger, onReady }: Serving): Promise<ExitCode> {
+  for (const warning of warnings) logger.warn({}, warning);
+
+  const stopping = new AbortController();
+  const force = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stopping.signal.aborted) force.abort();
+    else {
+      logger.info({ signal }, 'stopping; a second signal ends at once');
+      stopping.abort();
+    }
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+
+  const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  // From now on, code that runs often is compiled as usual (`main.ts`).
+  Bun.unsafe.setJITPolicy(1);
+  // The address follows the log of the start. Requests come already: nothing may block.
+  logger.send();
+  input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
+  // Nodes on PostgreSQL may share a folder, or have none.
+  const forget = config.databaseUrl === '' && recordAddress(gateway.dataDir, gateway);
+  onReady(gateway);
+
+  await aborted(stopping.signal);
+  if (forget) forget();
+  const ended = await Promise.race([gateway.stop().then(() => true), aborted(force.signal).then(() => false)]);
+  if (!ended) {
+    logger.warn({}, 'ended by a second signal; requests in flight were cut');
+    // The second signal is meant to end whatever still runs.
+    process.exit(EXIT.failed);
+  }
+  logger.info({}, 'stopped');
+  return EXIT.ok;
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+
+/**
+ * What a person at the terminal needs. The set-up link is never logged: others may read the log.
+ */
+function banner(config: Config, gateway: Gateway): string {
+  const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
+  if (gateway.setupLink) {
+    lines.push(
+      '  Create the administrator account with this link. It works once, until the next start:',
+      `  ${gateway.setupLink}`,
+      '',
+    );
+  }
+  lines.push(`  Database  ${config.databaseUrl ? 'PostgreSQL' : `SQLite in ${gateway.dataDir}`}`);
+  for (const path of gateway.created) lines.push(`  Created   ${path}`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+const readyMessage = (gateway: Gateway) => ({
+  ok: true,
+  version: VERSION,
+  address: gateway.address,
+  port: gateway.port,
+  data_dir: gateway.dataDir,
+  created: gateway.created,
+  ...(gateway.setupLink ? { setup_url: gateway.setupLink } : {}),
+});

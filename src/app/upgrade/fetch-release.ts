@@ -1,0 +1,76 @@
+import { open } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { err, ok, type Result, silentLogger, systemClock } from '../../kernel/index.ts';
+import { canonicalHost, createUpstream } from '../../upstream/index.ts';
+
+/** `absent`: the release has no such file. */
+export type ReadFault = { message: string; absent: boolean };
+
+export type ReadFile = (name: string, maxBytes: number) => Promise<Result<Uint8Array, ReadFault>>;
+
+/** Without a byte for so long, a download is given up; in all it may take four times as long. */
+const IDLE_MS = 150_000;
+const CONNECT_MS = 10_000;
+const HEADERS_MS = 30_000;
+/** An address such as `…/releases/latest/download` leads to a store of files. */
+const MAX_REDIRECTS = 5;
+
+/**
+ * Reads files of a release below an https address or in a folder. `certificates`: trusted instead
+ * of the well-known authorities. `close` ends what is open.
+ */
+export function openRelease(
+  place: string,
+  certificates?: readonly string[],
+): { read: ReadFile; close: () => Promise<void> } {
+  if (isAbsolute(place))
+    return { read: (name, maxBytes) => readFromFolder(join(place, name), maxBytes), close: async () => {} };
+  const upstream = createUpstream({
+    allowPrivate: false,
+    clock: systemClock,
+    logger: silentLogger,
+    ...(certificates ? { trustedCertificates: certificates } : {}),
+  });
+  const base = place.endsWith('/') ? place : `${place}/`;
+  const read: ReadFile = async (name, maxBytes) => {
+    const answer = await upstream.request({
+      url: `${base}${name}`,
+      method: 'GET',
+      headers: {},
+      body: { kind: 'none' },
+      // The operator has named it.
+      privateHosts: [canonicalHost(new URL(base))],
+      maxRedirects: MAX_REDIRECTS,
+      allowRedirect: (url) => url.protocol === 'https:',
+      connectTimeoutMs: CONNECT_MS,
+      headersTimeoutMs: HEADERS_MS,
+      idleTimeoutMs: IDLE_MS,
+      maxResponseBytes: maxBytes,
+    });
+    if (!answer.ok) return err({ message: `${name}: ${answer.error.message}`, absent: false });
+    const { status } = answer.value;
+    if (status !== 200) {
+      answer.value.discard();
+      return err({ message: `${name}: HTTP ${status}`, absent: status === 404 || status === 410 });
+    }
+    const bytes = await answer.value.bytes();
+    return bytes.ok ? bytes : err({ message: `${name}: ${bytes.error.message}`, absent: false });
+  };
+  return { read, close: () => upstream.close() };
+}
+
+async function readFromFolder(path: string, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
+  try {
+    const file = await open(path);
+    try {
+      const { size } = await file.stat();
+      if (size > maxBytes) return err({ message: `${path} has more than ${maxBytes} bytes`, absent: false });
+      return ok(await file.readFile());
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
+    return err({ message: `${path} cannot be read (${code})`, absent: code === 'ENOENT' });
+  }
+}

@@ -1,0 +1,101 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { existsSync } from 'node:fs';
+import { type Migration, migrations } from '../../../migrations/index.ts';
+import { lockDataDir } from '../drivers/lock-data-dir.ts';
+import { copySqliteFile, openSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
+import { storeErrors, toStoreError } from '../errors.ts';
+import { READ_HISTORY } from './plan.ts';
+
+type Place = { databaseUrl: string; dataDir: string };
+
+/** The number of the last migration that the database has had; 0 where there is no database. */
+export async function databaseVersion({ databaseUrl, dataDir }: Place): Promise<number> {
+  try {
+    if (databaseUrl !== '') {
+      const { postgresHistory } = await import('./migrate-postgres.ts');
+      return Math.max(0, ...(await postgresHistory(databaseUrl)));
+    }
+    if (!existsSync(sqlitePath(dataDir))) return 0;
+    const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
+    try {
+      return lastOf(file);
+    } finally {
+      file.close();
+    }
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}
+
+function lastOf(file: SqliteFile): number {
+  const hasHistory = file.query("select 1 from sqlite_master where name = 'schema_migrations'").values().length > 0;
+  return hasHistory
+    ? Math.max(
+        0,
+        ...file
+          .query(READ_HISTORY)
+          .values()
+          .map(([number]) => Number(number)),
+      )
+    : 0;
+}
+
+/**
+ * Takes back every migration after the number `to`, the last first, all or none, and returns their
+ * names. No gateway may be running.
+ *
+ * @throws `store.irreversible` when one cannot be taken back, `store.in_use`
+ */
+export async function revertStore(
+  place: Place & { to: number },
+  known: readonly Migration[] = migrations,
+): Promise<string[]> {
+  const { databaseUrl, dataDir, to } = place;
+  const last = await databaseVersion(place);
+  const steps = known.filter(({ number }) => number > to && number <= last).reverse();
+  if (steps.length === 0) return [];
+  const fixed = steps.filter(({ down }) => down === undefined).map(({ name }) => name);
+  if (fixed.length > 0) {
+    throw storeErrors.irreversible({
+      message: `The database cannot go back beyond ${fixed.join(', ')}: restore the back-up from before.`,
+    });
+  }
+  try {
+    if (databaseUrl === '') revertSqlite(dataDir, steps);
+    else await (await import('./migrate-postgres.ts')).revertPostgres(databaseUrl, steps);
+  } catch (error) {
+    throw toStoreError(error);
+  }
+  return steps.map(({ name }) => name);
+}
+
+function revertSqlite(dataDir: string, steps: readonly Migration[]): void {
+  const release = lockDataDir(dataDir);
+  const file = openSqliteFile(dataDir, 'FULL');
+  try {
+    file.transaction(() => {
+      for (const { number, down } of steps) {
+        file.run(down?.sqlite ?? '');
+        file.query('delete from schema_migrations where number = ?').run(number);
+      }
+    })();
+  } finally {
+    file.close();
+    release();
+  }
+}
+
+/** Copies the SQLite database beside a running gateway; false if there is none. */
+export function copyDatabase(dataDir: string, target: string): boolean {
+  if (!existsSync(sqlitePath(dataDir))) return false;
+  const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
+  try {
+    file.run('pragma busy_timeout = 5000');
+    copySqliteFile(file, target);
+    return true;
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    file.close();
+  }
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { generateSigningKey } from '../../src/plugins/index.ts';
+import { startGateway } from '../support/gateway.ts';
+import {
+  fakeExecutable,
+  installedCopy,
+  type ReleaseFolder,
+  signFolder,
+  writeReleaseFolder,
+} from '../support/release-folder.ts';
+import { BINARY, runCommand, spawnCommand } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(120_000);
+
+const NEXT = '99.0.0';
+let release: ReleaseFolder;
+let dataDir: string;
+
+beforeAll(async () => {
+  release = await writeReleaseFolder({ version: NEXT });
+  dataDir = temporaryFolder();
+  const gateway = await startGateway({ dataDir });
+  await gateway.stop();
+});
+
+type Upgrade = { path: string; from?: ReleaseFolder; key?: string; dataDir?: string };
+
+const upgrade = ({ path, from = release, key = from.key.publicKey.text, ...rest }: Upgrade, ...argv: string[]) =>
+  runCommand(['upgrade', '--json', '--data-dir', rest.dataDir ?? dataDir, ...argv], {
+    program: [path],
+    env: { UPGRADE_URL: from.folder, UPGRADE_PUBLIC_KEY: key },
+  });
+
+const versionOf = async (path: string): Promise<string> =>
+  (JSON.parse((await runCommand(['version', '--json'], { program: [path] })).out) as { version: string }).version;
+
+const copies: string[] = [];
+const install = (): string => {
+  const path = installedCopy();
+  copies.push(path);
+  return path;
+};
+afterAll(() => {
+  for (const path of copies) rmSync(dirname(path), { recursive: true, force: true });
+});
+
+/** Nothing beside the executable, and it is what it was. */
+async function expectUntouched(path: string): Promise<void> {
+  expect(existsSync(join(dirname(path), 'taskgate.next'))).toBe(false);
+  expect(existsSync(join(dirname(path), 'taskgate.previous'))).toBe(false);
+  expect(statSync(path).size).toBe(statSync(BINARY).size);
+}
+
+test('a newer release is found, takes the place of the executable after a back-up, and keeps the former one', async () => {
+  const path = install();
+  const former = await versionOf(path);
+  const check = await upgrade({ path }, '--check');
+  expect([check.code, JSON.parse(check.out)]).toMatchObject([0, { available: true, release: NEXT, version: former }]);
+  await expectUntouched(path);
+
+  const done = await upgrade({ path });
+  expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { version: NEXT, former }]);
+  expect(await versionOf(path)).toBe(NEXT);
+  expect(statSync(path).mode & 0o777).toBe(0o755);
+  const { backup, previous } = JSON.parse(done.out) as { backup: string; previous: string };
+  expect(statSync(backup).mode & 0o777).toBe(0o600);
+  expect(await versionOf(previous)).toBe(former);
+});
+
+test('an upgrade beside a running gateway does not disturb it', async () => {
+  const path = install();
+  const running = await startGateway({ program: [path] });
+  try {
+    const done = await upgrade({ path, dataDir: running.dataDir });
+    expect([done.code, done.err]).toEqual([0, '']);
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
+    expect(await versionOf(path)).toBe(NEXT);
+  } finally {
+    await running.stop();
+  }
+});
+
+test('nothing is done while no address or no key is set', async () => {
+  const incomplete: Record<string, string>[] = [{}, { UPGRADE_URL: release.folder }];
+  for (const env of incomplete) {
+    const { code, err } = await runCommand(['upgrade'], { env });
+    expect([code, err]).toEqual([1, expect.stringMatching(/UPGRADE_(URL|PUBLIC_KEY) is not set/)]);
+  }
+});
+
+describe('forged releases are refused, and nothing is replaced', () => {
+  const refuse = async (from: ReleaseFolder, reason: string, key?: string) => {
+    const path = install();
+    const { code, out } = await upgrade({ path, from, ...(key ? { key } : {}) });
+    expect([code, JSON.parse(out)]).toMatchObject([1, { error: expect.stringContaining(reason) }]);
+    await expectUntouched(path);
+  };
+
+  test('tampered archive', async () => {
+    const forged = await writeReleaseFolder({ version: NEXT });
+    appendFileSync(forged.archive, 'x');
+    await refuse(forged, 'is not what SHA256SUMS says');
+  });
+
+  test('tampered checksums', async () => {
+    const forged = await writeReleaseFolder({ version: NEXT });
+    appendFileSync(join(forged.folder, 'SHA256SUMS'), '\n');
+    await refuse(forged, 'the signature does not fit');
+  });
+
+  test('removed signature', async () => {
+    const forged = await writeReleaseFolder({ version: NEXT });
+    rmSync(join(forged.folder, 'SHA256SUMS.minisig'));
+    await refuse(forged, 'the release is not signed');
+  });
+
+  test('signature of another key', async () => {
+    await refuse(release, 'signed by another key', generateSigningKey().publicKey.text);
+  });
+
+  test('signature of another file by the same key, such as the index of a marketplace', async () => {
+    const forged = await writeReleaseFolder({ version: NEXT, comment: 'timestamp:1\tfile:index.json' });
+    await refuse(forged, 'the signature is not that of a release');
+  });
+
+  test('replayed signature of another version', async () => {
+    const forged = await writeReleaseFolder({ version: NEXT });
+    signFolder(forged.folder, forged.key, 'taskgate release 98.0.0');
+    await refuse(forged, 'the signature is not that of a release');
+  });
+});
+
+test('downgrade: an older release with its genuine signature is no upgrade', async () => {
+  const path = install();
+  const older = await writeReleaseFolder({ version: '0.0.1' });
+  const { code, out } = await upgrade({ path, from: older });
+  expect([code, JSON.parse(out)]).toMatchObject([0, { available: false, release: '0.0.1' }]);
+  await expectUntouched(path);
+});
+
+test('an executable that does not run here, or whose start would be refused, is not installed', async () => {
+  const rows = [
+    [await writeReleaseFolder({ version: NEXT, executable: '\x7fELF, of another machine' }), 'does not run here'],
+    [await writeReleaseFolder({ version: NEXT, executable: fakeExecutable('99.0.1') }), 'does not run here'],
+    [
+      await writeReleaseFolder({ version: NEXT, executable: fakeExecutable(NEXT, { problem: 'A row is wrong.' }) }),
+      'would not start; nothing was replaced:\n  A row is wrong.',
+    ],
+  ] as const;
+  const path = install();
+  for (const [from, reason] of rows) {
+    const { code, out } = await upgrade({ path, from });
+    expect([code, JSON.parse(out)]).toMatchObject([1, { error: expect.stringContaining(reason) }]);
+    await expectUntouched(path);
+  }
+});
+
+test('killed at any moment, it leaves a whole executable, and the next upgrade succeeds', async () => {
+  const former = await versionOf(BINARY);
+  // The real executable, of which a kill could leave a part; a signed version number goes before.
+  const slow = await writeReleaseFolder({
+    version: NEXT,
+    executable: `${fakeExecutable(NEXT)}exit\n${'#'.repeat(32 * 1024 * 1024)}`,
+  });
+  for (const moment of ['begun', 'written', 'swapped']) {
+    const path = install();
+    const [next, previous] = ['next', 'previous'].map((name) => join(dirname(path), `taskgate.${name}`));
+    const child = spawnCommand(['upgrade', '--data-dir', dataDir], {
+      program: [path],
+      env: { UPGRADE_URL: slow.folder, UPGRADE_PUBLIC_KEY: slow.key.publicKey.text },
+    });
+    const reached = {
+      begun: () => existsSync(next ?? ''),
+      written: () => existsSync(next ?? '') && statSync(next ?? '').size > 32 * 1024 * 1024,
+      swapped: () => existsSync(previous ?? ''),
+    }[moment];
+    await until(`the upgrade has ${moment}`, () => child.exitCode !== null || reached?.());
+    child.kill('SIGKILL');
+    await child.exited;
+    expect([former, NEXT]).toContain(await versionOf(path));
+    expect(await upgrade({ path, from: slow })).toMatchObject({ code: 0 });
+    if ((await versionOf(path)) !== NEXT) expect.unreachable();
+  }
+});
+
+describe('back', () => {
+  const previousOf = (path: string, text: string) => {
+    const previous = join(dirname(path), 'taskgate.previous');
+    writeFileSync(previous, text, { mode: 0o755 });
+    return previous;
+  };
+  const back = (path: string) => upgrade({ path }, '--back');
+
+  test('is refused without a former executable, or with one that does not say which database it knows', async () => {
+    const path = install();
+    expect(JSON.parse((await back(path)).out).error).toContain('no former executable');
+    previousOf(path, '#!/bin/sh\necho \'{"name":"taskgate","version":"0.0.9"}\'\n');
+    expect(JSON.parse((await back(path)).out).error).toContain('does not say which database');
+    expect(statSync(path).size).toBe(statSync(BINARY).size);
+  });
+
+  test('is refused across a migration that cannot be taken back', async () => {
+    const path = install();
+    previousOf(path, fakeExecutable('0.0.9', { database: 19 }));
+    const { code, out } = await back(path);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('cannot go back beyond 00')]);
+    expect(statSync(path).size).toBe(statSync(BINARY).size);
+  });
+
+  test('puts the former one back while the database is one that it knows, and forth again', async () => {
+    const path = install();
+    const { database } = JSON.parse((await runCommand(['version', '--json'])).out) as { database: number };
+    const previous = previousOf(path, fakeExecutable('0.0.9', { database }));
+    expect((await back(path)).code).toBe(0);
+    expect(await versionOf(path)).toBe('0.0.9');
+    expect(readFileSync(previous).equals(readFileSync(BINARY))).toBe(true);
+  });
+});
