@@ -71,6 +71,8 @@ export interface Auth extends GuardedAuth {
   readonly mail: GuardedAuth['mail'] & {
     /** Sends a test mail under the present settings and reports every step. */
     test(to: string, language: string): Promise<MailStep[] | undefined>;
+    /** Mails every administrator who has an address that a back-up failed, and why. */
+    tellOfFailedBackup(reason: string): Promise<void>;
     /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
     stop(graceMs: number): Promise<void>;
   };

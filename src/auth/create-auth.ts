@@ -19,6 +19,7 @@ import { createModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit } from './limits/limit-requests.ts';
 import { finishTwoFactorLogin } from './login/finish-two-factor-login.ts';
 import { bindAddress, sendAddressCode, unbindAddress } from './mail/change-address.ts';
+import { tellAdministrators } from './mail/tell-administrators.ts';
 import { tryMail } from './mail/try-mail.ts';
 import { beginOAuth } from './oauth/begin-oauth.ts';
 import { listBindings, unbindIdentity } from './oauth/bindings.ts';
@@ -83,6 +84,7 @@ export function createAuth(deps: AuthDeps): Auth {
     mail: {
       ...guarded.mail,
       test: (to, language) => tryMail(ctx, { to, language }),
+      tellOfFailedBackup: (reason) => tellAdministrators(ctx, { kind: 'backup_failed', reason }),
       stop: (graceMs) => ctx.outbox.stop(graceMs),
     },
     limits: {

@@ -27,6 +27,7 @@ import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
 import { priceRoutes } from './panel-api/gateway/prices.ts';
 import { type AttentionItem, attentionRoutes } from './panel-api/operation/attention.ts';
+import { type BackupRouteDeps, backupRoutes } from './panel-api/operation/backups.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
 import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
@@ -89,6 +90,7 @@ export type HttpDeps = {
   legalTexts: StatusDeps['legalTexts'];
   system: () => Promise<SystemView>;
   attention: () => Promise<AttentionItem[]>;
+  backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
   readiness: ReadinessChecks;
   metrics: Metrics;
@@ -255,7 +257,12 @@ const firstGroup = (kit: Kit, deps: HttpDeps) =>
   ] as const;
 
 const operationGroup = (kit: Kit, deps: RouteDeps) =>
-  [attentionRoutes(kit, deps), systemRoutes(kit, deps), createMetricsRoute({ kit, metrics: deps.metrics })] as const;
+  [
+    attentionRoutes(kit, deps),
+    systemRoutes(kit, deps),
+    backupRoutes(kit, deps),
+    createMetricsRoute({ kit, metrics: deps.metrics }),
+  ] as const;
 
 /**
  * The types of the routes that the panel calls, for its typed client. One type of all routes would

@@ -254,6 +254,11 @@ const ROWS: Row[] = [
   days('webhook', '7'),
   ['retention.start_hour', 'integer', '2', ['0', '23'], ['24', '-1', '']],
   ['retention.hours', 'integer', '4', ['1', '24'], ['0', '25']],
+  flag('backup.daily', false),
+  ['backup.hour', 'integer', '3', ['0', '23'], ['24', '-1', '']],
+  ['backup.keep_daily', 'integer', '7', ['1', '366'], ['0', '367']],
+  ['backup.keep_weekly', 'integer', '4', ['0', '520'], ['-1', '521']],
+  ['backup.keep_monthly', 'integer', '6', ['0', '600'], ['-1', '601']],
   ['task_plugin.auto_rollback', 'boolean', 'false', ['true'], ['', 'yes']],
   [
     'task_plugin.marketplace_sources',
@@ -324,6 +329,11 @@ describe('the catalogue of options', () => {
       'retention.webhook_days',
       'retention.start_hour',
       'retention.hours',
+      'backup.daily',
+      'backup.hour',
+      'backup.keep_daily',
+      'backup.keep_weekly',
+      'backup.keep_monthly',
       'legal.user_agreement',
       'legal.privacy_policy',
     ]);

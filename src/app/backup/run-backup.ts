@@ -7,6 +7,7 @@ import { CommandError } from '../cli/command.ts';
 import type { Config } from '../config/config-variables.ts';
 import { readSecrets } from '../config/read-secrets.ts';
 import { createBackup } from './create-backup.ts';
+import { RETRY_SECONDS } from './last-due.ts';
 import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
 import type { BackupPlace, CreatedBackup, Seal } from './types.ts';
 
@@ -16,16 +17,14 @@ import type { BackupPlace, CreatedBackup, Seal } from './types.ts';
  */
 const LEASE_MS = { postgres: 90_000, sqlite: 1_800_000 };
 const RENEW_MS = 20_000;
-/** A failed run of the schedule is tried again after this. */
-export const RETRY_SECONDS = 3600;
 
 export type BackupRequest = {
   config: Config;
   /** A folder or `s3://…`; undefined: BACKUP_TO. */
   to: string | undefined;
   trigger: BackupTrigger;
-  /** Of the schedule: its day, so that one of several nodes makes it. */
-  run?: string;
+  /** Names a run of the schedule by its day, so that one of several nodes makes it. */
+  run?: (store: Store) => Promise<string>;
   seal: Seal | undefined;
   signal: AbortSignal;
   clock?: Clock;
@@ -74,9 +73,9 @@ async function recordRun(
   request: BackupRequest,
   { store, place, clock, logger }: { store: Store; place: BackupPlace; clock: Clock; logger: Logger },
 ): Promise<CreatedBackup | undefined> {
-  const { config, trigger, run = newUuid(), seal } = request;
+  const { config, trigger, run, seal } = request;
   const secrets = readSecrets(config);
-  const lease = { id: run, owner: newUuid() };
+  const lease = { id: run ? await run(store) : newUuid(), owner: newUuid() };
   const leaseForMs = LEASE_MS[store.dialect];
   const alone = store.dialect === 'sqlite';
   const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone };

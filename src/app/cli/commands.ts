@@ -253,6 +253,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'public keys of age, comma-separated, instead of a passphrase',
       },
       'without-secrets': { type: 'boolean', doc: 'leave the secrets out' },
+      schedule: {
+        type: 'boolean',
+        doc: "make the day's back-up unless it was made, and remove old ones, as the gateway does",
+      },
       'data-dir': dataDir,
     },
     more: async () =>

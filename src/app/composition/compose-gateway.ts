@@ -72,7 +72,9 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       if (config.nodeRole === 'master') {
         startMasterCleanUp(foundation, services);
         startMasterRetention(foundation, services);
+        services.backups.start();
       }
+      shutdown.add('back-ups', () => services.backups.stop());
       const { isActive } = services.lag;
       const releasing = startMemoryRelease({ clock, isActive, releasePages: releaseUnusedPages });
       shutdown.add('memory release', () => releasing.stop());

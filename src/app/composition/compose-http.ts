@@ -20,6 +20,7 @@ import { panelHostNames } from '../config/panel-names.ts';
 import { isRetentionDecided, retentionSettings } from '../config/retention-settings.ts';
 import { createLedgerCheck } from '../operations/check-ledger.ts';
 import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
+import { describeBackups } from '../operations/describe-backups.ts';
 import { describeSystem } from '../operations/describe-system.ts';
 import { listAttention } from '../operations/list-attention.ts';
 import { listOfferedModels } from '../operations/list-offered-models.ts';
@@ -103,6 +104,10 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
     offeredModels,
     records: store.logs,
     system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    backups: {
+      view: () => describeBackups(services.backups),
+      begin: () => services.backups.begin(),
+    },
     demoChannel: () => demo.findOrCreate(),
     attention: () =>
       listAttention({
@@ -116,6 +121,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
         ledger,
         offeredModels,
         disks,
+        backups: services.backups,
         missingAddress: () => describeMissingAddress(options, node),
         isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
         risks: () => [...(foundation.warnings ?? []), ...describeRisks(currentAuthSettings())],

@@ -16,12 +16,14 @@ import {
 } from '../../settings/index.ts';
 import { createCallbackUrls, createTasks } from '../../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
+import { createBackups } from '../backup/backup-schedule.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
 import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
 import { retentionSettings } from '../config/retention-settings.ts';
+import { programCommand } from '../config/sandbox-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
@@ -174,7 +176,17 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       observePoll(latenessMs);
     },
   });
-  registerMetrics(metrics.registry, { tasks, sandbox, disks, databaseSize: () => store.figures.databaseSize() });
+  const backups = createBackups({
+    store,
+    clock,
+    logger,
+    config,
+    options,
+    program: programCommand(),
+    tellOfFailure: (reason) => auth.mail.tellOfFailedBackup(reason),
+  });
+  const databaseSize = () => store.figures.databaseSize();
+  registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize });
 
   return {
     plugins,
@@ -184,6 +196,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     auth,
     tasks,
     disks,
+    backups,
     upstream,
     metrics,
     lag,

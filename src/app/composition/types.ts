@@ -9,6 +9,7 @@ import type { LiveOptions, NodeAddress, SettingsService } from '../../settings/i
 import type { Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
+import type { Backups } from '../backup/backup-schedule.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
@@ -43,6 +44,7 @@ export type DomainServices = {
   auth: Auth;
   tasks: Tasks;
   disks: DiskWatch;
+  backups: Backups;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
   metrics: Metrics;

@@ -6,14 +6,16 @@ import type { Config } from './config-variables.ts';
 const EMBEDDED = '/$bunfs/';
 
 /**
- * The command that starts a sandbox process: this same program. From source it always names
- * `main.ts`. Another script would ignore `__sandbox` and start a gateway that starts a sandbox, and
- * so on for ever.
+ * This same program as a command. From source it always names `main.ts`. Another script would
+ * ignore the words that follow and start a gateway that starts a sandbox, and so on for ever.
  */
-export function sandboxCommand(): readonly string[] {
-  if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath, '__sandbox'];
-  return [process.execPath, join(import.meta.dir, '../../main.ts'), '__sandbox'];
+export function programCommand(): readonly string[] {
+  if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath];
+  return [process.execPath, join(import.meta.dir, '../../main.ts')];
 }
+
+/** The command that starts a sandbox process. */
+export const sandboxCommand = (): readonly string[] => [...programCommand(), '__sandbox'];
 
 export type SandboxSettings = Pick<
   Config,

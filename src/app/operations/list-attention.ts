@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
+import type { Backups } from '../backup/backup-schedule.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
 import { listModelAttention } from './list-model-attention.ts';
@@ -37,6 +38,7 @@ export type AttentionDeps = {
   isRetentionDecided: () => boolean;
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
+  backups: Pick<Backups, 'attention'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
   /** The address of a proxy that TRUSTED_PROXIES should list. */
@@ -60,6 +62,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     retentionItems(deps),
     ledgerItems(deps),
     nodeItems(deps),
+    backupItems(deps),
   ]);
   const items = parts.flat();
   return [
@@ -261,4 +264,13 @@ async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem
   }
   if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
   return items;
+}
+
+async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]> {
+  return (await backups.attention()).map(({ code, message }) => ({
+    code,
+    severity: code === 'backup_unsealed' ? 'warning' : 'error',
+    target: { kind: 'system', id: null },
+    message,
+  }));
 }

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { WatchCache } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
+import type { Backups } from '../backup/backup-schedule.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
 /** Seconds; fine-grained around the aim: 99 of 100 polls within a second of their due time. */
@@ -55,10 +56,12 @@ export function registerMetrics(
     tasks: Tasks;
     sandbox: Sandbox;
     disks: Pick<DiskWatch, 'states'>;
+    backups: Pick<Backups, 'lastDone'>;
     databaseSize: () => Promise<{ bytes: number; freeBytes: number }>;
   },
 ): void {
   const { tasks, sandbox, disks, databaseSize } = services;
+  registerBackups(registry, services.backups);
   new Gauge({
     name: 'taskgate_database_bytes',
     help: 'Size of the database: all of it, and what a SQLite file keeps free for later rows.',
@@ -154,6 +157,26 @@ export function registerMetrics(
     registers: [registry],
     collect() {
       for (const { plugin, owner, kills } of sandbox.stats().killCounts) this.set({ plugin, owner }, kills);
+    },
+  });
+}
+
+/** Both are 0 before the first back-up. */
+function registerBackups(registry: Registry, backups: Pick<Backups, 'lastDone'>): void {
+  new Gauge({
+    name: 'taskgate_backup_last_success_timestamp_seconds',
+    help: 'When the latest back-up that was made and verified was begun, on all nodes, in Unix seconds.',
+    registers: [registry],
+    async collect() {
+      this.set((await backups.lastDone())?.startedAt ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_backup_last_size_bytes',
+    help: 'Bytes of the latest back-up: database and kept results.',
+    registers: [registry],
+    async collect() {
+      this.set((await backups.lastDone())?.bytes ?? 0);
     },
   });
 }

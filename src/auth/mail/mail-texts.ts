@@ -43,6 +43,12 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
         };
       case 'notice':
         return NOTICE_TEXTS.en(content, system);
+      case 'backup_failed':
+        return {
+          subject: `A back-up of ${system} failed`,
+          lines: [`The daily back-up of ${system} failed: ${content.reason}.`],
+          after: ['It is tried again in an hour. The page System of the panel shows all back-ups.'],
+        };
       case 'test':
         return {
           subject: `Test mail of ${system}`,
@@ -91,6 +97,12 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
         };
       case 'notice':
         return NOTICE_TEXTS.zh(content, system);
+      case 'backup_failed':
+        return {
+          subject: `${system} 备份失败`,
+          lines: [`${system} 的每日备份失败:${content.reason}。`],
+          after: ['一小时后会再次尝试。面板的“系统”页面显示所有备份。'],
+        };
       case 'test':
         return {
           subject: `${system} 的测试邮件`,

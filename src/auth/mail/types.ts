@@ -5,6 +5,8 @@ export type MailContent =
   /** A registration was tried with an address that has an account already. */
   | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
   | { kind: 'reset'; username: string; link: string; minutes: number }
+  /** For administrators. `reason` is a sentence that is safe to send. */
+  | { kind: 'backup_failed'; reason: string }
   | Notice
   | { kind: 'test' };
 

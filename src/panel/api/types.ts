@@ -89,6 +89,7 @@ export type DiscoveredProvider = DataOf<Api['custom-oauth-provider']['discovery'
 export type AuditPage = DataOf<Api['audit']['get']>;
 export type AuditEntry = AuditPage['items'][number];
 export type NodeReport = DataOf<Api['node']['get']>;
+export type BackupsReport = DataOf<Api['backup']['get']>;
 
 type TaskApi = Api['task'];
 export type TaskSummary = DataOf<TaskApi['get']>['items'][number];

@@ -1,4 +1,5 @@
 import type { OptionView } from '../types.ts';
+import { backupOptions } from './backups.ts';
 import { billingOptions } from './billing.ts';
 import { challengeOptions } from './challenge.ts';
 import { gatewayOptions } from './gateway.ts';
@@ -32,6 +33,7 @@ const GROUPS = {
   plugins: pluginOptions,
   results: resultOptions,
   retention: retentionOptions,
+  backups: backupOptions,
   legal: legalOptions,
 };
 
@@ -53,6 +55,7 @@ export const OPTION_CATALOGUE = {
   ...pluginOptions,
   ...resultOptions,
   ...retentionOptions,
+  ...backupOptions,
   ...legalOptions,
 };
 

@@ -1,5 +1,6 @@
 import { setPriority } from 'node:os';
 import { runBackup } from '../../backup/run-backup.ts';
+import { runScheduledBackup } from '../../backup/run-scheduled-backup.ts';
 import {
   configuredSeal,
   readPassphraseFile,
@@ -24,16 +25,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   } catch {
     // Then it runs as any other program.
   }
-  const seal = await chooseSeal(input, config);
-  const made = await runBackup({
-    config,
-    to: option(input, 'to'),
-    trigger: 'manual',
-    seal,
-    signal: stopSignals(),
-  });
+  const isScheduled = input.values.schedule === true;
+  const seal = isScheduled ? await configuredSeal(config) : await chooseSeal(input, config);
+  const request = { config, to: option(input, 'to'), seal, signal: stopSignals() };
+  const made = await (isScheduled ? runScheduledBackup(request) : runBackup({ ...request, trigger: 'manual' }));
   if (!made) {
-    answer(input, { ok: true, created: false }, 'another back-up is under way');
+    const why = isScheduled ? 'no back-up is due, or one is under way' : 'another back-up is under way';
+    answer(input, { ok: true, created: false }, why);
     return EXIT.ok;
   }
   const { manifest, bytes, warnings } = made;

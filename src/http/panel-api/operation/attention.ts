@@ -31,6 +31,9 @@ export type AttentionItem = {
     | 'disk_unwritable'
     | 'results_blocked'
     | 'results_lost'
+    | 'backup_failed'
+    | 'backup_overdue'
+    | 'backup_unsealed'
     | 'disk_low'
     | 'retention_undecided';
   severity: 'error' | 'warning';

@@ -6,6 +6,8 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'api_key.update': 'audit.action.api_key.update',
   'api_key.delete': 'audit.action.api_key.delete',
   'api_key.webhook_secret': 'audit.action.api_key.webhook_secret',
+  'backup.begin': 'audit.action.backup.begin',
+  'backup.restore': 'audit.action.backup.restore',
   'channel.create': 'audit.action.channel.create',
   'channel.update': 'audit.action.channel.update',
   'channel.delete': 'audit.action.channel.delete',

@@ -55,6 +55,9 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     title: 'home.attention.retention_undecided',
     remedy: 'home.attention.retention_undecided.remedy',
   },
+  backup_failed: { title: 'home.attention.backup_failed', remedy: 'home.attention.backup_failed.remedy' },
+  backup_overdue: { title: 'home.attention.backup_overdue', remedy: 'home.attention.backup_overdue.remedy' },
+  backup_unsealed: { title: 'home.attention.backup_unsealed', remedy: 'home.attention.backup_unsealed.remedy' },
   disk_low: { title: 'home.attention.disk_low', remedy: 'home.attention.disk_low.remedy' },
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };

@@ -134,6 +134,11 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   'retention.audit_days': { name: 'option.retention.audit_days', help: 'option.retention.audit_days.help' },
   'retention.start_hour': { name: 'option.retention.start_hour', help: 'option.retention.start_hour.help' },
   'retention.hours': { name: 'option.retention.hours', help: 'option.retention.hours.help' },
+  'backup.daily': { name: 'option.backup.daily', help: 'option.backup.daily.help' },
+  'backup.hour': { name: 'option.backup.hour', help: 'option.backup.hour.help' },
+  'backup.keep_daily': { name: 'option.backup.keep_daily', help: 'option.backup.keep_daily.help' },
+  'backup.keep_weekly': { name: 'option.backup.keep_weekly', help: 'option.backup.keep_weekly.help' },
+  'backup.keep_monthly': { name: 'option.backup.keep_monthly', help: 'option.backup.keep_monthly.help' },
   'legal.user_agreement': { name: 'option.legal.user_agreement', help: 'option.legal.user_agreement.help' },
   'legal.privacy_policy': { name: 'option.legal.privacy_policy', help: 'option.legal.privacy_policy.help' },
 };
@@ -156,5 +161,6 @@ export const groupTexts: Readonly<Record<string, { name: TextKey; help: TextKey 
   plugins: { name: 'settings.group.plugins', help: 'settings.group.plugins.help' },
   results: { name: 'settings.group.results', help: 'settings.group.results.help' },
   retention: { name: 'settings.group.retention', help: 'settings.group.retention.help' },
+  backups: { name: 'settings.group.backups', help: 'settings.group.backups.help' },
   legal: { name: 'settings.group.legal', help: 'settings.group.legal.help' },
 };

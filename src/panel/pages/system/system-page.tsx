@@ -8,6 +8,7 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { Backups } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
@@ -42,6 +43,7 @@ function Report({ report }: { report: NodeReport }) {
       <Work report={report} problems={problems} />
       <Sandbox report={report} problems={problems} />
       <Data report={report} />
+      <Backups />
       <Limits limits={report.limits} />
     </div>
   );

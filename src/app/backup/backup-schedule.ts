@@ -1,0 +1,157 @@
+import { type Clock, isObject, type Logger, parseJson, sleepInStep } from '../../kernel/index.ts';
+import type { OptionValues } from '../../settings/index.ts';
+import type { BackupRun, Store } from '../../store/ports/index.ts';
+import type { Config } from '../config/config-variables.ts';
+import { describePlace } from './describe-place.ts';
+import { lastDue, RETRY_SECONDS } from './last-due.ts';
+
+/** Looks for what is due soon after the start, then at this interval. */
+const FIRST_LOOK_MS = 30_000;
+const LOOK_MS = 60_000;
+const DAY_SECONDS = 86_400;
+/** So long after its hour a back-up that is not there is overdue: it may take a while. */
+const OVERDUE_SECONDS = 6 * 3600;
+const SHOWN_RUNS = 10;
+const ANSWER_BYTES = 64 * 1024;
+
+export type BackupReport = {
+  /** Null: BACKUP_TO is not set. */
+  place: string | null;
+  daily: boolean;
+  hour: number;
+  /** Whether the secrets are in the back-ups of the schedule and of the panel. */
+  sealed: boolean;
+  runs: BackupRun[];
+};
+
+export type Backups = {
+  report(): Promise<BackupReport>;
+  lastDone(): Promise<BackupRun | undefined>;
+  /** What an administrator should look at. */
+  attention(): Promise<{ code: 'backup_failed' | 'backup_overdue' | 'backup_unsealed'; message: string }[]>;
+  /** Begins a back-up at once, in a process of its own. False: no place is set. */
+  begin(): boolean;
+  /** Makes a back-up each day from now on, on one of several nodes. */
+  start(): void;
+  stop(): Promise<void>;
+};
+
+type Deps = {
+  store: Pick<Store, 'backups'>;
+  clock: Clock;
+  logger: Logger;
+  config: Config;
+  options: OptionValues;
+  /** This program, as a command to which words are added. */
+  program: readonly string[];
+  tellOfFailure: (reason: string) => Promise<void>;
+};
+
+/**
+ * Back-ups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
+ * low priority: copying SQLite blocks a process, and memory goes with it.
+ */
+export function createBackups(deps: Deps): Backups {
+  const { store, clock, logger, config, options, program } = deps;
+  const place = describePlace(config);
+  const sealed = config.backupRecipients !== '' || config.backupPassphrase !== '' || config.backupPassphraseFile !== '';
+  const stopping = new AbortController();
+  const children = new Set<Bun.Subprocess>();
+  let looking: Promise<void> | undefined;
+
+  async function make(words: readonly string[]): Promise<void> {
+    const command = [...program, 'backup', 'create', '--json', '--data-dir', config.dataDir, ...words];
+    const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'pipe', stderr: 'ignore' });
+    children.add(child);
+    try {
+      const text = (await new Response(child.stdout).text()).slice(0, ANSWER_BYTES);
+      const code = await child.exited;
+      if (stopping.signal.aborted) return;
+      const answer = readAnswer(text);
+      if (code === 0) {
+        if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a back-up was made and verified');
+        return;
+      }
+      const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
+      logger.error({ reason }, 'a back-up failed');
+      if (words.includes('--schedule')) await deps.tellOfFailure(reason);
+    } finally {
+      children.delete(child);
+    }
+  }
+
+  async function makeIfDue(): Promise<void> {
+    if (place === null || !options.flag('backup.daily')) return;
+    const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+    const run = (await store.backups.latest(SHOWN_RUNS)).find((each) => each.id === id);
+    const isWaiting = run?.status === 'failed' && clock.unix() - run.endedAt < RETRY_SECONDS;
+    if (run?.status === 'done' || run?.status === 'running' || isWaiting) return;
+    await make(['--schedule']);
+  }
+
+  async function look(): Promise<void> {
+    await clock.sleep(FIRST_LOOK_MS, stopping.signal);
+    while (!stopping.signal.aborted) {
+      await makeIfDue().catch((error) =>
+        logger.warn({ err: error }, 'the daily back-up could not be begun; it is tried again in a minute'),
+      );
+      await sleepInStep(clock, LOOK_MS, stopping.signal);
+    }
+  }
+
+  return {
+    async report() {
+      const runs = await store.backups.latest(SHOWN_RUNS);
+      return { place, daily: options.flag('backup.daily'), hour: options.number('backup.hour'), sealed, runs };
+    },
+
+    lastDone: () => store.backups.latestDone(),
+
+    async attention() {
+      const items: Awaited<ReturnType<Backups['attention']>> = [];
+      const [latest] = await store.backups.latest(1);
+      if (latest?.status === 'failed') {
+        items.push({ code: 'backup_failed', message: `The latest back-up failed: ${latest.message}.` });
+      }
+      const isDaily = options.flag('backup.daily');
+      if (isDaily && place === null) {
+        items.push({ code: 'backup_overdue', message: 'No back-up is made: BACKUP_TO is not set.' });
+      } else if (isDaily && latest?.status !== 'failed') {
+        const done = await store.backups.latestDone();
+        const { at } = lastDue(clock.unix(), options.number('backup.hour'));
+        // What was due before the last one counts once this one has had its time as well.
+        const since = clock.unix() - at > OVERDUE_SECONDS ? at : at - DAY_SECONDS;
+        if (done && done.startedAt < since && latest?.status !== 'running') {
+          const hours = Math.floor((clock.unix() - done.startedAt) / 3600);
+          items.push({ code: 'backup_overdue', message: `The latest back-up is ${hours} hours old.` });
+        }
+      }
+      if (isDaily && place !== null && !sealed) {
+        const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: back-ups lack the secrets.';
+        items.push({ code: 'backup_unsealed', message });
+      }
+      return items;
+    },
+
+    begin() {
+      if (place === null) return false;
+      make(sealed ? [] : ['--without-secrets']).catch((error) => logger.error({ err: error }, 'a back-up failed'));
+      return true;
+    },
+
+    start() {
+      looking = look();
+    },
+
+    async stop() {
+      stopping.abort();
+      for (const child of children) child.kill();
+      await Promise.all([looking, ...[...children].map(({ exited }) => exited)]);
+    },
+  };
+}
+
+function readAnswer(text: string): { created?: unknown; id?: unknown; bytes?: unknown; error?: unknown } {
+  const value = parseJson(text.trim().split('\n').at(-1) ?? '');
+  return isObject(value) ? value : {};
+}

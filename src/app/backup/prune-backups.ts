@@ -1,0 +1,88 @@
+import { isoTime } from '../../kernel/index.ts';
+import { listBackups } from './list-backups.ts';
+import { MANIFEST } from './manifest.ts';
+import { resultsOf } from './read-parts.ts';
+import type { BackupPlace, Manifest } from './types.ts';
+
+export type Keep = { daily: number; weekly: number; monthly: number };
+
+const DAY_SECONDS = 86_400;
+/** 1970-01-05 was a Monday. */
+const FIRST_MONDAY = 4;
+const PAGE = 1000;
+/** What a back-up in the making may have stored stays at least as long. */
+const UNFINISHED_SECONDS = 2 * DAY_SECONDS;
+
+/**
+ * Which back-ups stay: of those by schedule the newest of each of the last days, weeks and months
+ * that have one, and all others.
+ */
+export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep): Set<string> {
+  const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
+  const kept = new Set(newestFirst.filter(({ trigger }) => trigger !== 'schedule').map(({ id }) => id));
+  const scheduled = newestFirst.filter(({ trigger }) => trigger === 'schedule');
+  const periods: [number, (at: number) => string | number][] = [
+    [daily, (at) => Math.floor(at / DAY_SECONDS)],
+    [weekly, (at) => Math.floor((at / DAY_SECONDS - FIRST_MONDAY) / 7)],
+    [monthly, (at) => isoTime(at * 1000).slice(0, 7)],
+  ];
+  for (const [count, periodOf] of periods) {
+    const seen = new Set<string | number>();
+    for (const { id, created_at } of scheduled) {
+      const period = periodOf(created_at);
+      if (seen.has(period)) continue;
+      if (seen.size >= count) break;
+      seen.add(period);
+      kept.add(id);
+    }
+  }
+  const [newest] = newestFirst;
+  if (newest) kept.add(newest.id);
+  return kept;
+}
+
+/**
+ * Removes the back-ups that need not stay, what interrupted ones left, and the files of kept
+ * results that no back-up lists any more. Of a back-up the manifest goes first: then it no longer
+ * exists.
+ * Returns how many back-ups went.
+ */
+export async function pruneBackups(place: BackupPlace, keep: Keep, now: number): Promise<number> {
+  const { backups, unfinished, unreadable } = await listBackups(place);
+  const kept = chooseKept(backups, keep);
+  const removed = backups.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
+  const old = unfinished.filter((id) => secondsOf(id) < now - UNFINISHED_SECONDS);
+  for (const id of [...removed, ...old]) await removeFiles(place, id);
+  await place.results.sweep(now - UNFINISHED_SECONDS);
+  // What cannot be read may list any file.
+  if (removed.length > 0 && unreadable.length === 0) {
+    const staying = backups.filter(({ id }) => kept.has(id));
+    await removeUnlisted(place, staying, now);
+  }
+  return removed.length;
+}
+
+async function removeFiles({ objects }: BackupPlace, id: string): Promise<void> {
+  await objects.delete(`${id}/${MANIFEST}`);
+  for (const file of (await objects.list(id)).files) await objects.delete(`${id}/${file}`);
+}
+
+async function removeUnlisted(place: BackupPlace, staying: readonly Manifest[], now: number): Promise<void> {
+  const listed = new Set<string>();
+  for (const manifest of staying) for await (const { sha256 } of resultsOf(place, manifest)) listed.add(sha256);
+  for (let after = ''; ; ) {
+    const page = await place.results.list(after, PAGE);
+    const last = page.at(-1);
+    if (!last) return;
+    after = last.sha256;
+    for (const { sha256, changedAt } of page) {
+      if (!listed.has(sha256) && changedAt < now - UNFINISHED_SECONDS) await place.results.delete(sha256);
+    }
+  }
+}
+
+/** When a back-up with this id was begun, in Unix seconds. */
+function secondsOf(id: string): number {
+  const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(id) ?? [];
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
+}

@@ -1,0 +1,65 @@
+import { Elysia } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { httpErrors } from '../../errors.ts';
+import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../sign-in/security-proof.ts';
+
+/** Back-ups for the owner. Times are Unix seconds. */
+export type BackupsView = {
+  /** Null: BACKUP_TO is not set. */
+  place: string | null;
+  daily: boolean;
+  hour: number;
+  /** False: the secrets are left out of back-ups, since nothing says how to seal them. */
+  sealed: boolean;
+  /** The latest runs, the newest first. */
+  runs: {
+    id: string;
+    trigger: 'schedule' | 'manual';
+    status: 'running' | 'done' | 'failed';
+    /** The id of the back-up; empty until it exists. */
+    backup: string;
+    place: string;
+    started_at: number;
+    /** 0: it runs. */
+    ended_at: number;
+    bytes: number;
+    message: string;
+  }[];
+};
+
+export type BackupRouteDeps = {
+  auth: Auth;
+  backups: { view(): Promise<BackupsView>; begin(): boolean };
+  audit: RecordAudit;
+};
+
+export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps) {
+  return new Elysia({ normalize: false, tags: ['Operation'] })
+    .use(kit)
+    .get('/api/backup', async () => ok(await backups.view()), {
+      root: true,
+      detail: { summary: 'Schedule and latest runs of back-ups' },
+    })
+    .post(
+      '/api/backup',
+      async ({ request, panel, origin }) => {
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
+        if (!backups.begin()) {
+          throw httpErrors.validation_failed({ message: 'No place for back-ups is set: set BACKUP_TO.' });
+        }
+        await audit({ panel, origin }, { action: 'backup.begin', target: 'backup:now', detail: {} });
+        return ok({ started: true });
+      },
+      {
+        root: true,
+        critical: true,
+        proof: { scope: 'settings.security' },
+        detail: {
+          summary: 'Make a back-up now',
+          description: 'Answers when it is begun; the runs of GET /api/backup say how it ends.',
+        },
+      },
+    );
+}

@@ -1,0 +1,104 @@
+import { Anchor, Button, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { BackupsReport } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
+
+type Run = BackupsReport['runs'][number];
+
+const path = '/api/backup';
+const tones = { done: 'good', failed: 'bad', running: 'waiting' } as const;
+
+/** The schedule and the latest back-ups; makes one at once after a Security Proof. */
+export function Backups() {
+  const { t } = useTranslation();
+  const report = useApiQuery<BackupsReport>(path, { refreshMs: 5000 });
+  const begin = useMutationWithProof<void>({
+    scope: 'settings.security',
+    request: () => ({ method: 'POST', path }),
+    invalidates: [path],
+  });
+  return (
+    <Section
+      heading={t('system.backups')}
+      actions={
+        <Button
+          variant="default"
+          loading={begin.isPending}
+          disabled={!report.data || report.data.place === null}
+          onClick={() => begin.mutate()}
+        >
+          {t('system.backupNow')}
+        </Button>
+      }
+    >
+      {begin.isError && <ErrorNotice error={begin.error} />}
+      <QueryResult query={report}>{(data) => <Report report={data} />}</QueryResult>
+    </Section>
+  );
+}
+
+function Report({ report: { place, daily, hour, sealed, runs } }: { report: BackupsReport }) {
+  const { t } = useTranslation();
+  const sentences = [
+    place === null ? t('system.backupNoPlace') : t('system.backupPlace', { place }),
+    daily ? t('system.backupDaily', { hour }) : t('system.backupNotDaily'),
+    ...(place !== null && !sealed ? [t('home.attention.backup_unsealed.remedy')] : []),
+  ];
+  return (
+    <>
+      <Text size="sm">
+        {sentences.join(' ')}{' '}
+        <Anchor component={Link} to="/settings/backups">
+          {t('system.backupSettings')}
+        </Anchor>
+      </Text>
+      {runs.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          {t('system.backupNone')}
+        </Text>
+      ) : (
+        <RunTable runs={runs} />
+      )}
+    </>
+  );
+}
+
+function RunTable({ runs }: { runs: readonly Run[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const columns: readonly Column<Run>[] = [
+    { key: 'began', heading: t('system.backupBegan'), render: ({ started_at: at }) => format.ago(at) },
+    {
+      key: 'state',
+      heading: t('system.backupState'),
+      render: ({ status, message, backup }) => (
+        <div>
+          <StatusLabel tone={tones[status]}>{t(`system.backupState.${status}`)}</StatusLabel>
+          <Text size="xs" c="dimmed" lang="en">
+            {message || backup}
+          </Text>
+        </div>
+      ),
+    },
+    {
+      key: 'trigger',
+      heading: t('system.backupTrigger'),
+      render: ({ trigger }) => t(`system.backupTrigger.${trigger}`),
+    },
+    {
+      key: 'size',
+      heading: t('system.backupSize'),
+      numeric: true,
+      render: ({ status, bytes }) => (status === 'done' ? format.bytes(bytes) : ''),
+    },
+  ];
+  return <PlainTable label={t('system.backups')} columns={columns} rows={runs} rowKey={({ id }) => id} />;
+}

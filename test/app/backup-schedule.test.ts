@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'bun:test';
+import { lastDue } from '../../src/app/backup/last-due.ts';
+import { chooseKept } from '../../src/app/backup/prune-backups.ts';
+import type { Manifest } from '../../src/app/backup/types.ts';
+import type { BackupTrigger } from '../../src/store/ports/index.ts';
+
+const DAY = 86_400;
+/** 2026-03-01T03:00:00Z, a Sunday. */
+const START = Date.UTC(2026, 2, 1, 3) / 1000;
+
+const backup = (day: number, trigger: BackupTrigger = 'schedule') =>
+  ({ id: `day ${day}`, created_at: START + day * DAY, trigger }) as Manifest;
+const kept = (backups: Manifest[], keep: Parameters<typeof chooseKept>[1]) =>
+  backups.filter(({ id }) => chooseKept(backups, keep).has(id)).map(({ id }) => Number(id.slice(4)));
+
+describe('which back-ups stay', () => {
+  const all = Array.from({ length: 100 }, (_, day) => backup(day));
+
+  test('the newest of days, weeks and months', () => {
+    expect(kept(all, { daily: 3, weekly: 0, monthly: 0 })).toEqual([97, 98, 99]);
+    // Weeks begin on Monday: day 0 and every seventh after it are Sundays.
+    expect(kept(all, { daily: 1, weekly: 3, monthly: 0 })).toEqual([91, 98, 99]);
+    expect(kept(all, { daily: 1, weekly: 0, monthly: 3 })).toEqual([60, 91, 99]);
+  });
+
+  test('days without a back-up do not count', () => {
+    expect(kept([backup(0), backup(50), backup(99)], { daily: 2, weekly: 0, monthly: 0 })).toEqual([50, 99]);
+  });
+
+  test('those made by hand, and always the newest', () => {
+    expect(kept([backup(0, 'manual'), backup(1), backup(2), backup(3)], { daily: 1, weekly: 0, monthly: 0 })).toEqual([
+      0, 3,
+    ]);
+    expect(kept([], { daily: 1, weekly: 1, monthly: 1 })).toEqual([]);
+  });
+});
+
+test('a back-up is due from its hour on, until the next day at that hour', () => {
+  const at = (hour: number, minute: number) => Math.floor(new Date(2026, 4, 10, hour, minute).getTime() / 1000);
+  expect(lastDue(at(3, 0), 3)).toEqual({ id: 'daily 2026-05-10', at: at(3, 0) });
+  expect(lastDue(at(23, 59), 3).id).toBe('daily 2026-05-10');
+  expect(lastDue(at(2, 59), 3).id).toBe('daily 2026-05-09');
+});
