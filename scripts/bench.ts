@@ -16,6 +16,7 @@ import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchRelay } from '../bench/parts/relay.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
+import { benchRetention } from '../bench/parts/retention.ts';
 import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
 import { benchSubmissions } from '../bench/parts/submissions.ts';
@@ -46,6 +47,7 @@ const PARTS: Record<string, Part> = {
   relay: benchRelay,
   observers: benchObservers,
   database: benchLargeDatabase,
+  retention: benchRetention,
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,

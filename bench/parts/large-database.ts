@@ -83,7 +83,8 @@ async function prepare(build: Run['build'], size: number): Promise<Prepared> {
   }
 }
 
-function pickIds(dataDir: string): string[] {
+/** Ten thousand tasks out of all. */
+export function pickIds(dataDir: string): string[] {
   const database = new Database(join(dataDir, 'taskgate.db'), { readonly: true });
   const { last } = database.query('select max(id) as last from tasks').get() as { last: number };
   const byId = database.query('select task_id from tasks where id = ?');

@@ -7,6 +7,7 @@ import type { MailStep } from '../upstream/index.ts';
 import type { QuotaChange, QuotaChanged } from './administration/change-quota.ts';
 import type { StatusOrRoleAction, StatusOrRoleChanged } from './administration/change-status-or-role.ts';
 import type { NewUserFields } from './administration/create-user.ts';
+import type { OperatorsAccount, UserErased } from './administration/delete-by-operator.ts';
 import type { UserDeleted } from './administration/delete-user.ts';
 import type { AccountDetail, AccountView } from './administration/describe-account.ts';
 import type { AccountEdit, AccountEdited } from './administration/edit-user.ts';
@@ -103,6 +104,8 @@ export interface GuardedAuth {
   readonly account: {
     edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;
     delete(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
+    /** Resolves if the person may have an export of the account. */
+    confirmExport(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
     /** Invalidates every artifact link of the account. */
     revokeLinks(principal: PanelPrincipal): Promise<void>;
   };
@@ -119,6 +122,8 @@ export interface GuardedAuth {
     ): Promise<StatusOrRoleChanged>;
     changeQuota(principal: PanelPrincipal, userId: number, change: QuotaChange): Promise<QuotaChanged>;
     delete(principal: PanelPrincipal, userId: number): Promise<UserDeleted>;
+    /** For the command line: any account but root's, a deleted one included. */
+    deleteByOperator(account: OperatorsAccount): Promise<UserErased>;
     /** Invalidates every artifact link of the account. */
     revokeLinks(principal: PanelPrincipal, userId: number): Promise<void>;
     /** Removes factors and bindings. */

@@ -1,6 +1,7 @@
 import { changeQuota } from './administration/change-quota.ts';
 import { changeStatusOrRole } from './administration/change-status-or-role.ts';
 import { createUser } from './administration/create-user.ts';
+import { deleteByOperator } from './administration/delete-by-operator.ts';
 import { deleteUser } from './administration/delete-user.ts';
 import { editUser } from './administration/edit-user.ts';
 import { findAccount, listAccounts } from './administration/list-accounts.ts';
@@ -65,7 +66,7 @@ import { disableTwoFactor } from './two-factor/disable-two-factor.ts';
 import { enableTwoFactor } from './two-factor/enable-two-factor.ts';
 import { replaceBackupCodes } from './two-factor/replace-backup-codes.ts';
 import { setUpTwoFactor } from './two-factor/set-up-two-factor.ts';
-import { deleteOwnAccount, editOwnAccount } from './users/edit-own-account.ts';
+import { confirmExport, deleteOwnAccount, editOwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
 import { revokeLinks, revokeOwnLinks } from './users/revoke-links.ts';
 import { createAccessWatcher } from './watch-access.ts';
@@ -106,6 +107,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
     account: {
       edit: (principal, edit) => editOwnAccount(ctx, principal, edit),
       delete: (principal, proof) => deleteOwnAccount(ctx, principal, proof),
+      confirmExport: (principal, proof) => confirmExport(ctx, principal, proof),
       revokeLinks: (principal) => revokeOwnLinks(ctx, principal),
     },
     administration: {
@@ -116,6 +118,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       changeStatusOrRole: (principal, userId, action) => changeStatusOrRole(ctx, principal, { userId, action }),
       changeQuota: (principal, userId, change) => changeQuota(ctx, principal, { userId, change }),
       delete: (principal, userId) => deleteUser(ctx, principal, userId),
+      deleteByOperator: (account) => deleteByOperator(ctx, account),
       revokeLinks: (principal, userId) => revokeLinks(ctx, principal, userId),
       reset: {
         twoFactor: (principal, userId) => resetTwoFactor(ctx, principal, userId),

@@ -13,7 +13,7 @@ import { describeApi } from './openapi/openapi-document.ts';
 import { openApiRoutes } from './openapi/openapi-routes.ts';
 import { createHealth, type ReadinessChecks } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
-import { accountSettingsRoutes } from './panel-api/accounts/account-settings.ts';
+import { accountSettingsRoutes, type ExportUser } from './panel-api/accounts/account-settings.ts';
 import { apiKeyRoutes } from './panel-api/accounts/api-keys.ts';
 import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
@@ -84,6 +84,7 @@ export type HttpDeps = {
   tasks: Tasks;
   options: SettingsService;
   optionTrials: OptionTrials;
+  exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];

@@ -205,7 +205,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     },
     personalData: {
       ...root.personalData,
-      redactAudit: (userId, limit, at) => transaction((tx) => tx.personalData.redactAudit(userId, limit, at)),
+      redactAudit: (userId, slice, at) => transaction((tx) => tx.personalData.redactAudit(userId, slice, at)),
     },
     backups: {
       ...root.backups,

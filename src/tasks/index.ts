@@ -16,6 +16,7 @@ export type { Figures, ModelFigures } from './reports/read-figures.ts';
 export type { ChannelHealth } from './reports/read-health.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';
 export type { ResultSettings } from './results/types.ts';
+export { eraseUsersStep as createUserErasure } from './retention/erase-users.ts';
 export type { RetentionSettings, RetentionStep } from './retention/types.ts';
 export { hasEnded, submittedObject, taskObject, videoObject } from './state/describe-task.ts';
 export type { RequestOptions } from './submission/json-request.ts';

@@ -202,3 +202,49 @@ describe('the audit log', () => {
     expect(rowsOf(dataDir, 'select auth_version from users')).toEqual([{ auth_version: 2 }]);
   });
 });
+
+describe('a person', () => {
+  const insertTask = (taskId: string, userId: number, status: string) => `
+    insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,
+      finish_time, quota, properties, execution, billing, data)
+    values ('${taskId}', 'demo', ${userId}, 'default', 1, 'text', '${status}', '100%', 1000, 1000, 1000, 0,
+      '{"input":"a secret wish","originModelName":"m","upstreamModelName":"m"}',
+      '{"requestId":"r","pluginKey":"demo","request":{"model":"m","action":"text","body":{"prompt":"a secret wish"}}}',
+      '{"facts":{},"expression":null}', '{"answer":"of the vendor"}')`;
+
+  test('is exported as JSON and erased beside a running gateway, and what still runs is not touched', async () => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    const id = panel.addUser('ada', 1);
+    const { token } = await panel.logIn('ada');
+    const { key } = (await panel.send('/api/token', { method: 'POST', token, body: { name: 'mine' } })).json.data;
+    for (let n = 0; n < 120; n += 1) panel.run(insertTask(`task_${n}`, id, 'SUCCESS'));
+    panel.run(insertTask('task_running', id, 'NOT_START'));
+    panel.run(`update tasks set lease_until = 9000000000000 where task_id = 'task_running'`);
+
+    const command = (name: string, ...flags: string[]) =>
+      runCommand(['admin', name, '--data-dir', dataDir, ...flags], {});
+    const exported = await command('export-user', '--username', 'ada');
+    expect([exported.code, exported.err]).toEqual([0, '']);
+    const data = JSON.parse(exported.out);
+    expect(data).toMatchObject({ account: { id, username: 'ada' }, api_keys: [{ name: 'mine' }] });
+    expect(data.tasks).toHaveLength(121);
+    expect(data.tasks[0]).toMatchObject({ prompt: 'a secret wish', request: { prompt: 'a secret wish' } });
+    for (const secret of [key, 'of the vendor', 'argon2', 'key_hash']) expect(exported.out).not.toContain(secret);
+
+    expect((await command('erase-user', '--username', 'ada')).code).toBe(2);
+    expect((await command('erase-user', '--username', 'root', '--yes')).code).toBe(1);
+    const erased = await command('erase-user', '--username', 'ada', '--yes');
+    expect([erased.code, erased.err]).toEqual([0, '']);
+    expect(erased.out).toContain('what still runs is erased after its end');
+    expect((await panel.send('/api/user/self', { token })).json.code).toBe('AUTH_SESSION_REVOKED');
+    const wishes = `select count(*) as n from tasks where properties like '%wish%' or execution like '%wish%' or data is not null`;
+    expect(rowsOf(dataDir, wishes)).toEqual([{ n: 1 }]);
+    panel.run(`update tasks set status = 'FAILURE' where task_id = 'task_running'`);
+    expect((await command('erase-user', '--id', String(id), '--yes')).code).toBe(0);
+    expect(rowsOf(dataDir, wishes)).toEqual([{ n: 0 }]);
+    expect(rowsOf(dataDir, `select 1 from audit_logs where username = 'ada' or detail like '%ada%'`)).toEqual([]);
+    const doctor = await runCommand(['doctor', '--data-dir', dataDir], {});
+    expect(doctor.out + doctor.err).not.toMatch(/audit.*(changed|missing)/);
+  });
+});

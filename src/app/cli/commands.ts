@@ -9,6 +9,12 @@ const account = {
   'data-dir': dataDir,
 } as const;
 
+const person = {
+  username: { type: 'string', value: 'NAME', doc: 'user name or mail address of the account' },
+  id: { type: 'string', value: 'N', doc: 'number of the account, instead of its name' },
+  'data-dir': dataDir,
+} as const;
+
 const fixture = {
   type: 'string',
   value: 'FIXTURE',
@@ -222,6 +228,23 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
     },
     load: () => import('./commands/reset-password.ts'),
+  },
+  {
+    name: 'admin export-user',
+    summary: 'write everything about a person as JSON to standard output',
+    positionals: [],
+    options: person,
+    load: () => import('./commands/export-user.ts'),
+  },
+  {
+    name: 'admin erase-user',
+    summary: 'delete an account and erase what it has left; may run beside a gateway',
+    positionals: [],
+    options: { ...person, yes: { type: 'boolean', doc: 'do it: this cannot be undone', required: true } },
+    more: async () =>
+      'Bills, ledger and usage stay, under the number of the account. Tasks that still run are erased after their end, and files of kept results, by the\n' +
+      'gateway. Root cannot be erased. An account that was deleted before is named by --id.',
+    load: () => import('./commands/erase-user.ts'),
   },
   {
     name: 'migrate',

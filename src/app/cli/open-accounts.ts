@@ -21,6 +21,7 @@ export type Accounts = {
    */
   audit(change: AccountChange): Promise<void>;
   options: SettingsService;
+  store: Store;
 };
 
 /** How long a command waits for the mail that notifies the account's owner. */
@@ -70,7 +71,12 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       reload: async () => {},
       rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
     });
-    const done = await work({ auth, options: settingsService, audit: (change) => writeAudit(store, input, change) });
+    const done = await work({
+      auth,
+      store,
+      options: settingsService,
+      audit: (change) => writeAudit(store, input, change),
+    });
     await auth.mail.stop(MAIL_MS);
     return done;
   } finally {

@@ -22,6 +22,7 @@ import { createLedgerCheck } from '../operations/check-ledger.ts';
 import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
 import { describeBackups } from '../operations/describe-backups.ts';
 import { describeSystem } from '../operations/describe-system.ts';
+import { exportUser } from '../operations/export-user.ts';
 import { listAttention } from '../operations/list-attention.ts';
 import { listOfferedModels } from '../operations/list-offered-models.ts';
 import { createMarketPins } from '../operations/pin-market-key.ts';
@@ -102,6 +103,7 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
       privacy_policy: options.text('legal.privacy_policy'),
     }),
     offeredModels,
+    exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
     system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
     backups: {

@@ -13,7 +13,8 @@ const DAY_SECONDS = 86_400;
 
 const FIRST_BATCH = 50;
 const LEAST_BATCH = 10;
-const LARGEST_BATCH = 1000;
+/** A batch is held in memory: its rows may have a MiB each, but most have a few KiB. */
+const LARGEST_BATCH = 200;
 /**
  * How long a batch may take. On SQLite nothing else runs for part of this time, so it is short
  * while requests arrive, and they have the node for most of the time.

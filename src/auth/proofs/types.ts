@@ -5,6 +5,7 @@ export const PROOF_SCOPE = {
   passkeyDelete: 'passkey.delete',
   accountEmail: 'account.email',
   accountDelete: 'account.delete',
+  accountExport: 'account.export',
   settingsSecurity: 'settings.security',
 } as const;
 export type ProofScope = (typeof PROOF_SCOPE)[keyof typeof PROOF_SCOPE];

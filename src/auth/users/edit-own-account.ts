@@ -79,3 +79,18 @@ export async function deleteOwnAccount(
   );
   logger.info({ userId: user.id, by: user.id }, 'account deleted');
 }
+
+/**
+ * Whether the caller may have an export of their own account.
+ *
+ * @throws `auth.session_required`, or an error of the proof of the scope `account.export`.
+ */
+export async function confirmExport(
+  { logger, proofs }: AuthContext,
+  principal: PanelPrincipal,
+  proof: string | undefined,
+): Promise<void> {
+  const { user } = requireSession(principal);
+  await proofs.require(principal, proof, PROOF_SCOPE.accountExport);
+  logger.info({ userId: user.id }, 'account exported');
+}

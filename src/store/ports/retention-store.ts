@@ -79,6 +79,12 @@ export interface RetentionStore {
   }>;
 }
 
+/**
+ * Rows with ids up to `size` after this one, no matter whom they are about: no index leads to a person's.
+ * `next`: where the next slice begins; undefined behind the last one.
+ */
+export type Slice = { after: number; size: number };
+
 /** What belongs to one person: to hand it to them, and to erase it after their deletion. */
 export interface PersonalDataStore {
   /** Deleted accounts after this id whose content has not been erased, in order of id. */
@@ -92,18 +98,17 @@ export interface PersonalDataStore {
   deleteNotices(taskIds: readonly string[]): Promise<number>;
   deleteIdempotencyKeys(userId: number): Promise<number>;
   /**
-   * Replaces the person by their id in `limit` rows of the audit log at most, and records that in
-   * the log itself, so that its chains can still be verified. Resolves to the number of rows. Call
-   * it in a transaction of its own.
+   * Replaces the person by their id in a slice of the audit log, and records that in the log
+   * itself, so that its chains can still be verified. Call it in a transaction of its own.
    */
-  redactAudit(userId: number, limit: number, at: number): Promise<number>;
+  redactAudit(userId: number, slice: Slice, at: number): Promise<{ redacted: number; next: number | undefined }>;
   /** Whole rows in order of id, for an export. */
   exportTasks(userId: number, after: number, limit: number): Promise<TaskRecord[]>;
   exportEvents(taskIds: readonly string[]): Promise<TaskEventRecord[]>;
   exportUsage(userId: number, after: number, limit: number): Promise<UsageLogRecord[]>;
   exportLedger(userId: number, after: number, limit: number): Promise<LedgerEntryRecord[]>;
   /** What they did, and what was done to their account. */
-  exportAudit(userId: number, after: number, limit: number): Promise<AuditRecord[]>;
+  exportAudit(userId: number, slice: Slice): Promise<{ rows: AuditRecord[]; next: number | undefined }>;
   exportNotices(
     userId: number,
     after: number,

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../ports/index.ts';
 import { type Context, encodeTexts, lazy } from './context.ts';
-import { createAuditRedaction } from './redact-audit.ts';
+import { createAuditRedaction, inSlice, nextSlice } from './redact-audit.ts';
 import { createAgedTasks, ENDED } from './retention.ts';
 
 export function createPersonalDataStore(context: Context): PersonalDataStore {
@@ -108,18 +108,19 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
       return rows.map(({ grantKey: _, ...row }) => row);
     },
 
-    exportAudit: (userId, after, limit) =>
-      db
+    async exportAudit(userId, slice) {
+      const rows = await db
         .select()
         .from(auditLogs)
         .where(
           and(
             sql`(${auditLogs.userId} = ${userId} or ${auditLogs.target} = ${`user:${userId}`})`,
-            gt(auditLogs.id, after),
+            inSlice(tables, slice),
           ),
         )
-        .orderBy(asc(auditLogs.id))
-        .limit(limit),
+        .orderBy(asc(auditLogs.id));
+      return { rows, next: await nextSlice(context, slice) };
+    },
 
     exportNotices: (userId, after, limit) =>
       db

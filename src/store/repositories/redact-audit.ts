@@ -1,6 +1,6 @@
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, lte, ne, sql } from 'drizzle-orm';
 import type { JsonObject } from '../../kernel/index.ts';
-import type { PersonalDataStore } from '../ports/index.ts';
+import type { PersonalDataStore, Slice } from '../ports/index.ts';
 import { createAuditChains } from './audit-chains.ts';
 import type { Context } from './context.ts';
 import { digestOfRedacted, REDACTION } from './read-redactions.ts';
@@ -14,17 +14,17 @@ export function createAuditRedaction(context: Context): PersonalDataStore['redac
   const { auditLogs } = tables;
   const { addAudit } = createAuditChains(context);
 
-  return async (userId, limit, at) => {
+  return async (userId, slice, at) => {
+    const next = await nextSlice(context, slice);
     const target = `user:${userId}`;
     const name = `deleted:${userId}`;
     const isAbout = sql`(${auditLogs.userId} = ${userId} or ${auditLogs.target} = ${target})`;
     const rows = await db
       .select()
       .from(auditLogs)
-      .where(and(isAbout, eq(auditLogs.redactedBy, 0), sql`${auditLogs.action} <> ${REDACTION}`))
-      .orderBy(asc(auditLogs.id))
-      .limit(limit);
-    if (rows.length === 0) return 0;
+      .where(and(inSlice(tables, slice), isAbout, eq(auditLogs.redactedBy, 0), ne(auditLogs.action, REDACTION)))
+      .orderBy(asc(auditLogs.id));
+    if (rows.length === 0) return { redacted: 0, next };
     const redacted = rows.map((row) => {
       const isActor = row.userId === userId;
       const isPersonal = row.target === target || row.action.startsWith('auth.');
@@ -51,6 +51,14 @@ export function createAuditRedaction(context: Context): PersonalDataStore['redac
         detail = change.value ->> 'detail', redacted_by = ${redactedBy}
       from ${elements('changes')} as change
       where audit_logs.id = cast(change.value ->> 'id' as bigint)`)({ changes: JSON.stringify(changes) });
-    return rows.length;
+    return { redacted: rows.length, next };
   };
+}
+
+export const inSlice = ({ auditLogs }: Context['tables'], { after, size }: Slice) =>
+  and(gt(auditLogs.id, after), lte(auditLogs.id, after + size));
+
+export async function nextSlice({ statement }: Context, { after, size }: Slice): Promise<number | undefined> {
+  const [last] = await statement(sql`select coalesce(max(id), 0) from audit_logs`);
+  return after + size < Number(last?.[0]) ? after + size : undefined;
 }

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import type { ContentChange, RetentionStore } from '../ports/index.ts';
 import { type Context, encodeTexts, lazy, lazyByShape } from './context.ts';
 import { createLedgerFold } from './fold-ledger.ts';
@@ -7,7 +7,7 @@ export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
 
 /** `deleteTasks` takes several statements. Outside a transaction the store opens one for it. */
 export function createRetentionStore(context: Context): RetentionStore {
-  const { db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
+  const { dialect, db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
   const { tasks, taskEvents, webhookOutbox: notices, keptResults, usageLogs } = tables;
   const at = sql.placeholder;
   const hasEnded = sql`${tasks.status} in ${ENDED}`;
@@ -38,6 +38,7 @@ export function createRetentionStore(context: Context): RetentionStore {
     return (await replace(given)({ changes: JSON.stringify(rows) })).length;
   }
 
+  const rewriteEmptied = createRowRewrite(context);
   const deleteEvents = async (taskIds: readonly string[]): Promise<number> =>
     taskIds.length === 0 ? 0 : (await eventsOf().execute({ taskIds: encodeTexts(taskIds) })).length;
   const eventsOf = lazy(() =>
@@ -76,7 +77,8 @@ export function createRetentionStore(context: Context): RetentionStore {
     async replaceContent(changes) {
       const kept = changes.filter(({ removesAnswer }) => !removesAnswer);
       const emptied = changes.filter(({ removesAnswer }) => removesAnswer);
-      return (await replaceContent(kept, {})) + (await replaceContent(emptied, { answers: true }));
+      const write = dialect === 'sqlite' ? rewriteEmptied : () => replaceContent(emptied, { answers: true });
+      return (await replaceContent(kept, {})) + (await write(emptied));
     },
 
     async deleteTasks(ids) {
@@ -109,6 +111,46 @@ export function createRetentionStore(context: Context): RetentionStore {
     },
 
     foldLedger: createLedgerFold(context),
+  };
+}
+
+/**
+ * Deletes and inserts rows anew, with the same ids. SQLite leaves the room of a shortened row inside
+ * its page, where no other row can use it; pages around deleted rows are merged.
+ */
+function createRowRewrite({ tables: { tasks }, statement, prepare }: Context) {
+  const columns = Object.entries(getTableColumns(tasks));
+  const names = sql.join(
+    columns.map(([, { name }]) => sql.identifier(name)),
+    sql`, `,
+  );
+  const insert = lazy(() => {
+    const values = sql.join(
+      columns.map(([name]) => sql`${sql.placeholder(name)}`),
+      sql`, `,
+    );
+    return prepare(sql`insert into tasks (${names}) values (${values})`);
+  });
+
+  return async (changes: readonly ContentChange[]): Promise<number> => {
+    if (changes.length === 0) return 0;
+    const ids = changes.map(({ id }) => id);
+    const isOne = sql`${inArray(tasks.id, ids)} and status in ${ENDED}`;
+    const rows = await statement(sql`select ${names} from tasks where ${isOne}`);
+    await statement(sql`delete from tasks where ${isOne}`);
+    const byId = new Map(changes.map((change) => [change.id, change]));
+    for (const row of rows) {
+      const former = Object.fromEntries(columns.map(([name], index) => [name, row[index]]));
+      const change = byId.get(Number(former.id));
+      const content = {
+        properties: JSON.stringify(change?.properties),
+        execution: JSON.stringify(change?.execution),
+        data: null,
+        state: null,
+      };
+      await insert()({ ...former, ...content });
+    }
+    return rows.length;
   };
 }
 

@@ -5,6 +5,9 @@ import { clearContent } from './retention-steps.ts';
 import { CONTENT_PARTS } from './strip-content.ts';
 import type { RetentionStep } from './types.ts';
 
+/** What became of the rows of one slice is one row of the log. */
+const AUDIT_SLICE = 500;
+
 type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger'>;
 
 /**
@@ -16,14 +19,14 @@ type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger'>;
 export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
   const { store, clock, logger } = deps;
   let last = 0;
-  let current: { userId: number; after: number; isWaiting: boolean; isDone: boolean } | undefined;
+  let current: { userId: number; after: number; isWaiting: boolean; auditAfter: number | undefined } | undefined;
 
   async function nextUser(): Promise<typeof current> {
     if (only !== undefined && last !== 0) return undefined;
     const [userId] = only === undefined ? await store.personalData.usersToErase(last, 1) : [only];
     if (userId === undefined) return undefined;
     last = userId;
-    return { userId, after: 0, isWaiting: false, isDone: false };
+    return { userId, after: 0, isWaiting: false, auditAfter: 0 };
   }
 
   async function eraseTasks(user: NonNullable<typeof current>, tasks: readonly AgedTask[]): Promise<number> {
@@ -49,8 +52,12 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
       const { userId, after } = current;
       const tasks = await store.personalData.tasksOf(userId, after, limit);
       if (tasks.length > 0) return { walked: tasks.length, changed: await eraseTasks(current, tasks) };
-      const redacted = await store.personalData.redactAudit(userId, Math.min(limit, 200), clock.unix());
-      if (redacted > 0) return { walked: redacted, changed: redacted };
+      if (current.auditAfter !== undefined) {
+        const slice = { after: current.auditAfter, size: Math.min(limit, AUDIT_SLICE) };
+        const { redacted, next } = await store.personalData.redactAudit(userId, slice, clock.unix());
+        current.auditAfter = next;
+        return { walked: slice.size, changed: redacted };
+      }
       await store.personalData.deleteIdempotencyKeys(userId);
       if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
         logger.info({ userId }, 'the content of a deleted account has been erased');

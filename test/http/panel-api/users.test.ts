@@ -399,6 +399,28 @@ describe('the own account', () => {
     return panel.send('/api/user/self', request);
   };
 
+  test('is exported with a proof of that scope, and without what belongs to others', async () => {
+    const mine = await make({ email: 'export@example.org' });
+    const ask = (token: string, proof?: string): Promise<Answer> =>
+      panel.send('/api/user/self/export', {
+        method: 'POST',
+        token,
+        ...(proof ? { headers: { 'x-security-proof': proof } } : {}),
+      });
+    expect(outcome(await ask(mine.token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+    const other = await proofFor(mine.token, 'account.delete');
+    expect(outcome(await ask(mine.token, other))).toEqual([403, 'SECURITY_PROOF_SCOPE_MISMATCH']);
+    const done = await ask(mine.token, await proofFor(mine.token, 'account.export'));
+    expect(done.json).toMatchObject({
+      format: 'taskgate.user-export',
+      account: { id: mine.id, username: mine.username, email: 'export@example.org' },
+      tasks: [],
+    });
+    const text = JSON.stringify(done.json);
+    for (const foreign of ['root', 'argon2', admin]) expect(text).not.toContain(foreign);
+    expect(await auditOf('user.export', mine.id)).toHaveLength(1);
+  });
+
   test('is deleted with a proof of that scope, created in this session', async () => {
     const mine = await make({ email: 'mine@example.org' });
     const key = (await send('POST', '/api/token', { token: mine.token, body: { name: 'key' } })).json.data.key;

@@ -7,6 +7,7 @@ export const proofScope = t.Union([
   t.Literal('passkey.delete'),
   t.Literal('account.email'),
   t.Literal('account.delete'),
+  t.Literal('account.export'),
   t.Literal('settings.security'),
 ]);
 

@@ -11,6 +11,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { DeleteAccount } from './delete-account.tsx';
 import { EmailAddress } from './email-address.tsx';
+import { ExportAccount } from './export-account.tsx';
 import { InviteLink } from './invite-link.tsx';
 import { ProfileDetails } from './profile-details.tsx';
 
@@ -45,6 +46,7 @@ export function ProfilePage() {
                   </Anchor>
                 </Text>
               </SettingsBlock>
+              <ExportAccount />
               <DeleteAccount user={user} />
             </>
           )}

@@ -1,0 +1,21 @@
+import { systemClock } from '../../../kernel/index.ts';
+import { exportUser } from '../../operations/export-user.ts';
+import { CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { withAccounts } from '../open-accounts.ts';
+import { readAccount } from '../read-account.ts';
+
+/** Writes everything about a person as one JSON document, piece by piece. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const account = readAccount(input, 'admin export-user');
+  await withAccounts(input, async ({ store, audit }) => {
+    const user =
+      'id' in account ? await store.users.adminById(account.id) : await store.users.byLogin(account.username.trim());
+    if (!user) throw new CommandError('there is no such account');
+    await audit({ action: 'user.export', userId: user.id, detail: {} });
+    for await (const piece of exportUser({ store }, user.id, systemClock.unix())) {
+      input.io.out(piece);
+      await input.io.flush();
+    }
+  });
+  return EXIT.ok;
+}
