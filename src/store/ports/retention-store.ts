@@ -80,8 +80,8 @@ export interface RetentionStore {
 }
 
 /**
- * Rows with ids up to `size` after this one, no matter whom they are about: no index leads to a person's.
- * `next`: where the next slice begins; undefined behind the last one.
+ * Rows with ids up to `size` after this one, of all people: no index leads to those of one. `next`:
+ * where the next slice begins; undefined behind the last one.
  */
 export type Slice = { after: number; size: number };
 
