@@ -115,8 +115,8 @@ export function createRetentionStore(context: Context): RetentionStore {
 }
 
 /**
- * Deletes and inserts rows anew, with the same ids. SQLite leaves the room of a shortened row in its
- * page, where no other row can use it; pages around deleted rows are merged.
+ * Deletes and inserts rows anew, with the same ids. SQLite leaves the room of a shortened row to
+ * that row's page alone; pages around deleted rows are merged.
  */
 function createRowRewrite({ tables: { tasks }, statement, prepare }: Context) {
   const columns = Object.entries(getTableColumns(tasks));
