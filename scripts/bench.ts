@@ -13,7 +13,7 @@ import { benchLargeDatabase } from '../bench/parts/large-database.ts';
 import { benchLeast } from '../bench/parts/least.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
-import { benchManyPolls, benchTimelyPolls } from '../bench/parts/polls.ts';
+import { benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchRelay } from '../bench/parts/relay.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
 import { benchRetention } from '../bench/parts/retention.ts';
@@ -43,6 +43,7 @@ const PARTS: Record<string, Part> = {
   downloads: benchDownloads,
   kept: benchKept,
   polls: benchTimelyPolls,
+  'kept-polls': benchPollsWhileKeeping,
   'many-polls': benchManyPolls,
   relay: benchRelay,
   observers: benchObservers,

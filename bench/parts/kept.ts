@@ -5,7 +5,7 @@ import { type Figure, higher, lower, type Measured, note, percentile, row } from
 import { fetchFiles } from '../load/fetch-files.ts';
 import { CONNECTIONS } from '../load/measure-requests.ts';
 import { startNginx } from '../load/start-nginx.ts';
-import type { Script } from '../load/start-script.ts';
+import { type Script, startScript } from '../load/start-script.ts';
 import type { Run } from '../part.ts';
 import { cpuSeconds, readMemory } from '../read-processes.ts';
 import { openStage, type Stage } from '../stage.ts';
@@ -33,15 +33,18 @@ type Side = { rate: number; firstByte: number; micros: number };
 export async function benchKept({ build, seconds }: Run): Promise<Figure[]> {
   const stage = await openStage(build, ENVIRONMENT);
   let nginx: Script | undefined;
+  let least: Script | undefined;
   try {
     await stage.admin.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
     nginx = await startNginx(join(stage.gateway.dataDir, 'results'));
+    least = await startScript('least/files.ts', [String(SIZES[0]?.bytes)]);
     if (!nginx) process.stderr.write('  nginx is not installed: kept results are measured without it\n');
     const figures: Figure[] = [];
     for (const { what, bytes } of SIZES) {
       const file = await keepFile(stage, bytes);
+      const peers = { nginx, least: bytes === SIZES[0]?.bytes ? least : undefined };
       figures.push(
-        ...row(`kept ${what}, ${CONNECTIONS} at once`, await compare(stage, nginx, { file, seconds }), {
+        ...row(`kept ${what}, ${CONNECTIONS} at once`, await compare(stage, peers, { file, seconds }), {
           "share of nginx's rate": AIM_SHARE,
           'more to the first byte': AIM_FIRST_BYTE_MS,
         }),
@@ -50,6 +53,7 @@ export async function benchKept({ build, seconds }: Run): Promise<Figure[]> {
     return figures;
   } finally {
     await nginx?.stop();
+    await least?.stop();
     await stage.stop();
   }
 }
@@ -66,23 +70,29 @@ async function keepFile({ gateway: { url }, key, submit }: Stage, bytes: number)
   return { path: `${pathname}${search}`, place: `/${sha256.slice(0, 2)}/${sha256}`, bytes };
 }
 
+type Peers = { nginx: Script | undefined; least: Script | undefined };
+
 async function compare(
   { gateway }: Stage,
-  nginx: Script | undefined,
+  { nginx, least }: Peers,
   { file, seconds }: { file: KeptFile; seconds: number },
 ): Promise<Measured[]> {
   const own: Side[] = [];
   const peer: Side[] = [];
+  const floor: Side[] = [];
   let before = 0;
   let most = 0;
   // The first round loads what the others use.
   for (let round = 0; round <= ROUNDS; round += 1) {
-    const sides = [await measure(gateway, { ...file, seconds })];
+    const ours = await measure(gateway, { ...file, seconds });
     most = Math.max(most, readMemory(gateway.pid).rssMb);
     if (round === 0) before = most;
-    if (nginx) sides.push(await measure(nginx, { ...file, path: file.place, seconds }));
+    const beside = nginx && (await measure(nginx, { ...file, path: file.place, seconds }));
+    const lowest = least && (await measure(least, { ...file, seconds }));
     if (round === 0) continue;
-    for (const [index, side] of sides.entries()) (index === 0 ? own : peer).push(side);
+    own.push(ours);
+    if (beside) peer.push(beside);
+    if (lowest) floor.push(lowest);
   }
   const median = (sides: Side[], name: keyof Side) =>
     percentile(
@@ -97,6 +107,12 @@ async function compare(
     lower('processor a file', median(own, 'micros'), 'µs'),
     note('memory beyond the first round', most - before, 'MB'),
   ];
+  if (least) {
+    figures.push(
+      note("the least program's rate", median(floor, 'rate'), '/s'),
+      note("the least program's processor a file", median(floor, 'micros'), 'µs'),
+    );
+  }
   if (!nginx) return figures;
   return [
     ...figures,

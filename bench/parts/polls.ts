@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import type { Gateway } from '../../test/support/gateway.ts';
 import type { Build } from '../builds.ts';
 import { type Figure, higher, lower, row } from '../figures.ts';
 import { fillWithRunningTasks, type PollMode } from '../fill-tasks.ts';
+import { type Keeping, keepResults } from '../load/keep-results.ts';
 import type { Run } from '../part.ts';
 import { readHistogram, subtract, upperShare } from '../read-histogram.ts';
 import { cpuSeconds, readMemory, threadSeconds } from '../read-processes.ts';
-import { openStage, startBuild } from '../stage.ts';
+import { openStage, type Stage, startBuild } from '../stage.ts';
 
 /** A plugin that asks for up to a hundred tasks with one request, and its key. */
 const BATCH_PLUGIN = new URL('../../test/fixtures/demo-batch.js', import.meta.url);
@@ -19,6 +21,8 @@ const TIMELY_SIZE = 10_000;
  */
 const SUBMITTED = 1_000;
 const CLIENTS = 32;
+/** A result that is kept beside polls: a video of some seconds. */
+const KEPT_BYTES = 20_000_000;
 /** The longest time between two polls of a task (TASK_POLL_INTERVAL_SECONDS). */
 const INTERVAL_SECONDS = 15;
 /** So short that more is due than can be polled: the rate is then what the gateway can do. */
@@ -27,7 +31,13 @@ const CROWDED_WARM_UP_SECONDS = 6;
 /** A gateway has asked about most of its tasks before: each is polled once first, within this. */
 const LONGEST_ROUND_SECONDS = 60;
 
-export type PollCase = { size: number; mode: PollMode; intervalSeconds: number };
+export type PollCase = {
+  size: number;
+  mode: PollMode;
+  intervalSeconds: number;
+  /** Load beside the polls, while they are measured and before. */
+  beside?: (gateway: Gateway) => { stop(): Promise<void> };
+};
 export type MeasuredPolls = {
   lateness: number;
   perSecond: number;
@@ -50,6 +60,29 @@ export const benchTimelyPolls = (run: Run): Promise<Figure[]> =>
     return describe(`polls in time, ${size.toLocaleString('en')} in flight`, figures, { 'p99 late': 1, processor: 1 });
   });
 
+/** The same while results are kept all the time: copies must leave polls their room. */
+export const benchPollsWhileKeeping = (run: Run): Promise<Figure[]> =>
+  withSubmitted(run, async (measure, { key }) => {
+    const size = Math.min(TIMELY_SIZE, run.inFlight);
+    let keeping: Keeping | undefined;
+    let begun = 0;
+    const polls: PollCase = {
+      ...{ size, mode: 'one by one', intervalSeconds: INTERVAL_SECONDS },
+      beside(gateway) {
+        keeping = keepResults(gateway, { key, bytes: KEPT_BYTES });
+        begun = performance.now();
+        return keeping;
+      },
+    };
+    const figures = await measure(polls);
+    const perSecond = (keeping?.kept() ?? 0) / ((performance.now() - begun) / 1000);
+    const what = `polls in time while results are kept, ${size.toLocaleString('en')} in flight`;
+    return [
+      ...describe(what, figures, { 'p99 late': 1 }),
+      ...row(what, [higher('kept beside', (perSecond * KEPT_BYTES) / 1e6, 'MB/s')]),
+    ];
+  });
+
 /** More tasks than can be polled in time: how many polls a second there are. */
 export const benchManyPolls = (run: Run): Promise<Figure[]> =>
   withSubmitted(run, async (measure) => {
@@ -69,11 +102,12 @@ export const benchManyPolls = (run: Run): Promise<Figure[]> =>
 /** A stopped gateway with submitted tasks; `work` measures polls of as many copies as it wants. */
 export async function withSubmitted(
   { build, inFlight, seconds }: Run,
-  work: (measure: (polls: PollCase, by?: Build) => Promise<MeasuredPolls>) => Promise<Figure[]>,
+  work: (measure: (polls: PollCase, by?: Build) => Promise<MeasuredPolls>, stage: Stage) => Promise<Figure[]>,
 ): Promise<Figure[]> {
   const stage = await openStage(build, { UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
   try {
     let left = Math.min(SUBMITTED, inFlight);
+    await stage.admin.call('PUT', '/api/option', { key: 'results.keep', value: 'asked' });
     await stage.admin.call('POST', '/api/plugin/task', { source: readFileSync(BATCH_PLUGIN, 'utf8') });
     await stage.admin.createChannel(stage.vendor.url, { task_plugin_key: BATCH_KEY, models: ['demo-batch-video'] });
     await Promise.all(
@@ -83,19 +117,21 @@ export async function withSubmitted(
     );
     await stage.gateway.stop();
     const { dataDir } = stage.gateway;
-    return await work(async ({ size, mode, intervalSeconds }, by = build) => {
+    return await work(async ({ size, mode, intervalSeconds, beside }, by = build) => {
       fillWithRunningTasks(dataDir, { size, mode, intervalSeconds, batchKey: BATCH_KEY });
       const env = { TASK_POLL_INTERVAL_SECONDS: String(intervalSeconds) };
       const gateway = await startBuild(by, { dataDir, env });
       const isTimely = intervalSeconds === INTERVAL_SECONDS;
+      const load = beside?.(gateway);
       try {
         await Bun.sleep((isTimely ? INTERVAL_SECONDS : CROWDED_WARM_UP_SECONDS) * 1000);
         if (!isTimely) await awaitRound(gateway.url, size);
         return await measurePolls(gateway, isTimely ? 2 * INTERVAL_SECONDS : 2 * seconds);
       } finally {
+        await load?.stop();
         await gateway.stop();
       }
-    });
+    }, stage);
   } finally {
     await stage.stop();
   }

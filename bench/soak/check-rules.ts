@@ -1,8 +1,8 @@
-import { SQL } from 'bun';
 import type { Gateway } from '../../test/support/gateway.ts';
 import { runBeside } from '../../test/support/run-command.ts';
 import type { Notices } from './collect-notices.ts';
 import type { Placed } from './place-orders.ts';
+import { query } from './query-database.ts';
 import type { NoisyVendor } from './start-noisy-vendor.ts';
 
 /** One rule of the soak; `violations` holds a few examples, and is empty when it was kept. */
@@ -114,13 +114,4 @@ export async function checkRules({ gateway, ordered, placed, vendor, receivers }
     );
   }
   return rules;
-}
-
-async function query<T>(databaseUrl: string, text: string): Promise<T[]> {
-  const sql = new SQL({ url: databaseUrl, max: 1 });
-  try {
-    return [...((await sql.unsafe(text)) as T[])];
-  } finally {
-    await sql.close();
-  }
 }

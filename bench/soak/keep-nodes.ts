@@ -3,6 +3,7 @@ import { type Gateway, type GatewayOptions, startGateway } from '../../test/supp
 
 /** Pause before a node that could not start is started again, as a supervisor does. */
 const START_AGAIN_MS = 1000;
+const KILL_EVERY_MS = 10_000;
 
 export type Nodes = {
   /** Where clients send their requests; a node may be down at the moment. */
@@ -55,6 +56,15 @@ export async function keepNodes(first: Gateway, count: number, options: GatewayO
     complaints: () => countComplaints([...logs, ...nodes.map((node) => node.log())]),
     stop: () => Promise.all(nodes.map((node) => node.stop())),
   };
+}
+
+/** SIGKILL for one node after the other, until `signal` is aborted. */
+export async function killInTurn(killNext: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (let next = performance.now() + KILL_EVERY_MS; !signal.aborted; await Bun.sleep(100)) {
+    if (performance.now() < next) continue;
+    next += KILL_EVERY_MS;
+    await killNext();
+  }
 }
 
 function countComplaints(logs: readonly string[]): [string, number][] {

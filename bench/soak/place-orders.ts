@@ -18,7 +18,14 @@ const FINAL = new Set([
   'submission_unrecorded',
 ]);
 
-export type Order = { plugin: string; model: string; prompt: string; fails: boolean; key: string; callbackUrl: string };
+export type Order = {
+  plugin: string;
+  model: string;
+  prompt: string;
+  fails: boolean;
+  key: string;
+  callbackUrl?: string;
+};
 /**
  * `tasks`: every task id that was returned for the order; more than one only if a repeat was
  * answered wrongly.
@@ -43,20 +50,22 @@ export async function placeOrders(
       for (let index = next++; index < orders.length && performance.now() < begun + 2 * spreadMs; index = next++) {
         const due = begun + (index / orders.length) * spreadMs;
         await Bun.sleep(Math.max(0, due - performance.now()));
-        placed.push(await place(orders[index] as Order, index, urls));
+        placed.push(await placeOrder(orders[index] as Order, index, urls));
       }
     }),
   ).finally(() => clearInterval(reporting));
   return placed;
 }
 
-async function place(order: Order, index: number, urls: readonly string[]): Promise<Placed> {
+/** Sends one order to a random node, again until it is accepted. */
+export async function placeOrder(order: Order, index: number, urls: readonly string[]): Promise<Placed> {
   const { plugin, model, prompt, key, callbackUrl } = order;
   const result: Placed = { order, tasks: new Set(), answers: new Map() };
   let attempt = 1;
   for (let request = 0; request < MAX_REQUESTS; request += 1) {
     const url = urls[Math.floor(Math.random() * urls.length)];
-    const headers = { 'idempotency-key': `order-${index}-${attempt}`, 'x-callback-url': callbackUrl };
+    const callback: Record<string, string> = callbackUrl === undefined ? {} : { 'x-callback-url': callbackUrl };
+    const headers = { 'idempotency-key': `order-${index}-${attempt}`, ...callback };
     const answer = await Promise.race([
       ask(`${url}/v1/tasks/${plugin}`, { token: key, body: { model, prompt, seconds: 5 }, headers }).catch(
         () => 'no answer',

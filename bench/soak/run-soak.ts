@@ -1,19 +1,18 @@
-import { SQL } from 'bun';
 import { postgresFolders } from '../../test/support/find-program.ts';
 import { type Administrator, setUp, startGateway } from '../../test/support/gateway.ts';
 import { type StartedService, startPostgres } from '../../test/support/start-services.ts';
 import { until } from '../../test/support/until.ts';
 import { checkRules, isQuiet, type Rule } from './check-rules.ts';
 import { collectNotices, type Notices } from './collect-notices.ts';
-import { keepNodes } from './keep-nodes.ts';
+import { keepNodes, killInTurn } from './keep-nodes.ts';
 import { type Order, placeOrders } from './place-orders.ts';
+import { makeDatabase } from './query-database.ts';
 import { startNoisyVendor } from './start-noisy-vendor.ts';
 
 export type SoakPlan = { tasks: number; nodes: number; seconds: number };
 export type SoakReport = { rules: Rule[]; facts: Record<string, number>; complaints: [string, number][] };
 
 const RECEIVERS = 3;
-const KILL_EVERY_MS = 10_000;
 /** Restarts of PostgreSQL come after these shares of the time. */
 const RESTARTS = [1 / 3, 2 / 3];
 /**
@@ -40,7 +39,7 @@ export async function runSoak(plan: SoakPlan, say: (line: string) => void): Prom
   const notices = await Promise.all(Array.from({ length: RECEIVERS }, collectNotices));
   try {
     const options = {
-      databaseUrl: await makeDatabase(postgres.url),
+      databaseUrl: await makeDatabase(postgres.url, 'soak'),
       env: {
         TASK_POLL_INTERVAL_SECONDS: '3',
         WEBHOOK_ALLOWED_HOSTS: '127.0.0.0/8',
@@ -145,14 +144,6 @@ function makeOrder(index: number, receivers: readonly Keyed[]): Order {
   };
 }
 
-async function killInTurn(killNext: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  for (let next = performance.now() + KILL_EVERY_MS; !signal.aborted; await Bun.sleep(100)) {
-    if (performance.now() < next) continue;
-    next += KILL_EVERY_MS;
-    await killNext();
-  }
-}
-
 async function restartDatabase(postgres: StartedService, seconds: number, done: () => void): Promise<void> {
   let slept = 0;
   for (const share of RESTARTS) {
@@ -161,13 +152,4 @@ async function restartDatabase(postgres: StartedService, seconds: number, done: 
     await postgres.restart();
     done();
   }
-}
-
-async function makeDatabase(serverUrl: string): Promise<string> {
-  const url = new URL(serverUrl);
-  const sql = new SQL({ url: url.href, max: 1 });
-  await sql.unsafe('create database soak');
-  await sql.close();
-  url.pathname = '/soak';
-  return url.href;
 }

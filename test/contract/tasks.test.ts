@@ -48,16 +48,18 @@ function suite(opened: () => OpenedStore): void {
     const task = await addRunningTask(store, { userId: user.id });
     const { tasks } = store;
     const owner = { status: user.status, linkVersion: 0 };
-    expect(await tasks.linked(task.taskId)).toEqual({ task: await reload(task), owner, hasResults: false });
+    expect(await tasks.linked(task.taskId, 'video')).toEqual({ task: await reload(task), owner });
     const wanted = { artifactKey: 'video', userId: user.id, kind: 'video', createdAt: 1 };
     await store.results.want([{ ...wanted, taskId: task.taskId }], 1000);
     const moved = { known: '', next: '{"":1}' };
     const both = [tasks.setLinkVersions(task.taskId, moved), tasks.setLinkVersions(task.taskId, moved)];
     expect((await Promise.all(both)).sort()).toEqual([false, true]);
-    expect(await tasks.linked(task.taskId)).toMatchObject({ task: { linkVersions: '{"":1}' }, hasResults: true });
+    expect(await tasks.linked(task.taskId, 'other')).toEqual({ task: await reload(task), owner });
+    const [result] = await store.results.ofTasks([task.taskId]);
+    expect(await tasks.linked(task.taskId, 'video')).toMatchObject({ task: { linkVersions: '{"":1}' }, result });
     const orphan = await addRunningTask(store, { userId: user.id + 1000 });
-    expect((await tasks.linked(orphan.taskId))?.owner).toBeUndefined();
-    expect(await tasks.linked('task_unknown')).toBeUndefined();
+    expect((await tasks.linked(orphan.taskId, 'video'))?.owner).toBeUndefined();
+    expect(await tasks.linked('task_unknown', 'video')).toBeUndefined();
   });
 
   test('an ended task that its user deletes is hidden from them, its content gone, its row and bill left', async () => {

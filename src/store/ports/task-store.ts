@@ -8,6 +8,7 @@ import type {
   TaskStatus,
   TaskSummary,
 } from './records.ts';
+import type { ResultRecord } from './result-store.ts';
 
 /** `platforms`: only tasks of these plugins. */
 export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };
@@ -85,13 +86,13 @@ export type PolledTask = {
   nextPollInMs: number;
 };
 
-/** A task, and what decides on its links; read in one statement. */
+/** A task, what decides on its links, and the result behind one; read in one statement. */
 export type LinkedTask = {
   task: TaskRecord;
   /** Absent: it was deleted. */
   owner?: { status: number; linkVersion: number };
-  /** Whether a result of it is kept or is to be. */
-  hasResults: boolean;
+  /** The artifact as the gateway keeps it, or is to keep it. */
+  result?: ResultRecord;
 };
 
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
@@ -100,7 +101,7 @@ export interface TaskStore {
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
-  linked(taskId: string): Promise<LinkedTask | undefined>;
+  linked(taskId: string, artifactKey: string): Promise<LinkedTask | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
   /** The same without what may be large. */
   summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;

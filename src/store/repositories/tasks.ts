@@ -70,12 +70,11 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         ...getTableColumns(tasks),
         ownerStatus: users.status,
         ownerLinkVersion: users.linkVersion,
-        hasResults: sql`exists (select 1 from ${keptResults} where ${keptResults.taskId} = ${at('taskId')})`.mapWith(
-          Boolean,
-        ),
+        result: getTableColumns(keptResults),
       })
       .from(tasks)
       .leftJoin(users, and(eq(users.id, tasks.userId), eq(users.deletedAt, 0)))
+      .leftJoin(keptResults, and(eq(keptResults.taskId, at('taskId')), eq(keptResults.artifactKey, at('artifactKey'))))
       .where(eq(tasks.taskId, at('taskId')))
       .prepare(),
   );
@@ -199,12 +198,13 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return row && withClaim(row);
     },
 
-    async linked(taskId) {
-      const [row] = await linked().execute({ taskId });
+    async linked(taskId, artifactKey) {
+      const [row] = await linked().execute({ taskId, artifactKey });
       if (!row) return undefined;
-      const { ownerStatus: status, ownerLinkVersion: linkVersion, hasResults, ...task } = row;
+      const { ownerStatus: status, ownerLinkVersion: linkVersion, result, ...task } = row;
       const owner = status === null || linkVersion === null ? {} : { owner: { status, linkVersion } };
-      return { task: withClaim(task), ...owner, hasResults };
+      // Without a row of a left join, its columns are there, and null.
+      return { task: withClaim(task), ...owner, ...(result?.id ? { result } : {}) };
     },
 
     async byUser(userId, taskId) {

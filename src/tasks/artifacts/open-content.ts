@@ -1,4 +1,4 @@
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { openKept } from '../results/open-kept.ts';
 import type { TaskDeps } from '../types.ts';
@@ -6,12 +6,13 @@ import { openArtifact } from './open-artifact.ts';
 import type { ArtifactChoice, Content, ContentRequest } from './types.ts';
 
 /**
- * An artifact for a client: the copy that the gateway keeps, or else the vendor's.
+ * An artifact for a client: the copy that the gateway keeps, or else the vendor's. `result`: what
+ * was read of it already.
  * @throws tasks.artifact_*
  */
 export async function openContent(
   deps: TaskDeps,
-  download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest },
+  download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord },
 ): Promise<Content> {
   if (download.task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
   return (await openKept(deps, download)) ?? openArtifact(deps, download);

@@ -42,13 +42,13 @@ export async function openLinkedArtifact(
   const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
-      const { task, owner, hasResults } = (await deps.store.tasks.linked(taskId)) ?? {};
+      const { task, owner, result } = (await deps.store.tasks.linked(taskId, artifactKey)) ?? {};
       if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
       const isCurrent =
         owner.linkVersion === terms.version && linkVersionOf(task, artifactKey) === (terms.taskVersion ?? 0);
       if (!isCurrent || isLinkExpired(deps, terms, task)) throw taskErrors.artifact_not_found();
       const download = { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } };
-      return hasResults ? openContent(deps, download) : openArtifact(deps, download);
+      return result?.state === 'kept' ? openContent(deps, { ...download, result }) : openArtifact(deps, download);
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -9,11 +9,14 @@ import { readRanges } from './read-ranges.ts';
 const REDIRECT_SECONDS = 300;
 
 type Kept = ResultRecord & { sha256: string };
-type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest };
+type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord };
 
 /** The kept copy of an artifact; undefined where there is none, and the vendor is asked. */
-export async function openKept(deps: TaskDeps, { task, choice, client }: Download): Promise<Content | undefined> {
-  const kept = await findKept(deps, task, choice);
+export async function openKept(
+  deps: TaskDeps,
+  { task, choice, client, result }: Download,
+): Promise<Content | undefined> {
+  const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
   if (!kept) return undefined;
   const { files, settings } = deps.results;
   if (settings().redirects && client.method === 'GET') {
@@ -38,12 +41,13 @@ function servedAs(mimeType: string): { mimeType: string; disposition: string } {
   return { mimeType: 'application/octet-stream', disposition: 'attachment' };
 }
 
+const isKept = (row: ResultRecord | undefined): row is Kept => row?.state === 'kept' && row.sha256 !== null;
+
 async function findKept(
   { store }: Pick<TaskDeps, 'store'>,
   { taskId }: TaskRecord,
   { key, variant }: { key?: string; variant?: string },
 ): Promise<Kept | undefined> {
-  const isKept = (row: ResultRecord | undefined): row is Kept => row?.state === 'kept' && row.sha256 !== null;
   if (variant === undefined) {
     const row = await store.results.find(taskId, key ?? '');
     return isKept(row) ? row : undefined;
