@@ -26,7 +26,7 @@ export type KeptOutcome = {
   downloads: { whole: number; failed: number; wrong: string[] };
 };
 
-/** Says which rules of kept results were broken, by the database, the vendor and the files themselves. */
+/** Says which rules of kept results were broken: by the database, the vendor and the files. */
 export async function checkKeptResults(outcome: KeptOutcome): Promise<Rule[]> {
   const { databaseUrl, taken, ordered, vendor, place, downloads } = outcome;
   const rules: Rule[] = [];

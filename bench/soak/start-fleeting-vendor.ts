@@ -14,8 +14,8 @@ export type FleetingVendor = {
 
 /**
  * The demo vendor with files of `bytes` that are gone `linkMs` after the first poll that says that
- * the job has ended. A file is the same bytes for every job, and then the job's id: so its digest is
- * known without reading it again.
+ * the job has ended. A file is the same bytes for every job, and then the job's id: so its digest
+ * is known without reading it again.
  */
 export function startFleetingVendor({ bytes, linkMs }: { bytes: number; linkMs: number }): FleetingVendor {
   const vendor = createDemoVendor({ clock: systemClock });
