@@ -47,6 +47,7 @@ const shots = ({ tasks, userId, channelId, pluginVersion }: Filled): readonly Sh
   { name: 'users', path: '/users' },
   { name: 'user', path: `/users/${userId}` },
   { name: 'settings', path: '/settings' },
+  { name: 'settings-retention', path: '/settings/retention' },
   { name: 'audit', path: '/audit' },
   { name: 'system', path: '/system' },
   { name: 'missing', path: '/no-such-page' },

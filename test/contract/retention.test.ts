@@ -291,3 +291,19 @@ describeEachStore(
   },
   { fresh: 'test' },
 );
+
+describeEachStore(
+  'the room of removed content',
+  (opened) => {
+    test('is free for new rows in the same file', async () => {
+      const { store } = opened();
+      const properties = { input: 'a cat '.repeat(400), originModelName: 'm', upstreamModelName: 'm' };
+      for (let n = 0; n < 60; n += 1) await addEnded(store, 100, { properties });
+      const before = await store.figures.databaseSize();
+      expect(await run(store, CONTENT, { limit: 20 })).toBe(60);
+      const { freeBytes } = await store.figures.databaseSize();
+      expect(freeBytes - before.freeBytes).toBeGreaterThan(60 * 1000);
+    });
+  },
+  { databases: ['sqlite'] },
+);

@@ -4,6 +4,8 @@ import { createSecretBox, sha256Hex, systemClock } from '../../src/kernel/index.
 import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { Content } from '../../src/tasks/index.ts';
+import { clearContent } from '../../src/tasks/retention/retention-steps.ts';
+import { CONTENT_PARTS } from '../../src/tasks/retention/strip-content.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
@@ -93,6 +95,30 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.tasks.artifacts(task)).artifacts).toMatchObject([
       { key: 'video', kept: 'kept', bytes: bytes.length, sha256: row.sha256 },
     ]);
+  });
+
+  test('a kept result outlives the vendor’s answer; without one, an expired task says that its result is gone', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.keep = 'all';
+    const [task, other] = [await make(caller), await make(caller, { header: 'false' })];
+    const row = await kept(task);
+    const bytes = await bytesOf(await download(task));
+    const expired = async ({ id, taskId }: TaskRecord) => {
+      await store.transaction((tx) => clearContent(tx, [id], CONTENT_PARTS));
+      return (await store.tasks.byTaskId(taskId)) as TaskRecord;
+    };
+    const emptied = await expired(task);
+    expect(emptied).toMatchObject({ data: null, properties: { input: '', expired: true } });
+    expect(await bytesOf(await download(emptied))).toEqual(bytes);
+    expect((await engine.tasks.artifacts(emptied)).artifacts).toMatchObject([{ key: 'video', sha256: row.sha256 }]);
+    const gone = await expired(other);
+    for (const ask of [() => download(gone), () => engine.tasks.artifacts(gone)])
+      await expect(ask()).rejects.toMatchObject({ code: 'tasks.artifact_gone', kind: 'gone' });
+    const video = await engine.tasks.renderVideo(gone, jsonRequest({}));
+    expect(video).toMatchObject({ id: gone.taskId, status: 'completed' });
+    expect(video.prompt).toBeUndefined();
+    const retried = engine.tasks.retry(caller, { requestId: 'r', taskId: gone.taskId, options: {} as never });
+    await expect(retried).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
   test('ranges and conditions are answered from the copy', async () => {
