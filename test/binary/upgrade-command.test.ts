@@ -71,6 +71,18 @@ test('a newer release is found, takes the place of the executable after a back-u
   expect(await versionOf(previous)).toBe(former);
 });
 
+test('where BACKUP_TO is set, it makes a back-up there as `backup create` does', async () => {
+  const path = install();
+  const place = temporaryFolder();
+  const { code, out, err } = await runCommand(['upgrade', '--json', '--data-dir', dataDir], {
+    program: [path],
+    env: { UPGRADE_URL: release.folder, UPGRADE_PUBLIC_KEY: release.key.publicKey.text, BACKUP_TO: place },
+  });
+  expect([code, err]).toEqual([0, '']);
+  const [, id = ''] = /^back-up (\S+)$/.exec((JSON.parse(out) as { backup: string }).backup) ?? [];
+  expect(existsSync(join(place, id, 'manifest.json'))).toBe(true);
+});
+
 test('an upgrade beside a running gateway does not disturb it', async () => {
   const path = install();
   const running = await startGateway({ program: [path] });

@@ -1,18 +1,33 @@
 import { join } from 'node:path';
-import { copyDatabase } from '../../store/index.ts';
+import { copyDatabase, databaseVersion } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
+import { stopSignals } from '../cli/stop-signals.ts';
 import type { Config } from '../config/config-variables.ts';
 
 /**
- * Copies the SQLite database beside itself, while a gateway may be running. Says where it is;
- * `undefined` where there is no database yet.
+ * Backs up as `taskgate backup create` does where BACKUP_TO says where to; else copies the SQLite
+ * database beside itself. A gateway may be running. Says what was made, in words; `undefined` where
+ * there is no database yet.
  *
- * @throws `CommandError` on PostgreSQL, whose back-up is a command of its own
+ * @throws `CommandError` or `AppError` when there is no back-up
  */
-export function backUpDatabase(config: Config, version: string): string | undefined {
+export async function backUpDatabase(config: Config, version: string): Promise<string | undefined> {
+  if ((await databaseVersion(config)) === 0) return undefined;
+  const hasPlace = config.backupTo.kind !== 'folder' || config.backupTo.path !== '';
+  if (hasPlace) {
+    const [{ runBackup }, { configuredSeal }] = await Promise.all([
+      import('../backup/run-backup.ts'),
+      import('../backup/seal-secrets.ts'),
+    ]);
+    const seal = await configuredSeal(config);
+    const made = await runBackup({ config, to: undefined, trigger: 'manual', seal, signal: stopSignals() });
+    if (!made) throw new CommandError('another back-up is under way: try again when it is done');
+    return `back-up ${made.manifest.id}`;
+  }
   if (config.databaseUrl !== '') {
-    throw new CommandError('back PostgreSQL up first: taskgate backup create; then upgrade with --no-backup');
+    throw new CommandError('BACKUP_TO is not set: set it, or back PostgreSQL up and upgrade with --no-backup');
   }
   const target = join(config.dataDir, `taskgate.db.before-${version}`);
-  return copyDatabase(config.dataDir, target) ? target : undefined;
+  copyDatabase(config.dataDir, target);
+  return target;
 }

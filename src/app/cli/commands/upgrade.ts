@@ -63,11 +63,11 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   try {
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version);
-    const copy = input.values['no-backup'] === true ? undefined : backUpDatabase(config, version);
+    const copy = input.values['no-backup'] === true ? undefined : await backUpDatabase(config, version);
     swapInNext(paths);
     const lines = [
       `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
-      ...(copy ? [`The database before it: ${copy}`] : []),
+      ...(copy ? [`Backed up: ${copy}`] : []),
       RESTART,
     ];
     answer(input, { ok: true, version, former: VERSION, previous: paths.previous, backup: copy }, lines.join('\n'));
