@@ -194,6 +194,8 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       want: (results, forMs) => transaction((tx) => tx.results.want(results, forMs)),
       list: (lease, artifacts, forMs) => transaction((tx) => tx.results.list(lease, artifacts, forMs)),
       keep: (lease, file) => transaction((tx) => tx.results.keep(lease, file)),
+      keepInputs: (inputs) => transaction((tx) => tx.results.keepInputs(inputs)),
+      forgetInputs: (taskId) => transaction((tx) => tx.results.forgetInputs(taskId)),
       forget: (taskId) => transaction((tx) => tx.results.forget(taskId)),
       forgetExpired: (until, limit) => transaction((tx) => tx.results.forgetExpired(until, limit)),
       forgetOfDeletedUsers: (limit) => transaction((tx) => tx.results.forgetOfDeletedUsers(limit)),

@@ -82,8 +82,11 @@ export const taskErrors = defineErrors('tasks', {
   task_running: ['conflict', 'The task has not ended. Wait for its end before you ask for it again.'],
   request_not_kept: [
     'conflict',
-    'The request of this task cannot be repeated: it had files, built on earlier tasks, is too large, or was made before requests were kept. Send it anew.',
+    'The request of this task cannot be repeated: it had files that were not kept, built on earlier tasks, is too large, or was made before requests were kept. Send it anew.',
   ],
+  inputs_not_kept: ['conflict', 'The files of this request were not kept. Send it anew.'],
+  inputs_gone: ['conflict', 'The files of this request are not kept any more. Send it anew.'],
+  keep_result_invalid: ['invalid', 'Whether to keep the result must be true or false.'],
   cancel_unsupported: ['conflict', 'The task cannot be cancelled.'],
   rate_limit_exceeded: ['rate_limited', 'Too many active task observations.'],
   response_form_invalid: ['invalid', 'stream and background must be true or false.'],

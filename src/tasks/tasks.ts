@@ -22,6 +22,7 @@ import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
 import { createImages, type ImagesAnswer } from './images/create-images.ts';
 import { findImagePlugin } from './images/find-image-plugin.ts';
+import { findRetryBlock, type RetryBlock } from './inputs/restore-inputs.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
@@ -101,9 +102,11 @@ export type Tasks = {
   ): Promise<SubmittedTask>;
   /**
    * Submits the caller's own ended task again, as a new task.
-   * @throws tasks.task_running, tasks.request_not_kept
+   * @throws tasks.task_running, tasks.request_not_kept, tasks.inputs_not_kept, tasks.inputs_gone
    */
   retry(caller: Caller, input: { requestId: string; taskId: string; options: RequestOptions }): Promise<SubmittedTask>;
+  /** Why `retry` would refuse this task; undefined where it would not. */
+  retryBlock(task: TaskRecord): Promise<RetryBlock | undefined>;
   /** All models that the caller may request of plugins. */
   models(caller: Caller): CallableModel[];
   /** The models that requests with the caller's key may name, once each. */
@@ -294,6 +297,7 @@ export function createTasks(services: TaskServices): Tasks {
       const task = await this.own(caller.user.id, taskId);
       return retryTask(deps, { caller, requestId, task, options });
     },
+    retryBlock: (task) => findRetryBlock(deps, task),
     models: (caller) => listModels(deps, caller),
     namedModels: (caller) => listNamedModels(deps, caller),
     tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),

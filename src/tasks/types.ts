@@ -2,7 +2,15 @@ import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin, PluginOutcome } from '../plugins/index.ts';
-import type { Counters, KeyOwner, PresentedKey, Store, StoredResult, TaskRecord } from '../store/ports/index.ts';
+import type {
+  Counters,
+  KeyOwner,
+  PresentedKey,
+  Store,
+  StoredFile,
+  StoredResult,
+  TaskRecord,
+} from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { ResolvedLinks } from './artifacts/resolved-links.ts';
 import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
@@ -136,6 +144,8 @@ export type RequestFile = {
   /** The part's own Content-Type as sent; may be empty. */
   mimeType: string;
   size: number;
+  /** Set for a file of an earlier task that is kept, and stands there already. */
+  kept?: StoredFile;
   /**
    * Reads the whole file from its beginning; works until the request is released. A chunk is valid
    * until you ask for the next.
@@ -156,6 +166,8 @@ export type ExtractedFile = {
   decodedSize: number;
   /** The Base64 contains line breaks, escaped as in JSON. */
   hasLineEnds: boolean;
+  /** As of `RequestFile`; of what stood between the quotes. */
+  kept?: StoredFile;
   /**
    * Reads what stood between the quotes from its beginning; works until the request is released. A
    * chunk is valid until you ask for the next.

@@ -77,6 +77,38 @@ describeEachStore('kept results', (opened) => {
     expect(await refsOf(store, 'film')).toBe(1);
   });
 
+  test('files of a request are kept together or not at all, and are no results of the task', async () => {
+    const { store } = opened();
+    const { id: userId, group } = await addUser(store);
+    const file = (text: string, artifactKey: string) => ({ artifactKey, bytes: text.length, sha256: sha256Hex(text) });
+    const inputs = (taskId: string, ...files: ReturnType<typeof file>[]) => ({
+      ...{ taskId, userId, keptAt: 200, keptUntil: 900, quotaBytes: 10, files },
+    });
+    await store.results.takeOrphan(sha256Hex('being deleted'), 1);
+    expect(await store.results.keepInputs(inputs('task_1', file('12345', 'input:0'), file('67890', 'input:1')))).toBe(
+      true,
+    );
+    expect(await store.results.keepInputs(inputs('task_2', file('1', 'input:0')))).toBe(false);
+    const swept = {
+      ...inputs('task_3', file('12345', 'input:0'), file('being deleted', 'input:1')),
+      quotaBytes: undefined,
+    };
+    expect(await store.results.keepInputs(swept)).toBe(false);
+    expect([await refsOf(store, '12345'), await refsOf(store, '1')]).toEqual([1, undefined]);
+    expect((await store.results.inputsOf('task_1')).map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
+      ['input:0', 'kept'],
+      ['input:1', 'kept'],
+    ]);
+    expect(await store.results.inputsOf('task_3')).toEqual([]);
+    expect(await store.results.ofTasks(['task_1'])).toEqual([]);
+    expect(await store.results.find('task_1', 'input:0')).toBeUndefined();
+    expect(await store.results.usage(userId)).toEqual({ bytes: 10, results: 2 });
+    expect(await store.results.usageByUser()).toContainEqual({ userId, group, bytes: 10 });
+    expect(await store.results.forget('task_1')).toBe(2);
+    expect(await refsOf(store, '12345')).toBe(0);
+    await store.results.deleted(sha256Hex('being deleted'));
+  });
+
   test('what stands for all artifacts is replaced by them, once', async () => {
     const { store } = opened();
     const all = await claimNew(store, { artifactKey: '', kind: '' });

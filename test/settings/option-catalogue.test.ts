@@ -236,6 +236,7 @@ const ROWS: Row[] = [
     ['', 'nonsense', '[]', 'null', '{"default":-1}', '{"a":"1"}', '{"a b":1}', '{"a":1e999}', '['.repeat(1000)],
   ],
 
+  ['results.keep_inputs', 'boolean', 'false', ['true'], ['', 'yes']],
   ['results.keep', 'choice', 'off', ['asked', 'all'], ['', 'some']],
   [
     'results.days',
@@ -315,6 +316,7 @@ describe('the catalogue of options', () => {
       'groups',
       'task_plugin.auto_rollback',
       'results.keep',
+      'results.keep_inputs',
       'results.days',
       'results.quota_gb',
       'results.price_gb_day',

@@ -232,7 +232,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
   results:
-    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetOfDeletedUsers keep knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers inputsOf keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
     'deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit tasksOf usersToErase',
   retention:

@@ -77,6 +77,7 @@ export async function startEngine(
   /** What tests change of what administrators decide about kept results. */
   const keeping: ResultSettings = {
     keep: 'off',
+    keepInputs: false,
     daysOf: () => 0,
     quotaOf: () => undefined,
     usdPerGbDayOf: () => 0,

@@ -7,6 +7,7 @@ const GB = 1_000_000_000;
 /** What the options say about kept results. */
 export const resultSettings = (options: OptionValues): ResultSettings => ({
   keep: options.choice('results.keep'),
+  keepInputs: options.flag('results.keep_inputs'),
   daysOf: (group) => ofGroup(options.json('results.days'), group),
   quotaOf: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
   usdPerGbDayOf: (group) => ofGroup(options.json('results.price_gb_day'), group),

@@ -175,6 +175,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   // This marks every route that submits.
   if (operation['x-limit-model-requests']) {
     addParameter(operation, IDEMPOTENCY_KEY);
+    if (operation['x-access'] === 'apiKey') addParameter(operation, KEEP_RESULT);
     // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
@@ -208,6 +209,15 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
     'A text of your choice that identifies this request: for 24 hours, retries with the same key that mean the same get the same task (with Idempotent-Replayed: true) and buy nothing.',
+};
+
+const KEEP_RESULT = {
+  in: 'header',
+  name: 'X-Keep-Result',
+  required: false,
+  schema: { type: 'string', enum: ['true', 'false'] },
+  description:
+    'Whether the gateway keeps the result of the task, so that it stays when its vendor drops it. It overrides metadata.keep_result of the body, which overrides the keep_results of the API key. The operator may keep all results or none.',
 };
 
 const describeProof = ({ scope, when }: ProofNeed): object => ({

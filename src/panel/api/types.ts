@@ -24,6 +24,7 @@ export type LegalTexts = DataOf<Api['legal']['get']>;
 /** The answer to a finished login and to a refresh. */
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
+export type KeptStorage = DataOf<Api['user']['self']['storage']['get']>;
 export type LoginSession = SessionBundle['session'];
 /**
  * The answer to a change of password, second factor or passkeys: the session continues with a new

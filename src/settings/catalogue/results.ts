@@ -23,6 +23,8 @@ const byGroup = (initial: string, allows: (value: number) => boolean, wanted: st
 export const resultOptions = {
   /** Which results the gateway keeps: none, those that a request or API key asks for, or all. */
   'results.keep': { proof: 'none', ...choice(['off', 'asked', 'all'], 'off, asked or all') },
+  /** Whether files of requests are kept, with the limits of results, to run their tasks again. */
+  'results.keep_inputs': { proof: 'none', ...boolean(false) },
   /** Days for which results are kept, by group; 0: for ever. */
   'results.days': {
     proof: 'none',

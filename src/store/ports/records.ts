@@ -81,6 +81,10 @@ export type TaskExecution = {
    * earlier tasks, not too large.
    */
   request?: { model: string; action: string; body: Json };
+  /** Where `request` is absent: the request with its files, which are kept results of the task. */
+  inputs?: KeptInputs;
+  /** Why the files of the request could not be kept although the operator keeps them. */
+  inputsLost?: InputLoss;
   /** What the client of a response said beside its task. Its input only where it is not large. */
   response?: { metadata?: Record<string, string>; instructions?: string; user?: string; input?: Json };
   /** The error sent to the client, if the submission failed after the task row was written. */
@@ -88,6 +92,33 @@ export type TaskExecution = {
   /** The result of a task whose plugin lists no artifacts but gave its address. */
   result?: StoredResult;
 };
+
+/**
+ * A request that can be repeated for as long as its files are kept: file number n is the kept
+ * result `input:n` of its task.
+ */
+export type KeptInputs = {
+  model: string;
+  action: string;
+  /** The input of the driver hooks; null where it is the last of `files`. */
+  body: Json;
+  /** The fields of a multipart body; absent: the body was JSON. */
+  fields?: Record<string, string[]>;
+  /** The prefix of the tokens that stand in `body` for files. */
+  tokenPrefix?: string;
+  files: KeptInput[];
+};
+
+export type KeptInput = { sha256: string; size: number } & (
+  | { as: 'part'; ref: string; field: string; filename: string; mimeType: string }
+  /** Base64 of a JSON body as it stood there. */
+  | { as: 'text'; decodedSize: number; hasLineEnds: boolean }
+  /** The JSON of `body`. */
+  | { as: 'body' }
+);
+
+/** `quota`: they did not fit into the storage of the user. The others: see `FileFault`. */
+export type InputLoss = 'quota' | 'full' | 'too_large' | 'unavailable';
 
 /**
  * Where a result is: an http(s) URL of the vendor, or a small `data:` URL. `again`: it was part of

@@ -44,6 +44,16 @@ export type ResultClaim = {
   except?: readonly number[];
 };
 
+/** What `kind` is of a file that came with a task's request. Plugins' artifacts have other kinds. */
+export const INPUT_KIND = 'input';
+
+/** Files of a task's request, which are in their place and announced by `expectFile`. */
+export type NewInputs = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
+  files: readonly (Pick<ResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
+  /** Bytes that the user may keep, with these; undefined: no limit. */
+  quotaBytes?: number | undefined;
+};
+
 export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** A file that was copied whole and stands in its place. */
@@ -96,9 +106,19 @@ export interface ResultStore {
   postpone(lease: ResultLease, change: { inMs: number | null; reason: string }): Promise<boolean>;
   /** Makes a lost or wanted result due at once, given up `forMs` from now. False: there is none. */
   retry(id: number, forMs: number): Promise<boolean>;
+  /** Not an input. */
   find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;
-  /** All results of these tasks. */
+  /** All results of these tasks, without their inputs. */
   ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
+  /**
+   * Keeps the files of a task's request, in the transaction that inserts it. False: they do not fit
+   * into the quota, or one is being deleted; then nothing was written.
+   */
+  keepInputs(inputs: NewInputs): Promise<boolean>;
+  /** The kept files of a task's request. */
+  inputsOf(taskId: string): Promise<ResultRecord[]>;
+  /** Forgets them and releases their files. Returns how many there were. */
+  forgetInputs(taskId: string): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */
   forget(taskId: string): Promise<number>;
   /** The same for about `limit` results whose `keptUntil` has passed. */

@@ -31,6 +31,7 @@ export type AgedTask = {
 /** The parts of a task that say what its user asked for and got. */
 export type TaskContent = {
   id: number;
+  taskId: string;
   properties: TaskProperties;
   execution: TaskExecution;
   /** Whether the vendor's answer or the plugin's state is stored. */

@@ -1,5 +1,5 @@
-import { and, eq, gt, inArray, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
-import type { ResultRecord, ResultStore } from '../ports/index.ts';
+import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
+import { INPUT_KIND, type ResultRecord, type ResultStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
@@ -17,6 +17,7 @@ export function createResultStore(context: Context): ResultStore {
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
   const isKept = sql`${results.state} = ${KEPT}`;
+  const isInput = eq(results.kind, INPUT_KIND);
   const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
   const isHeld = and(
     eq(results.id, at('id')),
@@ -80,6 +81,7 @@ export function createResultStore(context: Context): ResultStore {
       .returning({ id: results.id })
       .prepare(),
   );
+  const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
   const lockOwner = lazy(() =>
     prepare(sql`select id from users
       where id = (select user_id from kept_results where id = ${at('id')}) ${lockRows}`),
@@ -132,14 +134,14 @@ export function createResultStore(context: Context): ResultStore {
     db
       .select()
       .from(results)
-      .where(and(eq(results.taskId, at('taskId')), eq(results.artifactKey, at('artifactKey'))))
+      .where(and(eq(results.taskId, at('taskId')), eq(results.artifactKey, at('artifactKey')), not(isInput)))
       .prepare(),
   );
   const ofTasks = lazy(() =>
     db
       .select()
       .from(results)
-      .where(amongTexts(results.taskId, 'taskIds'))
+      .where(and(amongTexts(results.taskId, 'taskIds'), not(isInput)))
       .orderBy(results.taskId, results.id)
       .prepare(),
   );
@@ -232,6 +234,42 @@ export function createResultStore(context: Context): ResultStore {
     },
 
     ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
+
+    async keepInputs({ files: inputs, quotaBytes, ...task }) {
+      const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (quotaBytes !== undefined) {
+        await lockUser()({ userId: task.userId });
+        const [used] = await sumUsage()({ userId: task.userId });
+        if (Number(used?.[0] ?? 0) + total > quotaBytes) return false;
+      }
+      // In the order of `releaseFiles`.
+      const sorted = [...inputs].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
+      for (const [index, { sha256, bytes }] of sorted.entries()) {
+        const [counted] = await addReference()({ sha256, bytes, keptAt: task.keptAt });
+        if (counted) continue;
+        await releaseFiles(sorted.slice(0, index));
+        return false;
+      }
+      const shared = { ...task, kind: INPUT_KIND, state: 'kept' as const, createdAt: task.keptAt };
+      const rows = inputs.map((input) => ({ ...shared, ...input, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
+      if (rows.length > 0) await db.insert(results).values(rows);
+      return true;
+    },
+
+    inputsOf: (taskId) =>
+      db
+        .select()
+        .from(results)
+        .where(and(eq(results.taskId, taskId), isInput)),
+
+    async forgetInputs(taskId) {
+      return releaseFiles(
+        await db
+          .delete(results)
+          .where(and(eq(results.taskId, taskId), isInput))
+          .returning(),
+      );
+    },
 
     async forget(taskId) {
       return releaseFiles(await db.delete(results).where(eq(results.taskId, taskId)).returning());

@@ -66,6 +66,7 @@ export function createRetentionStore(context: Context): RetentionStore {
       return db
         .select({
           id: tasks.id,
+          taskId: tasks.taskId,
           properties: tasks.properties,
           execution: tasks.execution,
           hasAnswer: sql`(${or(isNotNull(tasks.data), isNotNull(tasks.state))})`.mapWith(Boolean),

@@ -9,6 +9,19 @@ import { KEEP_TRIES_MS } from './want-results.ts';
 /** Lost results are counted for this long. */
 const LOST_SECONDS = 7 * 86_400;
 
+export type KeptUsage = {
+  /** Whether anything is kept now. */
+  isOffered: boolean;
+  bytes: number;
+  /** Number of kept files, with those of requests. */
+  results: number;
+  /** Null: no limit. */
+  quotaBytes: number | null;
+  /** 0: for ever. */
+  days: number;
+  usdPerGbDay: number;
+};
+
 export type Results = {
   start(): Promise<void>;
   /** Ends running copies, which other nodes or the next start make anew. */
@@ -22,8 +35,8 @@ export type Results = {
   depth(): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
   /** What is kept of a task, or is to be. */
   ofTask(taskId: string): Promise<ResultRecord[]>;
-  /** Bytes and number of what a user keeps, and how many bytes they may keep. */
-  usage(user: { id: number; group: string }): Promise<{ bytes: number; results: number; quotaBytes: number | null }>;
+  /** What a user keeps, and on which terms. */
+  usage(user: { id: number; group: string }): Promise<KeptUsage>;
   /** Tries again what was not kept of a task. Returns how many results that are. */
   retry(taskId: string): Promise<number>;
   readonly cleanUpSteps: readonly CleanUpStep[];
@@ -45,7 +58,14 @@ export function createResults(deps: TaskDeps): Results {
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
     ofTask: (taskId) => store.results.ofTasks([taskId]),
     async usage({ id, group }) {
-      return { ...(await store.results.usage(id)), quotaBytes: results.settings().quotaOf(group) ?? null };
+      const { keep, keepInputs, quotaOf, daysOf, usdPerGbDayOf } = results.settings();
+      return {
+        ...(await store.results.usage(id)),
+        isOffered: keep !== 'off' || keepInputs,
+        quotaBytes: quotaOf(group) ?? null,
+        days: daysOf(group),
+        usdPerGbDay: usdPerGbDayOf(group),
+      };
     },
     async retry(taskId) {
       let retried = 0;

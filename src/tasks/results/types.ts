@@ -4,6 +4,8 @@ import type { FileStore } from '../../store/ports/index.ts';
 export type ResultSettings = {
   /** `off`: results are handed through. `asked`: those are kept whose request or API key asks. */
   keep: 'off' | 'asked' | 'all';
+  /** Whether the files of requests are kept, so that their tasks can be run again. */
+  keepInputs: boolean;
   /** Days for which the results of a group's users are kept; 0: for ever. */
   daysOf(group: string): number;
   /** Bytes that a user of a group may keep; undefined: no limit. */

@@ -77,6 +77,10 @@ export async function clearContent(
   parts: readonly ContentPart[],
 ): Promise<number> {
   const content = await tx.retention.contentOf(ids);
+  // A request goes with its files.
+  for (const { taskId, execution } of parts.includes('request') ? content : []) {
+    if (execution.inputs) await tx.results.forgetInputs(taskId);
+  }
   return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
 }
 

@@ -16,8 +16,10 @@ export function stripContent(task: TaskContent, parts: readonly ContentPart[]): 
     stripped.properties.input = '';
     changed = true;
   }
-  if (parts.includes('request') && (execution.request !== undefined || execution.response !== undefined)) {
+  const { request, inputs, response } = execution;
+  if (parts.includes('request') && (request ?? inputs ?? response) !== undefined) {
     delete stripped.execution.request;
+    delete stripped.execution.inputs;
     delete stripped.execution.response;
     changed = true;
   }

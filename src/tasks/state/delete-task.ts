@@ -15,7 +15,7 @@ export async function deleteTask(deps: TaskDeps, userId: number, taskId: string)
   const task = await ownTask(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const ended = hasEnded(task) ? task : await cancelOrReadEnded(deps, task);
-  const { request: _request, response: _response, result: _result, ...execution } = ended.execution;
+  const { request: _request, response: _response, result: _result, inputs: _inputs, ...execution } = ended.execution;
   const { video: _video, ...properties } = ended.properties;
   const hidden = await deps.store.transaction(async (tx) => {
     if (!(await tx.tasks.hide({ ...ended, execution, properties: { ...properties, input: '' } }))) return false;

@@ -1,11 +1,6 @@
 import type { TaskExecution } from '../../store/ports/index.ts';
+import { MAX_STORED } from '../inputs/types.ts';
 import type { Submission } from '../types.ts';
-
-/**
- * Longest request that is stored with its task, in characters of JSON. Longer ones contain files,
- * and a task's row is always read whole.
- */
-const MAX_STORED = 32 * 1024;
 
 /** What a retry of the task needs; undefined when the request cannot be repeated from the row. */
 export function retryableRequest({ request, intent, originTasks }: Submission): TaskExecution['request'] {

@@ -1,6 +1,7 @@
 import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { hasInputsToKeep, keepInputs, type StoredInputs } from '../inputs/keep-inputs.ts';
 import { responseFields } from '../responses/client-fields.ts';
 import { asksToKeep } from '../results/want-results.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
@@ -48,6 +49,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
   const callbackUrl = chooseCallback(deps, submission);
+  const keep = asksToKeep(submission);
   const taskId = newTaskId(deps.clock.nowMs());
   const tried: number[] = [];
   let task: TaskRecord | undefined;
@@ -56,6 +58,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
    * No vendor has a job and none refused the request itself: the same request may succeed later.
    */
   let retryable = true;
+  let inputs: StoredInputs = { execution: {} };
   let lease: { stop(): void } | undefined;
   try {
     while (tried.length < MAX_CHANNELS) {
@@ -65,12 +68,19 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
       let prepared: Prepared;
-      const release = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      const enter = () => deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      let release = await enter();
       try {
         prepared = await prepareSubmission(deps, { submission, channel, publicTaskId: taskId });
+        if (!task && hasInputsToKeep(deps, submission)) {
+          // To store files may take as long as the place of results does.
+          release();
+          inputs = await keepInputs(deps, { submission, quota: prepared.quote.quota });
+          release = await enter();
+        }
         task = task
           ? await moveTask(deps, { task, prepared, attempt: tried.length })
-          : await insertTask(deps, { submission, prepared, taskId, callbackUrl });
+          : await insertTask(deps, { submission, prepared, taskId, callbackUrl, keep, inputs });
       } catch (error) {
         deps.outcomes.submitted(plugin, error);
         const unreadable = skipUnreadableChannel(deps, channel, error);
@@ -131,15 +141,18 @@ const pick = (
     ...(originTasks ? { only: originTasks.channelId } : {}),
   });
 
-const keepFlag = (submission: Submission): { keep?: boolean } => {
-  const keep = asksToKeep(submission);
-  return keep === undefined ? {} : { keep };
+type NewTask = {
+  submission: Submission;
+  prepared: Prepared;
+  taskId: string;
+  callbackUrl: string | null;
+  keep: boolean | undefined;
+  inputs: StoredInputs;
 };
 
-type NewTask = { submission: Submission; prepared: Prepared; taskId: string; callbackUrl: string | null };
-
-/** Writes the reservation and the task row in one transaction. */
-async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callbackUrl }: NewTask): Promise<TaskRecord> {
+/** Writes the reservation, the task row and what is kept for it in one transaction. */
+async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...given }: NewTask): Promise<TaskRecord> {
+  const { callbackUrl, keep, inputs } = given;
   const { caller, plugin, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
@@ -164,7 +177,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
           originModelName: prepared.model,
           upstreamModelName: prepared.upstreamModel,
           ...videoFields(submission),
-          ...keepFlag(submission),
+          ...(keep === undefined ? {} : { keep }),
         },
         execution: {
           requestId: submission.requestId,
@@ -174,6 +187,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
           surface: submission.surface,
           ...(submission.background ? { background: true } : {}),
           ...(storedRequest ? { request: storedRequest } : {}),
+          ...inputs.execution,
           ...responseFields(submission),
         },
         billing: snapshot,
@@ -184,8 +198,10 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, callba
         leaseForMs: SUBMIT_LEASE_MS,
       });
       await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-      // Last: it locks the user's row, and the user's other submissions wait until this commits.
+      // Late: it locks the user's row, and the user's other submissions wait until this commits.
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
+      // After it, as the quota of bytes needs the same lock.
+      if (inputs.rows) await tx.results.keepInputs({ taskId, userId, keptAt: createdAt, ...inputs.rows });
       return task;
     });
   const task = await insertRecoveringCommit(deps, {

@@ -302,6 +302,7 @@ describe('every route declares who may call it', () => {
         'GET /api/user/oauth/bindings',
         'GET /api/user/passkey',
         'GET /api/user/self',
+        'GET /api/user/self/storage',
         'GET /api/user/token',
         'POST /api/price/quote',
         'POST /api/task',
@@ -571,6 +572,7 @@ describe('every route declares who may call it', () => {
       'query wait',
       'header Prefer',
       'header Idempotency-Key',
+      'header X-Keep-Result',
       'header X-Callback-Url',
     ]);
     expect(named(paths['/v1/videos'].post)).toEqual(named(paths['/v1/tasks/{id}'].post).slice(1));

@@ -1,7 +1,7 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
-import { hasEnded, RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
+import { RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
@@ -15,12 +15,14 @@ export function createTaskReader(tasks: Tasks) {
   async function readDetail(panel: PanelPrincipal, taskId: string) {
     const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
     const { request } = task.execution;
+    const block = await tasks.retryBlock(task);
     const isOwn = task.userId === panel.user.id;
     return {
       ...describeTask(task, isAdmin(panel)),
       // Only the owner sees the request.
       request: (isOwn && request) || null,
-      retryable: isOwn && request !== undefined && hasEnded(task),
+      retryable: isOwn && block === undefined,
+      retry_block: (isOwn && block) || null,
       bill: explainBill(task),
       timeline: events.map((event) => ({
         at: event.at,

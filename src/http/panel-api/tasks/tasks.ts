@@ -54,7 +54,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       detail: {
         summary: 'A task with its bill, timeline, ledger lines and artifacts',
         description:
-          'bill is as in /api/log; settled and difference are null while the task runs. request is the request to the plugin; it is null if it was not kept and for tasks of other users. retryable says whether POST …/retry can repeat it.',
+          'bill is as in /api/log; settled and difference are null while the task runs. request is the request to the plugin; it is null if it was not kept and for tasks of other users. retryable says whether POST …/retry can repeat it, and retry_block why it cannot: the code of the error that it would answer.',
       },
     })
     .post(

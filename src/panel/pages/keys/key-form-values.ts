@@ -13,6 +13,7 @@ export type KeyValues = {
   /** The last valid day as `YYYY-MM-DD`; empty means never. */
   expires: string;
   group: string;
+  keep_results: boolean;
   webhook_url: string;
 };
 
@@ -24,6 +25,7 @@ export const emptyKey: KeyValues = {
   allow_ips: [],
   expires: '',
   group: '',
+  keep_results: false,
   webhook_url: '',
 };
 
@@ -35,6 +37,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   allow_ips: key.allow_ips,
   expires: key.expires_at === 0 ? '' : dayOf(key.expires_at),
   group: key.group ?? '',
+  keep_results: key.keep_results,
   webhook_url: key.webhook_url ?? '',
 });
 
@@ -52,6 +55,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
     ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
     ...(differs('group') ? { group: values.group.trim() || null } : {}),
+    ...(differs('keep_results') ? { keep_results: values.keep_results } : {}),
     ...(differs('webhook_url') ? { webhook_url: values.webhook_url.trim() || null } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { Group, Input, NumberInput, SegmentedControl, Stack, TagsInput, TextInput } from '@mantine/core';
+import { Group, Input, NumberInput, SegmentedControl, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
@@ -68,6 +68,13 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
         label={t('keys.expires')}
         description={t('keys.expiresHint')}
         maw={240}
+      />
+      <Switch
+        checked={values.keep_results}
+        onChange={(event) => form.set('keep_results', event.currentTarget.checked)}
+        label={t('keys.keepResults')}
+        description={t('keys.keepResultsHint')}
+        maw={620}
       />
       <Limits form={form} />
     </Stack>

@@ -118,6 +118,7 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
     help: 'option.task_plugin.marketplace_sources.help',
   },
   'results.keep': { name: 'option.results.keep', help: 'option.results.keep.help' },
+  'results.keep_inputs': { name: 'option.results.keep_inputs', help: 'option.results.keep_inputs.help' },
   'results.days': { name: 'option.results.days', help: 'option.results.days.help' },
   'results.quota_gb': { name: 'option.results.quota_gb', help: 'option.results.quota_gb.help' },
   'results.price_gb_day': { name: 'option.results.price_gb_day', help: 'option.results.price_gb_day.help' },

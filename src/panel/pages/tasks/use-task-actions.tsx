@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { TaskDetail } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
@@ -14,6 +15,11 @@ import { isFinished } from './is-finished.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const retryTimeoutMs = 150_000;
+
+const blockTexts: Readonly<Record<string, TextKey>> = {
+  inputs_not_kept: 'task.inputsNotKept',
+  inputs_gone: 'task.inputsGone',
+};
 
 type TaskActions = {
   /** Shown in the page's heading. */
@@ -98,7 +104,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
       <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
     ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
       <Text size="sm" c="dimmed">
-        {t(ended ? 'task.notKept' : 'task.cannotCancel')}
+        {t(ended ? (blockTexts[task.retry_block ?? ''] ?? 'task.notKept') : 'task.cannotCancel')}
       </Text>
     ) : null,
   };

@@ -1,6 +1,6 @@
 import { SegmentedControl } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { UsageStats, User } from '../../api/types.ts';
+import type { KeptStorage, UsageStats, User } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -20,6 +20,7 @@ export function UsagePage() {
   const days = periods.find((period) => period === filters.values.days) ?? defaultPeriod;
   const figures = useApiQuery<UsageStats>(`/api/stats?days=${days}`);
   const self = useApiQuery<User>('/api/user/self');
+  const storage = useApiQuery<KeptStorage>('/api/user/self/storage');
   return (
     <Page
       heading={t('nav.usage')}
@@ -36,7 +37,7 @@ export function UsagePage() {
       <QueryResult query={figures}>
         {(read) => (
           <>
-            <Totals figures={read} user={self.data} />
+            <Totals figures={read} user={self.data} storage={storage.data} />
             <Spend figures={read} />
           </>
         )}
@@ -46,9 +47,12 @@ export function UsagePage() {
   );
 }
 
-function Totals({ figures: { totals }, user }: { figures: UsageStats; user: User | undefined }) {
+type TotalsProps = { figures: UsageStats; user: User | undefined; storage: KeptStorage | undefined };
+
+function Totals({ figures: { totals }, user, storage }: TotalsProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const isShown = storage !== undefined && (storage.is_offered || storage.files > 0);
   return (
     <Figures
       label={t('home.figures')}
@@ -57,7 +61,13 @@ function Totals({ figures: { totals }, user }: { figures: UsageStats; user: User
         { label: t('usage.finished'), value: format.number(totals.succeeded) },
         { label: t('usage.failed'), value: format.number(totals.failed) },
         { label: t('home.balance'), value: user === undefined ? '…' : format.money(user.quota) },
+        ...(isShown ? [{ label: t('usage.kept'), value: describeKept(storage) }] : []),
       ]}
     />
   );
+
+  function describeKept({ bytes, quota_bytes: quota }: KeptStorage): string {
+    const used = format.bytes(bytes);
+    return quota === null ? used : t('usage.keptOf', { used, quota: format.bytes(quota) });
+  }
 }
