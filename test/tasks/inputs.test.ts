@@ -7,6 +7,7 @@ import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { err, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { clearContent } from '../../src/tasks/retention/retention-steps.ts';
 import { jsonRequest } from '../../src/tasks/submission/json-request.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -209,6 +210,14 @@ const describeInputs = (opened: () => OpenedStore) => {
     expect([left.includes(gone), left.includes(sha256Hex(orphan))]).toEqual([false, false]);
     // `stays` was kept for a day too.
     expect(await sizes([stays])).toEqual([0]);
+  });
+
+  test('files go with their request where retention removes it', async () => {
+    const caller = await addCaller(store);
+    const task = await send(caller, form({ input_reference: randomBytes(2000) }));
+    await store.transaction((tx) => clearContent(tx, [task.id], ['request']));
+    expect(await store.results.inputsOf(task.taskId)).toEqual([]);
+    await expect(again(caller, task)).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
   test('a file that is missing from its place is told, and the vendor is not asked', async () => {
