@@ -23,6 +23,10 @@ export type Gateway = {
   services: Services;
   /** Stops everything in order; waits for requests in flight up to `SHUTDOWN_TIMEOUT_SECONDS`. */
   stop(): Promise<void>;
+  /** From now on `/readyz` answers 503; everything else goes on. */
+  drain(): void;
+  /** Reads the TLS certificate again. Never rejects. */
+  reload(): Promise<void>;
 };
 
 /**
@@ -112,7 +116,8 @@ export async function startGateway(deps: {
     const setupLink = await composed.openSetupLink();
     recordTiming('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
-    return { address, port, dataDir, setupLink, created, services: composed.services, stop: () => shutdown.run() };
+    const { services, drain, reload } = composed;
+    return { address, port, dataDir, setupLink, created, services, stop: () => shutdown.run(), drain, reload };
   } catch (error) {
     await shutdown.run();
     throw explainStartFailure(error, config);

@@ -94,6 +94,8 @@ export type HttpDeps = {
   backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
   readiness: ReadinessChecks;
+  /** Whether the gateway is about to stop: `/readyz` says so. */
+  isDraining: () => boolean;
   metrics: Metrics;
   /** Called when a request begins. */
   onRequest: () => void;
@@ -254,7 +256,7 @@ const taskGroup = (kit: Kit, deps: RouteDeps) =>
 const firstGroup = (kit: Kit, deps: HttpDeps) =>
   [
     statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }),
-    createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }),
+    createHealth({ kit, checks: deps.readiness, isDraining: deps.isDraining, clock: deps.clock, logger: deps.logger }),
   ] as const;
 
 const operationGroup = (kit: Kit, deps: RouteDeps) =>

@@ -18,7 +18,7 @@ export type { ResponseAnswer } from './responses/create-response.ts';
 export type { ResultSettings } from './results/types.ts';
 export { eraseUsersStep as createUserErasure } from './retention/erase-users.ts';
 export type { RetentionSettings, RetentionStep } from './retention/types.ts';
-export { hasEnded, submittedObject, taskObject, videoObject } from './state/describe-task.ts';
+export { submittedObject, taskObject, videoObject } from './state/describe-task.ts';
 export type { RequestOptions } from './submission/json-request.ts';
 export type { CallableModel, RequestSchema } from './submission/list-models.ts';
 export { requestedModel } from './submission/read-model.ts';

@@ -132,7 +132,7 @@ export function openKit(options: KitOptions = {}) {
     (kit) => [
       ...(options.routes ? [options.routes(kit)] : []),
       sampleRoutes(kit, config),
-      createHealth({ kit, checks: options.checks ?? {}, clock: systemClock, logger }),
+      createHealth({ kit, checks: options.checks ?? {}, isDraining: () => false, clock: systemClock, logger }),
       createMetricsRoute({ kit, metrics }),
     ],
   );

@@ -1,4 +1,5 @@
 import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
+import type { Listening } from '../../http/index.ts';
 import { releaseUnusedPages } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
@@ -6,6 +7,7 @@ import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
 import { startMemoryRelease } from '../operations/release-memory.ts';
 import { createRetention, startRetention } from '../operations/run-retention.ts';
+import { createCertificateWatch } from '../operations/watch-certificate.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
@@ -25,7 +27,11 @@ export type ComposedGateway = {
    *
    * @throws the platform's error, for instance `EADDRINUSE`
    */
-  listen(): { address: string; port: number };
+  listen(): Promise<{ address: string; port: number }>;
+  /** From now on `/readyz` answers 503, so that proxies send their requests elsewhere. */
+  drain(): void;
+  /** Reads again what can be read again: the TLS certificate. Never rejects. */
+  reload(): Promise<void>;
   /** The one-time set-up link of this start, undefined once there is an administrator. */
   openSetupLink(): Promise<string | undefined>;
   services: Services;
@@ -40,7 +46,22 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   const services = await composeServices(foundation);
   const { auth, billing, channels, plugins, tasks, disks, node } = services;
   let { port } = config;
-  const { http, settingsService, demo } = composeHttp(foundation, services, () => port);
+  const listeners: Listening[] = [];
+  let isDraining = false;
+  const certificate =
+    config.tlsCert === ''
+      ? undefined
+      : createCertificateWatch({
+          ...{ certFile: config.tlsCert, keyFile: config.tlsKey, clock, logger },
+          serve: (renewed) => {
+            for (const each of listeners) each.renew(renewed);
+          },
+        });
+  const { http, settingsService, demo } = composeHttp(foundation, services, {
+    port: () => port,
+    isDraining: () => isDraining,
+    certificateFault: () => certificate?.fault(),
+  });
 
   await services.started;
   // The demo vendor's port may have gone to another program. Nothing else may fail because of it.
@@ -57,15 +78,19 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   shutdown.add('polling', () => tasks.stop(POLL_GRACE_MS));
 
   return {
-    listen() {
-      const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
+    async listen() {
+      const tls = await certificate?.first();
       const place = { host: config.host, ...(tls ? { tls } : {}) };
       const listener = http.listen({ ...place, port: config.port });
+      listeners.push(listener);
       shutdown.add('listener', () => listener.stop(config.shutdownSeconds * 1000));
       if (config.resultsPort !== 0) {
         const results = http.listen({ ...place, port: config.resultsPort, resultsOnly: true });
+        listeners.push(results);
         shutdown.add('listener of results', () => results.stop(config.shutdownSeconds * 1000));
       }
+      certificate?.start();
+      shutdown.add('certificate', () => certificate?.stop());
       // Observations end before the listener stops: it waits for its answers, and a stream would go
       // on for as long as its task.
       shutdown.add('observations', () => tasks.endObservations());
@@ -81,6 +106,12 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       ({ port } = listener);
       node.listening = listeningAddress(config, port);
       return { address: node.listening, port };
+    },
+    drain() {
+      isDraining = true;
+    },
+    async reload() {
+      await certificate?.reload();
     },
     async openSetupLink() {
       const token = await auth.setup.openLink();

@@ -31,10 +31,21 @@ import type { DomainServices, Foundation } from './types.ts';
 
 const MIB = 1024 * 1024;
 
+/** `port`: where the listener is, or will be. `certificateFault`: of its TLS certificate. */
+type ListenerState = {
+  port: () => number;
+  isDraining: () => boolean;
+  certificateFault: () => string | undefined;
+};
+
 export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo: DemoChannel };
 
-/** Creates the HTTP application over the services. `port` is where the listener is, or will be. */
-export function composeHttp(foundation: Foundation, services: DomainServices, port: () => number): HttpParts {
+/** Creates the HTTP application over the services. The listener is opened later. */
+export function composeHttp(
+  foundation: Foundation,
+  services: DomainServices,
+  { port, isDraining, certificateFault }: ListenerState,
+): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
   const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, lag } =
     services;
@@ -126,10 +137,15 @@ export function composeHttp(foundation: Foundation, services: DomainServices, po
         backups: services.backups,
         missingAddress: () => describeMissingAddress(options, node),
         isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
-        risks: () => [...(foundation.warnings ?? []), ...describeRisks(currentAuthSettings())],
+        risks: () => [
+          ...(foundation.warnings ?? []),
+          ...[certificateFault() ?? []].flat(),
+          ...describeRisks(currentAuthSettings()),
+        ],
         taskTimeoutMinutes: config.taskTimeoutMinutes,
         unlistedProxy: http.unlistedProxy(),
       }),
+    isDraining,
     readiness: {
       // The store opens migrated or not at all, so its answer covers the migrations.
       database: () => store.ping(),

@@ -48,7 +48,7 @@ export const GATEWAY_VARIABLES = {
   tlsCert: variable({
     env: 'TLS_CERT_FILE',
     group: 'server',
-    doc: 'Certificate chain (PEM). With TLS_KEY_FILE the listener serves HTTPS.',
+    doc: 'Certificate chain (PEM). With TLS_KEY_FILE the listener serves HTTPS. Both are read again when they change, and on SIGHUP.',
     kind: pemFile,
     default: '',
     defaultText: 'unset',
@@ -114,6 +114,13 @@ export const GATEWAY_VARIABLES = {
     default: '',
     defaultText: 'unset: loopback only',
     secret: true,
+  }),
+  drainSeconds: variable({
+    env: 'SHUTDOWN_DRAIN_SECONDS',
+    group: 'server',
+    doc: 'How long /readyz answers 503 before a stop begins, while everything is still served: longer than a proxy needs to notice. A second signal ends the wait.',
+    kind: integer(0, 3600),
+    default: 0,
   }),
   shutdownSeconds: variable({
     env: 'SHUTDOWN_TIMEOUT_SECONDS',

@@ -14,13 +14,25 @@ export class NotReady extends Error {}
 /** A part that takes longer is not ready. */
 const CHECK_TIMEOUT_MS = 2_000;
 
+/** No part has failed, but proxies are to send their requests elsewhere. */
+const DRAINING = {
+  checks: {} as Record<string, 'ok' | 'failed'>,
+  reasons: { gateway: 'It is about to stop.' } as Record<string, string>,
+};
+
 type CheckResult = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 
 /**
  * `/livez`: 200 while the process answers. `/readyz`: 200 while all parts work; otherwise 503 with
  * the failed parts and, if known, the reasons.
  */
-export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: Clock; logger: Logger }) {
+export function createHealth(deps: {
+  kit: Kit;
+  checks: ReadinessChecks;
+  isDraining: () => boolean;
+  clock: Clock;
+  logger: Logger;
+}) {
   const { clock, logger } = deps;
 
   async function run([name, check]: [string, () => Promise<void>]): Promise<CheckResult> {
@@ -67,6 +79,7 @@ export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: C
     .get(
       '/readyz',
       async ({ status }) => {
+        if (deps.isDraining()) return status(503, { status: 'not_ready', ...DRAINING } as const);
         const { ready, ...found } = await shareCheck();
         if (!ready) return status(503, { status: 'not_ready', ...found } as const);
         return { status: 'ready', ...found } as const;

@@ -5,8 +5,8 @@ import type { RequestHandler } from './types.ts';
 export type ListenOptions = {
   host: string;
   port: number;
-  /** File names. With them the listener speaks HTTPS. */
-  tls?: { certFile: string; keyFile: string };
+  /** PEM texts. With them the listener speaks HTTPS. */
+  tls?: { cert: string; key: string };
   /** It serves results alone. */
   resultsOnly?: boolean;
   /** Default: `IDLE_SECONDS`. */
@@ -17,6 +17,12 @@ export type Listening = {
   port: number;
   /** `http://127.0.0.1:3000` */
   url: string;
+  /**
+   * Serves new connections with this certificate; those that are open go on. The runtime cannot
+   * change it in place, so the socket is opened anew.
+   * @throws what opening it throws; then the former certificate is served
+   */
+  renew(tls: { cert: string; key: string }): void;
   /**
    * Stops accepting connections and waits for the requests in flight, for at most `drainMs`
    * milliseconds; then it closes what is left.
@@ -44,43 +50,67 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
   const { idleSeconds = IDLE_SECONDS, resultsOnly = false } = options;
   // The runtime has one limit for all listeners of the process, and only this way to set it.
   Object.assign(http, { maxHeaderSize: MAX_HEAD_BYTES });
-  const server = Bun.serve({
-    hostname: options.host,
-    port: options.port,
-    idleTimeout: idleSeconds,
-    // The body readers (`readBody`) enforce the limits, so that the refusal has the gateway's own
-    // format. A body that no handler reads is not buffered.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
-    // Only a fault of the listener itself gets here. In development mode it would show a stack.
-    development: false,
-    // Otherwise, outside development mode, the runtime would share the port with another gateway
-    // instead of failing.
-    reusePort: false,
-    error: () => new Response(null, { status: 500 }),
-    fetch: async (request, bunServer) => {
-      let isKeptOpen = false;
-      const restoreTimeout = () => bunServer.timeout(request, idleSeconds);
-      const response = await handle(request, {
-        address: bunServer.requestIP(request)?.address ?? '',
-        onResultsListener: resultsOnly,
-        keepOpen() {
-          isKeptOpen = true;
-          bunServer.timeout(request, 0);
-          return restoreTimeout;
-        },
-      });
-      if (isKeptOpen && !isEventStream(response)) restoreTimeout();
-      return response;
-    },
-  });
+  const open = (port: number, tls: ListenOptions['tls']) =>
+    Bun.serve({
+      hostname: options.host,
+      port,
+      idleTimeout: idleSeconds,
+      // The body readers (`readBody`) enforce the limits, so that the refusal has the gateway's own
+      // format. A body that no handler reads is not buffered.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      ...(tls ? { tls } : {}),
+      // Only a fault of the listener itself gets here. In development mode it would show a stack.
+      development: false,
+      // Otherwise, outside development mode, the runtime would share the port with another gateway
+      // instead of failing.
+      reusePort: false,
+      error: () => new Response(null, { status: 500 }),
+      fetch: async (request, bunServer) => {
+        let isKeptOpen = false;
+        const restoreTimeout = () => bunServer.timeout(request, idleSeconds);
+        const response = await handle(request, {
+          address: bunServer.requestIP(request)?.address ?? '',
+          onResultsListener: resultsOnly,
+          keepOpen() {
+            isKeptOpen = true;
+            bunServer.timeout(request, 0);
+            return restoreTimeout;
+          },
+        });
+        if (isKeptOpen && !isEventStream(response)) restoreTimeout();
+        return response;
+      },
+    });
+  let { tls } = options;
+  let server = open(options.port, tls);
+  const port = server.port ?? options.port;
+  /** Sockets that are closed for new connections, with requests that have not ended. */
+  const former = new Set<typeof server>();
+
+  async function end(ending: typeof server, drainMs?: number): Promise<void> {
+    const timer = drainMs === undefined ? undefined : setTimeout(() => void ending.stop(true), drainMs);
+    await ending.stop(false);
+    clearTimeout(timer);
+  }
+
   return {
-    port: server.port ?? options.port,
-    url: `${options.tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${server.port}`,
+    port,
+    url: `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    renew(renewed) {
+      const ending = server;
+      former.add(ending);
+      // Closes the socket at once: a connection that comes before the next line is refused.
+      void end(ending).finally(() => former.delete(ending));
+      try {
+        server = open(port, renewed);
+        tls = renewed;
+      } catch (error) {
+        server = open(port, tls);
+        throw error;
+      }
+    },
     async stop(drainMs) {
-      const timer = setTimeout(() => void server.stop(true), drainMs);
-      await server.stop(false);
-      clearTimeout(timer);
+      await Promise.all([server, ...former].map((each) => end(each, drainMs)));
     },
   };
 }

@@ -44,7 +44,7 @@ export type ResultClaim = {
   except?: readonly number[];
 };
 
-/** What `kind` is of a file that came with a task's request. Plugins' artifacts have other kinds. */
+/** The `kind` of a file that came with a task's request. Plugins' artifacts have other kinds. */
 export const INPUT_KIND = 'input';
 
 /** Files of a task's request, which are in their place and announced by `expectFile`. */

@@ -18,6 +18,7 @@ export function createResultStore(context: Context): ResultStore {
   const isWanted = sql`${results.state} = ${WANTED}`;
   const isKept = sql`${results.state} = ${KEPT}`;
   const isInput = eq(results.kind, INPUT_KIND);
+  const ofTask = (taskId: string) => eq(results.taskId, taskId);
   const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
   const isHeld = and(
     eq(results.id, at('id')),
@@ -256,24 +257,21 @@ export function createResultStore(context: Context): ResultStore {
       return true;
     },
 
-    inputsOf: (taskId) =>
+    inputsOf: async (taskId) =>
       db
         .select()
         .from(results)
-        .where(and(eq(results.taskId, taskId), isInput)),
+        .where(and(ofTask(taskId), isInput)),
 
-    async forgetInputs(taskId) {
-      return releaseFiles(
+    forgetInputs: async (taskId) =>
+      releaseFiles(
         await db
           .delete(results)
-          .where(and(eq(results.taskId, taskId), isInput))
+          .where(and(ofTask(taskId), isInput))
           .returning(),
-      );
-    },
+      ),
 
-    async forget(taskId) {
-      return releaseFiles(await db.delete(results).where(eq(results.taskId, taskId)).returning());
-    },
+    forget: async (taskId) => releaseFiles(await db.delete(results).where(ofTask(taskId)).returning()),
 
     async forgetExpired(until, limit) {
       const isOver = and(isKept, gt(results.keptUntil, 0), lte(results.keptUntil, until));

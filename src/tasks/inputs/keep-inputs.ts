@@ -5,7 +5,7 @@ import { retryableRequest } from '../submission/retryable-request.ts';
 import type { RequestBody, Submission, TaskDeps } from '../types.ts';
 import { MAX_STORED, type RequestSource } from './types.ts';
 
-/** What a task's row says of its files, and what is kept for it in the transaction that inserts it. */
+/** What a task's row says of its files, and what is kept in the transaction that inserts it. */
 export type StoredInputs = {
   execution: Pick<TaskExecution, 'inputs' | 'inputsLost'>;
   rows?: Pick<NewInputs, 'files' | 'quotaBytes' | 'keptUntil'>;
@@ -14,7 +14,7 @@ export type StoredInputs = {
 /** The key of a task's file number `index` among kept results. */
 export const inputKey = (index: number): string => `input:${index}`;
 
-/** Whether a request has files that are to be kept. A request that builds on tasks has no repeat. */
+/** Whether a request has files to keep. One that builds on earlier tasks cannot be repeated. */
 export const hasInputsToKeep = ({ results }: Pick<TaskDeps, 'results'>, submission: Submission): boolean =>
   results.settings().keepInputs && !submission.originTasks && retryableRequest(submission) === undefined;
 

@@ -43,7 +43,7 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
 /** Why a task cannot be run again, as the code of the error that a retry would get. */
 export type RetryBlock = 'task_running' | 'request_not_kept' | 'inputs_not_kept' | 'inputs_gone';
 
-/** The same for a page that only shows the task: whether the files are in their place is not looked. */
+/** The same for a page that shows the task. It does not look whether the files are in place. */
 export async function findRetryBlock(deps: Deps, task: TaskRecord): Promise<RetryBlock | undefined> {
   if (!hasEnded(task)) return 'task_running';
   const { request, inputs, inputsLost } = task.execution;

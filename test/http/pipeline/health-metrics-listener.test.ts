@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { listen } from '../../../src/http/pipeline/listen.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -177,7 +177,11 @@ describe('the listener', () => {
       ]);
       expect(made.exitCode).toBe(0);
       const { handle } = openKit({ config: { tls: true } });
-      const server = listen(handle, { host: '127.0.0.1', port: 0, tls: { certFile, keyFile } });
+      const server = listen(handle, {
+        host: '127.0.0.1',
+        port: 0,
+        tls: { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') },
+      });
       const response = await fetch(`${server.url}/livez`, { tls: { rejectUnauthorized: false } });
       expect([server.url.slice(0, 8), response.status]).toEqual(['https://', 200]);
       await server.stop(0);

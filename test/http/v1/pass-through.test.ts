@@ -3,6 +3,7 @@
  * however fast the client reads.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -117,7 +118,8 @@ for (const secure of [false, true]) {
         return new Response(streamChunks(response.stream(), stallMs), { status: response.status });
       };
       server = listen(serve, { host: '127.0.0.1', port: 0 });
-      const tls = { certFile: certificateFile('server-cert'), keyFile: certificateFile('server-key') };
+      const read = (name: string) => readFileSync(certificateFile(name), 'utf8');
+      const tls = { cert: read('server-cert'), key: read('server-key') };
       byTls = listen(serve, { host: '127.0.0.1', port: 0, tls });
     });
     afterAll(async () => {

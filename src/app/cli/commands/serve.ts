@@ -2,5 +2,111 @@ import type { CommandInput, ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { runGateway } from '../run-gateway.ts';
 
+<<<<<<< HEAD
 /** Runs the gateway. */
 export const run = (input: CommandInput): Promise<ExitCode> => runGateway(input, readSettings(input));
+=======
+/**
+ * Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. SIGHUP
+ * reloads, unless it says that the terminal is gone.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const settings = readSettings(input);
+  const { config } = settings;
+  const logger = await createLogger({
+    level: config.debug ? 'debug' : config.logLevel,
+    pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
+    colors: input.io.isTerminal,
+  });
+  try {
+    return await serve(input, { ...settings, logger });
+  } finally {
+    // Before the reason of a failed start, which is no log line.
+    logger.flush();
+  }
+}
+
+type Serving = ReturnType<typeof readSettings> & { logger: ProcessLogger };
+
+async function serve(input: CommandInput, { config, warnings, logger }: Serving): Promise<ExitCode> {
+  for (const warning of warnings) logger.warn({}, warning);
+
+  const stopping = new AbortController();
+  const force = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stopping.signal.aborted) force.abort();
+    else {
+      logger.info({ signal }, 'stopping; a second signal ends at once');
+      stopping.abort();
+    }
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+
+  let reload = () => logger.info({}, 'nothing can be reloaded before the gateway is ready');
+  process.on('SIGHUP', (signal) => {
+    // The terminal is gone, and with it whoever could end the gateway.
+    if (input.io.isTerminal) onSignal(signal);
+    else reload();
+  });
+
+  const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  // From now on, code that runs often is compiled as usual (`main.ts`).
+  Bun.unsafe.setJITPolicy(1);
+  // The address follows the log of the start. Requests come already: nothing may block.
+  logger.send();
+  input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
+
+  reload = () => {
+    logger.info({}, 'reloading: the files of the TLS certificate are read again');
+    void gateway.reload();
+  };
+
+  await aborted(stopping.signal);
+  gateway.drain();
+  if (config.drainSeconds > 0) {
+    logger.info({ seconds: config.drainSeconds }, 'draining: /readyz answers 503, everything else goes on');
+    await systemClock.sleep(config.drainSeconds * 1000, force.signal);
+  }
+  const ended = await Promise.race([gateway.stop().then(() => true), aborted(force.signal).then(() => false)]);
+  if (!ended) {
+    logger.warn({}, 'ended by a second signal; requests in flight were cut');
+    // The second signal is meant to end whatever still runs.
+    process.exit(EXIT.failed);
+  }
+  logger.info({}, 'stopped');
+  return EXIT.ok;
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+
+/**
+ * What a person at the terminal needs. The set-up link is never logged: others may read the log.
+ */
+function banner(config: Config, gateway: Gateway): string {
+  const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
+  if (gateway.setupLink) {
+    lines.push(
+      '  Create the administrator account with this link. It works once, until the next start:',
+      `  ${gateway.setupLink}`,
+      '',
+    );
+  }
+  lines.push(`  Database  ${config.databaseUrl ? 'PostgreSQL' : `SQLite in ${gateway.dataDir}`}`);
+  for (const path of gateway.created) lines.push(`  Created   ${path}`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+const readyMessage = (gateway: Gateway) => ({
+  ok: true,
+  version: VERSION,
+  address: gateway.address,
+  port: gateway.port,
+  data_dir: gateway.dataDir,
+  created: gateway.created,
+  ...(gateway.setupLink ? { setup_url: gateway.setupLink } : {}),
+});
+>>>>>>> a57038e2 (Read TLS certificates again, and drain before a stop)

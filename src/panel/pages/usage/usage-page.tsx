@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@mantine/core';
+import { SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageStats, User } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
@@ -37,7 +37,8 @@ export function UsagePage() {
       <QueryResult query={figures}>
         {(read) => (
           <>
-            <Totals figures={read} user={self.data} storage={storage.data} />
+            <Totals figures={read} user={self.data} />
+            {storage.data && <KeptFiles storage={storage.data} />}
             <Spend figures={read} />
           </>
         )}
@@ -47,12 +48,9 @@ export function UsagePage() {
   );
 }
 
-type TotalsProps = { figures: UsageStats; user: User | undefined; storage: KeptStorage | undefined };
-
-function Totals({ figures: { totals }, user, storage }: TotalsProps) {
+function Totals({ figures: { totals }, user }: { figures: UsageStats; user: User | undefined }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const isShown = storage !== undefined && (storage.is_offered || storage.files > 0);
   return (
     <Figures
       label={t('home.figures')}
@@ -61,13 +59,20 @@ function Totals({ figures: { totals }, user, storage }: TotalsProps) {
         { label: t('usage.finished'), value: format.number(totals.succeeded) },
         { label: t('usage.failed'), value: format.number(totals.failed) },
         { label: t('home.balance'), value: user === undefined ? '…' : format.money(user.quota) },
-        ...(isShown ? [{ label: t('usage.kept'), value: describeKept(storage) }] : []),
       ]}
     />
   );
+}
 
-  function describeKept({ bytes, quota_bytes: quota }: KeptStorage): string {
-    const used = format.bytes(bytes);
-    return quota === null ? used : t('usage.keptOf', { used, quota: format.bytes(quota) });
-  }
+/** A GB of the quota has 10^9 bytes, so those of the files are counted alike. */
+function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes: quota } }: { storage: KeptStorage }) {
+  const { t, i18n } = useTranslation();
+  if (!isOffered && files === 0) return null;
+  const number = new Intl.NumberFormat(i18n.language, { maximumSignificantDigits: 3 });
+  const gb = (count: number): string => `${number.format(count / 1e9)} GB`;
+  return (
+    <Text size="sm" c="dimmed" mt={12}>
+      {quota === null ? t('usage.kept', { used: gb(bytes) }) : t('usage.keptOf', { used: gb(bytes), quota: gb(quota) })}
+    </Text>
+  );
 }

@@ -1,0 +1,103 @@
+/** A certificate that is renewed while the gateway runs, and a stop that proxies can follow. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { setUp, startGateway } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(60_000);
+
+const folder = temporaryFolder();
+
+/** Makes a certificate for localhost; its name tells which one is served. */
+function makeCertificate(name: string): { cert: string; key: string } {
+  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost'];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30'];
+  const made = Bun.spawnSync(['openssl', 'req', '-x509', ...kind, ...subject, '-keyout', key, '-out', cert]);
+  if (made.exitCode !== 0) throw new Error(made.stderr.toString());
+  return { cert, key };
+}
+
+const servedName = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.end();
+    });
+    socket.on('error', reject);
+  });
+
+describe('SIGHUP', () => {
+  test('serves a new certificate, keeps the former one when the files are bad, and says so', async () => {
+    const [first, second] = [makeCertificate('first'), makeCertificate('second')];
+    const [cert, key] = [join(folder, 'served.crt'), join(folder, 'served.key')];
+    cpSync(first.cert, cert);
+    cpSync(first.key, key);
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    const gateway = await startGateway({ env: { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } });
+    try {
+      const url = `https://127.0.0.1:${gateway.port}`;
+      expect(await servedName(gateway.port)).toBe('first');
+      cpSync(second.cert, cert);
+      gateway.signal('SIGHUP');
+      await gateway.logged('the former one is served');
+      expect(gateway.log()).toContain('the key does not belong to the certificate');
+      expect(await servedName(gateway.port)).toBe('first');
+      const root = await setUp({ ...gateway, url });
+      const risks = async () => JSON.stringify(await root.call('GET', '/api/attention'));
+      expect(await risks()).toContain('The former certificate is served until they are mended.');
+
+      writeFileSync(key, 'no key');
+      gateway.signal('SIGHUP');
+      await gateway.logged('TLS_KEY_FILE is no private key');
+      cpSync(second.key, key);
+      gateway.signal('SIGHUP');
+      await gateway.logged('serving the new TLS certificate');
+      expect(await servedName(gateway.port)).toBe('second');
+      expect(await risks()).not.toContain('The former certificate');
+      expect((await fetch(`${url}/livez`)).status).toBe(200);
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+
+  test('does not end a gateway without TLS', async () => {
+    const gateway = await startGateway();
+    gateway.signal('SIGHUP');
+    await gateway.logged('reloading');
+    expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+  });
+});
+
+describe('a stop with SHUTDOWN_DRAIN_SECONDS', () => {
+  const readiness = async (url: string) => {
+    const response = await fetch(`${url}/readyz`, { keepalive: false });
+    return { status: response.status, body: await response.json() };
+  };
+
+  test('first says at /readyz that it stops, and serves until the time is over', async () => {
+    const gateway = await startGateway({ env: { SHUTDOWN_DRAIN_SECONDS: '2' } });
+    expect((await readiness(gateway.url)).status).toBe(200);
+    gateway.signal('SIGTERM');
+    await until('it drains', async () => (await readiness(gateway.url)).status === 503);
+    expect(await readiness(gateway.url)).toEqual({
+      status: 503,
+      body: { status: 'not_ready', checks: {}, reasons: { gateway: 'It is about to stop.' } },
+    });
+    expect((await fetch(`${gateway.url}/livez`, { keepalive: false })).status).toBe(200);
+    expect(await gateway.exited).toBe(0);
+  });
+
+  test('ends at once at a second signal', async () => {
+    const gateway = await startGateway({ env: { SHUTDOWN_DRAIN_SECONDS: '3600' } });
+    gateway.signal('SIGTERM');
+    await gateway.logged('draining');
+    gateway.signal('SIGTERM');
+    expect(await gateway.exited).toBe(1);
+  });
+});
