@@ -37,7 +37,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
     key: await readFile(keyFile, 'utf8'),
   });
 
-  /** `isAsked`: somebody wants an answer, so a fault is told at once and nothing new is told too. */
+  /** `isAsked`: somebody waits for an answer, so a fault and "nothing new" are told at once. */
   async function look(isAsked: boolean): Promise<void> {
     let digest = 'unreadable';
     try {

@@ -45,7 +45,7 @@ async function serve(input: CommandInput, { config, warnings, logger }: Serving)
 
   let reload = () => logger.info({}, 'nothing can be reloaded before the gateway is ready');
   process.on('SIGHUP', (signal) => {
-    // The terminal is gone, and with it whoever could end the gateway.
+    // The terminal is gone, and with it the person who could end the gateway.
     if (input.io.isTerminal) onSignal(signal);
     else reload();
   });
