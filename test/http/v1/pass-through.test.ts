@@ -3,9 +3,9 @@
  * however fast the client reads.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
