@@ -8,8 +8,6 @@ export type Certificate = { cert: string; key: string };
 /** A tool that renews a certificate need not tell us. */
 const CHECK_EVERY_MS = 30_000;
 
-export type CertificateWatch = ReturnType<typeof createCertificateWatch>;
-
 type WatchConfig = {
   certFile: string;
   keyFile: string;
