@@ -8,8 +8,8 @@ import { type CommandInput, EXIT, type ExitCode } from './command.ts';
 import type { readSettings } from './read-settings.ts';
 
 /**
- * Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. `onReady`
- * is called once it serves.
+ * Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. SIGHUP
+ * reloads, unless it says that the terminal is gone. `onReady` is called once it serves.
  */
 export async function runGateway(
   input: CommandInput,
@@ -48,6 +48,13 @@ async function serve(input: CommandInput, { config, warnings, logger, onReady }:
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 
+  let reload = () => logger.info({}, 'nothing can be reloaded before the gateway is ready');
+  process.on('SIGHUP', (signal) => {
+    // The terminal is gone, and with it the person who could end the gateway.
+    if (input.io.isTerminal) onSignal(signal);
+    else reload();
+  });
+
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
   // From now on, code that runs often is compiled as usual (`main.ts`).
   Bun.unsafe.setJITPolicy(1);
@@ -58,8 +65,18 @@ async function serve(input: CommandInput, { config, warnings, logger, onReady }:
   const forget = config.databaseUrl === '' && recordAddress(gateway.dataDir, gateway);
   onReady(gateway);
 
+  reload = () => {
+    logger.info({}, 'reloading: the files of the TLS certificate are read again');
+    void gateway.reload();
+  };
+
   await aborted(stopping.signal);
   if (forget) forget();
+  gateway.drain();
+  if (config.drainSeconds > 0) {
+    logger.info({ seconds: config.drainSeconds }, 'draining: /readyz answers 503, everything else goes on');
+    await systemClock.sleep(config.drainSeconds * 1000, force.signal);
+  }
   const ended = await Promise.race([gateway.stop().then(() => true), aborted(force.signal).then(() => false)]);
   if (!ended) {
     logger.warn({}, 'ended by a second signal; requests in flight were cut');
