@@ -50,6 +50,27 @@ export function fillWithCopies(dataDir: string, size: number): void {
   database.close();
 }
 
+/** The same with each task ended and paid, so that every balance is the sum of its ledger lines. */
+export function fillWithBilledCopies(dataDir: string, size: number): void {
+  const database = new Database(join(dataDir, 'taskgate.db'));
+  database.run('pragma synchronous = off');
+  copyTasks(database, size);
+  database.run(`update tasks set status = 'SUCCESS', progress = '100%', lease_owner = null, lease_until = 0`);
+  database.run(`delete from ledger_entries where task_id is not null`);
+  database.run(
+    `insert into ledger_entries (user_id, api_key_id, task_id, kind, amount, created_at)
+     select user_id, api_key_id, task_id, 'reserve', -quota, created_at from tasks`,
+  );
+  database.run(
+    `insert into ledger_entries (user_id, kind, amount, grant_key, created_at)
+     select id, 'grant', 1000000000000, 'bench ' || id, created_at from users`,
+  );
+  database.run(
+    'update users set quota = (select coalesce(sum(amount), 0) from ledger_entries where user_id = users.id)',
+  );
+  database.close();
+}
+
 function copyTasks(database: Database, size: number): void {
   const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
     .map(({ name }) => `"${name}"`)

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { type Build, prepareOtherBuild, prepareThisBuild } from '../bench/builds.ts';
 import type { Compared } from '../bench/compare-figures.ts';
 import type { Part } from '../bench/part.ts';
+import { benchBackups } from '../bench/parts/backups.ts';
 import { benchBudget } from '../bench/parts/budget.ts';
 import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
@@ -49,6 +50,7 @@ const PARTS: Record<string, Part> = {
   observers: benchObservers,
   database: benchLargeDatabase,
   retention: benchRetention,
+  backups: benchBackups,
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,

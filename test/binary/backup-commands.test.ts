@@ -177,6 +177,35 @@ describe('backup restore', () => {
     expect(existsSync(join(folder, 'newer'))).toBe(false);
   });
 
+  test('a back-up of an older version is migrated', async () => {
+    const copy = copyPlace();
+    const packed = join(copy, id, 'database.sqlite.zst');
+    const older = temporaryFolder();
+    writeFileSync(join(older, 'taskgate.db'), Bun.zstdDecompressSync(readFileSync(packed)));
+    const database = databaseOf(older);
+    database.run('pragma journal_mode = delete');
+    database.run('drop table backup_runs');
+    database.run("delete from schema_migrations where name like '%_backup_runs'");
+    database.close();
+    const plain = readFileSync(join(older, 'taskgate.db'));
+    const bytes = Bun.zstdCompressSync(plain);
+    writeFileSync(packed, bytes);
+    const partOf = (content: Uint8Array) => ({
+      bytes: content.length,
+      sha256: new Bun.CryptoHasher('sha256').update(content).digest('hex'),
+    });
+    changeManifest(copy, ({ database: part = {} }) =>
+      Object.assign(part, { ...partOf(bytes), migration: 22, unpacked: partOf(plain) }),
+    );
+    const into = join(folder, 'older');
+    const { code, err } = await restore(copy, into, ['--id', id, '--without-secrets']);
+    expect([code, err]).toEqual([0, '']);
+    const restored = databaseOf(into);
+    expect(restored.query('select count(*) from backup_runs').values()).toEqual([[0]]);
+    restored.close();
+    expect(readdirSync(into).filter((name) => name.includes('before'))).toEqual([]);
+  });
+
   test('a part outside of its back-up is not read', async () => {
     const copy = copyPlace();
     changeManifest(copy, ({ database = {} }) => Object.assign(database, { file: '../../passphrase' }));

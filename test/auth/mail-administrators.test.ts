@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test';
+import { ROLE } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { openTestStore } from './harness.ts';
+import { mailSettings, openMailAuth } from './mail-harness.ts';
+
+test('a failed back-up is mailed to administrators with an address, in their language, and to nobody else', async () => {
+  const { store, stop } = await openTestStore('sqlite');
+  try {
+    await addUser(store, { role: ROLE.root, email: 'root@example.org' });
+    await addUser(store, { role: ROLE.admin, email: 'admin@example.org', language: 'zh' });
+    await addUser(store, { role: ROLE.admin, email: 'gone@example.org', status: 2 });
+    await addUser(store, { role: ROLE.admin });
+    await addUser(store, { email: 'user@example.org' });
+    const { auth, mailbox } = openMailAuth(store, { settings: mailSettings });
+    await auth.mail.tellOfFailedBackup('the folder is full (ENOSPC)');
+    expect((await mailbox.next('root@example.org')).text).toContain('failed: the folder is full (ENOSPC).');
+    expect((await mailbox.next('admin@example.org')).subject).toContain('备份失败');
+    await auth.mail.stop(5000);
+    expect(mailbox.mails).toHaveLength(2);
+    const silent = openMailAuth(store, { settings: () => mailSettings({ mail: undefined }) });
+    await silent.auth.mail.tellOfFailedBackup('anything');
+    await silent.auth.mail.stop(5000);
+    expect(silent.mailbox.mails).toEqual([]);
+  } finally {
+    await stop();
+  }
+});
