@@ -8,7 +8,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { setNonce } from 'get-nonce';
 import { createRoot } from 'react-dom/client';
 import { I18nextProvider } from 'react-i18next';
-import { BrowserRouter } from 'react-router';
+import { createBrowserRouter, RouterProvider } from 'react-router';
 import './theme/base.css';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
@@ -57,6 +57,8 @@ async function start(container: HTMLElement): Promise<void> {
   refetchOnReconnect(connection, queries);
   clearCacheOnUserChange(session, queries);
   reloadRestoredPage();
+  // Only such a router can ask before a page with unsaved changes is left.
+  const router = createBrowserRouter([{ path: '*', Component: AppRoutes }]);
   createRoot(container).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <I18nextProvider i18n={i18n}>
@@ -64,9 +66,7 @@ async function start(container: HTMLElement): Promise<void> {
           <QueryClientProvider client={queries}>
             <ConnectionProvider value={connection}>
               <SessionProvider value={session}>
-                <BrowserRouter>
-                  <AppRoutes />
-                </BrowserRouter>
+                <RouterProvider router={router} />
               </SessionProvider>
               <ConnectionNotice />
             </ConnectionProvider>

@@ -252,7 +252,7 @@ describe('with Chromium', () => {
   }
   async function signIn(page: Page): Promise<void> {
     await page.goto(`${gateway.url}/sign-in`);
-    await page.getByLabel('User name or e-mail').fill(ROOT.username);
+    await page.getByLabel('Username or email').fill(ROOT.username);
     await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: /^Hello/ }).waitFor();

@@ -43,7 +43,7 @@ async function signedIn(): Promise<Page> {
   context.setDefaultTimeout(25_000);
   const page = await context.newPage();
   await page.goto(`${panel}/sign-in`);
-  await page.getByLabel('User name or e-mail').fill(ROOT.username);
+  await page.getByLabel('Username or email').fill(ROOT.username);
   await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await greeting(page);

@@ -108,7 +108,7 @@ describe('password', () => {
     expect(await field(page, 'New password').inputValue()).toBe(next);
     await field(page, 'Current password').fill(password);
     await button(page, 'Change password').click();
-    await waitForNotice(page, 'Password changed. All other devices are signed out.');
+    await waitForNotice(page, 'Password changed. All other devices were signed out.');
     await waitForValue(field(page, 'Current password'), '');
     expect(await isTokenValid(elsewhere)).toBe(false);
     // The session continues with the answer's access token, without a refresh.
@@ -128,14 +128,14 @@ describe('sessions', () => {
     );
     const script = await signInElsewhere('sol');
     await page.reload();
-    const list = page.getByRole('list', { name: 'Where you are signed in' });
+    const list = page.getByRole('list', { name: 'Active sessions' });
     await list.getByText('Safari on iOS').waitFor();
     const own = list.getByRole('listitem').filter({ hasText: 'This device' });
     expect(await own.count()).toBe(1);
     expect(await own.innerText()).toMatch(/Chrome on Linux[\s\S]*127\.0\.0\.1/);
     expect(await own.getByRole('button').count()).toBe(0);
     await list.getByRole('button', { name: /^Sign out Safari on iOS/ }).click();
-    await waitForNotice(page, 'That device is signed out.');
+    await waitForNotice(page, 'Device signed out.');
     await list.getByText('Safari on iOS').waitFor({ state: 'detached' });
     expect([await isTokenValid(phone), await isTokenValid(script)]).toEqual([false, true]);
 
@@ -145,7 +145,7 @@ describe('sessions', () => {
     expect(await isTokenValid(script)).toBe(true);
     await button(page, 'Sign out everywhere else').click();
     await dialog(page).getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await waitForNotice(page, 'All other devices are signed out.');
+    await waitForNotice(page, 'All other devices were signed out.');
     expect(await isTokenValid(script)).toBe(false);
     await button(page, 'Sign out everywhere else').waitFor({ state: 'detached' });
   });
@@ -193,18 +193,18 @@ describe('authenticator app', () => {
     const app = new TOTP({ secret: await area.locator('code').innerText() });
     await area.getByRole('button', { name: 'Turn on' }).click();
     await area.getByText('Enter a code.').waitFor();
-    await area.getByLabel('Enter the code that it shows').fill('000000');
+    await area.getByLabel('Enter the code shown in the app').fill('000000');
     await area.getByRole('button', { name: 'Turn on' }).click();
-    await waitForText(page, 'This code does not fit.');
-    await area.getByLabel('Enter the code that it shows').fill(app.generate());
+    await waitForText(page, 'Wrong code.');
+    await area.getByLabel('Enter the code shown in the app').fill(app.generate());
     await area.getByRole('button', { name: 'Turn on' }).click();
-    await area.getByText('Your backup codes, shown this once').waitFor();
+    await area.getByText('Your backup codes (shown only once)').waitFor();
     const codes = (await area.locator('code').innerText()).trim().split(/\s+/);
     expect(codes.length).toBeGreaterThan(3);
     const download = page.waitForEvent('download');
-    await area.getByRole('button', { name: 'Save as a file' }).click();
+    await area.getByRole('button', { name: 'Download' }).click();
     expect((await download).suggestedFilename()).toBe('taskgate-backup-codes.txt');
-    await area.getByRole('button', { name: 'I have kept them' }).click();
+    await area.getByRole('button', { name: 'I’ve saved them' }).click();
     await area.getByText(`Backup codes left: ${codes.length}`).waitFor();
     expect(await isTokenValid(elsewhere)).toBe(false);
 
@@ -214,7 +214,7 @@ describe('authenticator app', () => {
     await button(page, 'Delete account').click();
     await dialog(page).getByLabel('Type toto to confirm').fill('toto');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
-    await dialog(page).getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await dialog(page).getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByRole('button', { name: 'Confirm' }).click();
     await dialog(page).getByText('Enter a code.').waitFor();
@@ -226,14 +226,14 @@ describe('authenticator app', () => {
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
     expect(await stillSignsIn('toto')).toBe(true);
-    await button(page, 'Add an address').click();
-    await field(page, 'New address').fill('toto@example.net');
+    await button(page, 'Add email').click();
+    await field(page, 'New email').fill('toto@example.net');
     await button(page, 'Send code').click();
-    await field(page, 'Code from the mail').fill(codeIn(await mailTo('toto@example.net')));
-    await button(page, 'Confirm address').click();
+    await field(page, 'Verification code').fill(codeIn(await mailTo('toto@example.net')));
+    await button(page, 'Confirm email').click();
     // An authenticator app added today cannot confirm a change of the mail address.
     await confirmWithPassword(page);
-    await block(page, 'E-mail').getByText('toto@example.net', { exact: true }).waitFor();
+    await block(page, 'Email').getByText('toto@example.net', { exact: true }).waitFor();
 
     await page.goto(`${panel.origin()}/security`);
     await area.getByRole('button', { name: 'New backup codes' }).click();
@@ -261,15 +261,15 @@ describe('passkeys', () => {
   testInFullRun('are added with a name, renamed, used for a Security Proof, deleted', async () => {
     const page = await openAs('kim', '/security', 'Security');
     await addVirtualAuthenticator(page);
-    await button(page, 'Add a passkey').click();
+    await button(page, 'Add passkey').click();
     await button(page, 'Cancel').click();
-    await waitForFocus(button(page, 'Add a passkey'));
-    await button(page, 'Add a passkey').click();
-    expect(await field(page, 'Name of the passkey').inputValue()).toBe('Chrome on Linux');
-    await field(page, 'Name of the passkey').fill(' ');
+    await waitForFocus(button(page, 'Add passkey'));
+    await button(page, 'Add passkey').click();
+    expect(await field(page, 'Passkey name').inputValue()).toBe('Chrome on Linux');
+    await field(page, 'Passkey name').fill(' ');
     await button(page, 'Continue').click();
-    await waitForText(page, 'Give it a name.');
-    await field(page, 'Name of the passkey').fill('Laptop');
+    await waitForText(page, 'Enter a name.');
+    await field(page, 'Passkey name').fill('Laptop');
     await button(page, 'Continue').click();
     const list = page.getByRole('list', { name: 'Passkeys' });
     await list.getByText('Laptop', { exact: true }).waitFor();
@@ -278,23 +278,23 @@ describe('passkeys', () => {
     await button(page, 'Cancel').click();
     await waitForFocus(button(page, 'Rename Laptop'));
     await button(page, 'Rename Laptop').click();
-    await field(page, 'Name of the passkey').fill('Laptop at home');
+    await field(page, 'Passkey name').fill('Laptop at home');
     await button(page, 'Save').click();
     await list.getByText('Laptop at home', { exact: true }).waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
 
     // The device already holds a passkey; the browser says so only after the Security Proof.
-    await button(page, 'Add a passkey').click();
+    await button(page, 'Add passkey').click();
     await button(page, 'Continue').click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
-    await alert(page).getByText('holds a passkey of this account already').waitFor();
+    await alert(page).getByText('already has a passkey for this account').waitFor();
     await dialog(page).waitFor({ state: 'detached' });
     await button(page, 'Cancel').click();
 
     await button(page, 'Delete Laptop at home').click();
     await dialog(page).getByRole('button', { name: 'Delete' }).click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
-    await waitForNotice(page, '“Laptop at home” is deleted.');
+    await waitForNotice(page, '“Laptop at home” was deleted.');
     await list.waitFor({ state: 'detached' });
   });
 
@@ -302,8 +302,8 @@ describe('passkeys', () => {
     await panel.root().createUser({ username: 'lan' });
     const at = `http://${insecureHost}:${panel.gateway().port}`;
     const { page } = await panel.openAs({ username: 'lan', password }, '/security', { at });
-    await waitForText(page, `Passkeys of this gateway are made and used at ${panel.origin()} alone.`);
-    expect(await button(page, 'Add a passkey').count()).toBe(0);
+    await waitForText(page, `Passkeys for this gateway work only at ${panel.origin()}. Open the panel there.`);
+    expect(await button(page, 'Add passkey').count()).toBe(0);
   });
 });
 
@@ -316,7 +316,7 @@ describe('connected accounts', () => {
     expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByLabel('Code', { exact: true }).fill('000000');
     await dialog(page).getByRole('button', { name: 'Connect' }).click();
-    await dialog(page).getByText('This code is wrong or was used already.').waitFor();
+    await dialog(page).getByText('This code is wrong or already used.').waitFor();
     await dialog(page).getByLabel('Code', { exact: true }).fill('135790');
     await dialog(page).getByRole('button', { name: 'Connect' }).click();
     await button(page, 'Disconnect WeChat').click();
@@ -332,17 +332,17 @@ describe('connected accounts', () => {
     await field(page, 'Code from WeChat').fill('246810');
     await page.keyboard.press('Enter');
     await heading(page, 'Security').waitFor();
-    await waitForText(page, 'Give this account an e-mail address first.');
+    await waitForText(page, 'Add an email address first.');
     await button(page, 'Disconnect WeChat').click();
     await dialog(page).getByRole('button', { name: 'Disconnect' }).click();
-    await alert(page).getByText('Nothing else would let you in to this account.').waitFor();
+    await alert(page).getByText('This is your only way to sign in.').waitFor();
     // The account has no method to confirm with: the dialog says what to set up.
     await page.goto(`${panel.origin()}/profile`);
     await button(page, 'Delete account').click();
     const typed = dialog(page).getByRole('textbox');
     await typed.fill(/Type (\S+) to confirm/.exec(await dialog(page).innerText())?.[1] ?? '');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
-    await dialog(page).getByText('This account has nothing to confirm with.').waitFor();
+    await dialog(page).getByText('This account has no way to confirm.').waitFor();
     await dialog(page).getByRole('link', { name: 'Open security' }).click();
     await heading(page, 'Security').waitFor();
   });
@@ -370,7 +370,7 @@ describe('connected accounts', () => {
     await dialog(page)
       .getByRole('link', { name: `Log in as ${BOT.name}` })
       .click();
-    await heading(page, 'Telegram is connected').waitFor();
+    await heading(page, 'Telegram connected').waitFor();
     await page.goto(`${panel.origin()}/security`);
     await button(page, 'Disconnect Telegram').waitFor();
     expect(watched.complaints.splice(0).filter((complaint) => !complaint.includes(site))).toEqual([]);
@@ -381,12 +381,12 @@ describe('personal access token', () => {
   test('is shown once, replaced, and revoked', async () => {
     const page = await openAs('pat', '/security', 'Security');
     const area = block(page, 'Personal access token');
-    await area.getByRole('button', { name: 'Make a token' }).click();
+    await area.getByRole('button', { name: 'Create token' }).click();
     const token = await area.locator('code').innerText();
     expect(token).toMatch(/^tgp_/);
     expect(await isTokenValid(token)).toBe(true);
-    await area.getByRole('button', { name: 'Make a new token' }).click();
-    await dialog(page).getByRole('button', { name: 'Make a new token' }).click();
+    await area.getByRole('button', { name: 'Replace token' }).click();
+    await dialog(page).getByRole('button', { name: 'Replace token' }).click();
     await until('another token is shown', async () => (await area.locator('code').innerText()) !== token);
     expect(await isTokenValid(token)).toBe(false);
     await page.reload();
@@ -394,7 +394,7 @@ describe('personal access token', () => {
     expect(await area.locator('code').count()).toBe(0);
     await area.getByRole('button', { name: 'Revoke' }).click();
     await dialog(page).getByRole('button', { name: 'Revoke' }).click();
-    await area.getByRole('button', { name: 'Make a token' }).waitFor();
+    await area.getByRole('button', { name: 'Create token' }).waitFor();
   });
 });
 
@@ -405,13 +405,13 @@ describe('profile', () => {
     await button(page, 'Save').click();
     await waitForText(page, 'Use 64 characters or fewer.');
     await field(page, 'Display name').fill('Nam Ng');
-    await page.getByRole('combobox', { name: 'Language of mails' }).click();
+    await page.getByRole('combobox', { name: 'Mail language' }).click();
     await page.getByRole('option', { name: '简体中文' }).click();
     await button(page, 'Save').click();
     await accountMenu(page, 'Nam Ng').waitFor();
     await page.reload();
     expect(await field(page, 'Display name').inputValue()).toBe('Nam Ng');
-    expect(await page.getByRole('combobox', { name: 'Language of mails' }).inputValue()).toBe('简体中文');
+    expect(await page.getByRole('combobox', { name: 'Mail language' }).inputValue()).toBe('简体中文');
     // Input typed while the request runs is not saved by it.
     await page.route('**/api/user/self', async (route) => {
       if (route.request().method() === 'PUT') await field(page, 'Display name').fill('Nam Nguyen');
@@ -429,30 +429,30 @@ describe('profile', () => {
 
   test('an address is confirmed by a mailed code and the password, and removed the same way', async () => {
     const page = await openAs('eva', '/profile', 'Profile');
-    await button(page, 'Add an address').click();
+    await button(page, 'Add email').click();
     await button(page, 'Cancel').click();
-    await waitForFocus(button(page, 'Add an address'));
-    await button(page, 'Add an address').click();
-    await field(page, 'New address').fill('nowhere');
+    await waitForFocus(button(page, 'Add email'));
+    await button(page, 'Add email').click();
+    await field(page, 'New email').fill('nowhere');
     await button(page, 'Send code').click();
-    await waitForText(page, 'Enter an e-mail address');
-    await field(page, 'New address').fill('eva@example.net');
+    await waitForText(page, 'Enter an email address');
+    await field(page, 'New email').fill('eva@example.net');
     await button(page, 'Send code').click();
-    await waitForText(page, 'A mail to eva@example.net is on its way.');
+    await waitForText(page, 'A code was sent to eva@example.net.');
     const code = codeIn(await mailTo('eva@example.net'));
-    await field(page, 'Code from the mail').fill('00000000');
-    await button(page, 'Confirm address').click();
+    await field(page, 'Verification code').fill('00000000');
+    await button(page, 'Confirm email').click();
     await submitPassword(page, 'not my password');
     await dialog(page).getByText('That is not your current password.').waitFor();
     await submitPassword(page);
     await waitForText(page, 'This code is wrong');
-    await field(page, 'Code from the mail').fill(code);
+    await field(page, 'Verification code').fill(code);
     // The proof is reused, so nothing is asked again.
-    await button(page, 'Confirm address').click();
-    await block(page, 'E-mail').getByText('eva@example.net', { exact: true }).waitFor();
+    await button(page, 'Confirm email').click();
+    await block(page, 'Email').getByText('eva@example.net', { exact: true }).waitFor();
     await button(page, 'Remove').click();
     await dialog(page).getByRole('button', { name: 'Remove' }).click();
-    await waitForText(page, 'No address');
+    await waitForText(page, 'No email');
   });
 
   test('password guessing in the proof dialog is locked out, and the dialog says for how long', async () => {
@@ -491,13 +491,13 @@ describe('profile', () => {
 
 describe('the app frame', () => {
   test('an unknown address keeps the navigation', async () => {
-    const page = await openAs('nav', '/no/such/page', 'Nothing at this address');
+    const page = await openAs('nav', '/no/such/page', 'Page not found');
     expect(await page.getByRole('navigation', { name: 'Main navigation' }).count()).toBe(1);
     expect(await findAxeViolations(page)).toEqual([]);
     // Pages above the user's role look like unknown addresses.
     await page.goto(`${panel.origin()}/system`);
-    await heading(page, 'Nothing at this address').waitFor();
-    await page.getByRole('link', { name: 'Go to the start page' }).click();
+    await heading(page, 'Page not found').waitFor();
+    await page.getByRole('link', { name: 'Go to home' }).click();
     await accountMenu(page, 'nav').click();
     await page.getByRole('menuitem', { name: 'Security' }).click();
     await heading(page, 'Security').waitFor();
@@ -513,7 +513,7 @@ describe('the app frame', () => {
         ['/profile', 'Profile'],
         ['/security', 'Security'],
       ] as const) {
-        await page.getByRole('button', { name: 'Open the navigation' }).click();
+        await page.getByRole('button', { name: 'Open navigation' }).click();
         await dialog(page).getByRole('link', { name }).click();
         await heading(page, name).waitFor();
         expect(new URL(page.url()).pathname).toBe(path);

@@ -94,7 +94,7 @@ type SignIn = { name: string; password: string; account: string };
 
 async function expectSignIn(page: Page, { name, password, account }: SignIn): Promise<void> {
   await heading(page, 'Sign in').waitFor();
-  await waitForValue(field(page, 'User name or e-mail'), name);
+  await waitForValue(field(page, 'Username or email'), name);
   await field(page, 'Password').fill(password);
   await page.keyboard.press('Enter');
   await accountMenu(page, account).waitFor();
@@ -109,14 +109,14 @@ describe('signing up', () => {
     await page.getByRole('link', { name: 'Sign up' }).click();
     await heading(page, 'Create your account').waitFor();
     expect(await page.title()).toBe('Sign up · Taskgate');
-    await hasFocus(page, 'User name');
-    await field(page, 'User name').fill('ada');
+    await hasFocus(page, 'Username');
+    await field(page, 'Username').fill('ada');
     await field(page, 'Password').fill(PASSWORD);
-    await field(page, 'E-mail').fill('ada@example.net');
+    await field(page, 'Email').fill('ada@example.net');
     await press(page, 'Send code');
-    await waitForText(page, 'A mail to ada@example.net is on its way.');
-    await hasFocus(page, 'Code from the mail');
-    await field(page, 'Code from the mail').fill(codeIn(await mailTo('ada@example.net')));
+    await waitForText(page, 'A code was sent to ada@example.net.');
+    await hasFocus(page, 'Verification code');
+    await field(page, 'Verification code').fill(codeIn(await mailTo('ada@example.net')));
     await page.keyboard.press('Enter');
     await heading(page, 'Your account is ready').waitFor();
     expect(await readBrowserStorage(page)).not.toContain(PASSWORD);
@@ -133,36 +133,36 @@ describe('signing up', () => {
     await press(page, 'Create account');
     await waitForText(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
     await waitForText(page, 'Use 8 characters or more.');
-    await waitForText(page, 'Enter an e-mail address, such as you@example.org.');
-    await waitForText(page, 'Enter the code from the mail.');
-    await hasFocus(page, 'User name');
+    await waitForText(page, 'Enter an email address, such as you@example.org.');
+    await waitForText(page, 'Enter the code from the email.');
+    await hasFocus(page, 'Username');
 
     const before = mail.mails.length;
-    await field(page, 'E-mail').fill('bob@nowhere');
+    await field(page, 'Email').fill('bob@nowhere');
     await press(page, 'Send code');
-    await hasFocus(page, 'E-mail');
+    await hasFocus(page, 'Email');
     expect(mail.mails).toHaveLength(before);
 
-    await field(page, 'User name').fill('BEA');
+    await field(page, 'Username').fill('BEA');
     await field(page, 'Password').fill('password1');
-    await field(page, 'E-mail').fill('bob@example.net');
+    await field(page, 'Email').fill('bob@example.net');
     await press(page, 'Send code');
     const code = codeIn(await mailTo('bob@example.net'));
-    await field(page, 'Code from the mail').fill('00000000');
+    await field(page, 'Verification code').fill('00000000');
     await press(page, 'Create account');
-    await waitForText(page, /The gateway refused this: .*most used passwords/);
+    await waitForText(page, /The gateway rejected this: .*most used passwords/);
     await hasFocus(page, 'Password');
     expect(await field(page, 'Password').inputValue()).toBe('password1');
     await field(page, 'Password').fill(PASSWORD);
     await press(page, 'Create account');
-    await waitForText(page, 'This code is wrong, too old, or was tried too often.');
-    await hasFocus(page, 'Code from the mail');
-    await field(page, 'Code from the mail').fill(code);
+    await waitForText(page, 'This code is wrong, expired, or was tried too often.');
+    await hasFocus(page, 'Verification code');
+    await field(page, 'Verification code').fill(code);
     expect(await page.getByText('This code is wrong').count()).toBe(0);
     await press(page, 'Create account');
-    await waitForText(page, 'This user name is taken.');
+    await waitForText(page, 'This username is taken.');
     expect(await alert(page).count()).toBe(0);
-    await field(page, 'User name').fill('bob');
+    await field(page, 'Username').fill('bob');
     await press(page, 'Create account');
     await heading(page, 'Your account is ready').waitFor();
   });
@@ -171,31 +171,31 @@ describe('signing up', () => {
     await change({ EmailDomainWhitelist: 'example.com', EmailDomainRestrictionEnabled: 'true' });
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-up`);
-    await field(page, 'E-mail').fill('ada@example.net');
+    await field(page, 'Email').fill('ada@example.net');
     await press(page, 'Send code');
-    await waitForText(page, 'The gateway refused this: addresses of this domain are not taken here.');
-    await hasFocus(page, 'E-mail');
+    await waitForText(page, 'The gateway rejected this: addresses of this domain are not taken here.');
+    await hasFocus(page, 'Email');
   });
 
   test('another code is sent after thirty seconds and replaces the previous one', async () => {
     const { page } = await open({ extraHTTPHeaders: fromNewIp() });
     await page.clock.install();
     await page.goto(`${origin()}/sign-up`);
-    await field(page, 'E-mail').fill('cleo@example.net');
+    await field(page, 'Email').fill('cleo@example.net');
     await press(page, 'Send code');
     const former = codeIn(await mailTo('cleo@example.net'));
-    const again = page.getByRole('button', { name: /^Send again/ });
+    const again = page.getByRole('button', { name: /^Resend/ });
     await again.waitFor();
     expect(await again.isDisabled()).toBe(true);
     for (let seconds = 0; seconds < 31; seconds += 1) await page.clock.runFor(1000);
-    await page.getByRole('button', { name: 'Send again', exact: true }).click();
+    await page.getByRole('button', { name: 'Resend', exact: true }).click();
     const code = codeIn(await mailTo('cleo@example.net'));
-    await field(page, 'User name').fill('cleo');
+    await field(page, 'Username').fill('cleo');
     await field(page, 'Password').fill(PASSWORD);
-    await field(page, 'Code from the mail').fill(former);
+    await field(page, 'Verification code').fill(former);
     await press(page, 'Create account');
-    await waitForText(page, 'This code is wrong, too old, or was tried too often.');
-    await field(page, 'Code from the mail').fill(code);
+    await waitForText(page, 'This code is wrong, expired, or was tried too often.');
+    await field(page, 'Verification code').fill(code);
     await press(page, 'Create account');
     await heading(page, 'Your account is ready').waitFor();
   });
@@ -208,9 +208,9 @@ describe('signing up', () => {
     await page.getByRole('link', { name: 'Sign up' }).waitFor();
     expect(await page.getByRole('link', { name: 'Forgot your password?' }).count()).toBe(0);
     await page.getByRole('link', { name: 'Sign up' }).click();
-    await field(page, 'User name').fill('dora');
+    await field(page, 'Username').fill('dora');
     await field(page, 'Password').fill(PASSWORD);
-    expect(await page.getByLabel('E-mail').count()).toBe(0);
+    expect(await page.getByLabel('Email').count()).toBe(0);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await expectSignIn(page, { name: 'dora', password: PASSWORD, account: 'dora' });
@@ -229,7 +229,7 @@ describe('signing up', () => {
 
     await setOptions(root(), { RegisterEnabled: 'true' });
     await page.reload();
-    await field(page, 'User name').fill('emma');
+    await field(page, 'Username').fill('emma');
     await field(page, 'Password').fill(PASSWORD);
     await setOptions(root(), { RegisterEnabled: 'false' });
     await press(page, 'Create account');
@@ -251,14 +251,14 @@ describe('a forgotten password', () => {
     await page.goto(`${origin()}/sign-in`);
     await page.getByRole('link', { name: 'Forgot your password?' }).click();
     await heading(page, 'Forgot your password?').waitFor();
-    await hasFocus(page, 'E-mail');
-    await field(page, 'E-mail').fill('fay');
+    await hasFocus(page, 'Email');
+    await field(page, 'Email').fill('fay');
     await press(page, 'Send link');
-    await waitForText(page, 'Enter an e-mail address, such as you@example.org.');
+    await waitForText(page, 'Enter an email address, such as you@example.org.');
     expect(apiCalls).not.toContain('POST /api/reset_password');
-    await field(page, 'E-mail').fill('fay@example.net');
+    await field(page, 'Email').fill('fay@example.net');
     await page.keyboard.press('Enter');
-    await heading(page, 'Look at your mail').waitFor();
+    await heading(page, 'Check your inbox').waitFor();
 
     const link = linkIn(await mailTo('fay@example.net'));
     const token = String(new URL(link).searchParams.get('token'));
@@ -274,19 +274,19 @@ describe('a forgotten password', () => {
     await waitForText(page, 'Use 8 characters or more.');
     await field(page, 'New password').fill('password1');
     await page.keyboard.press('Enter');
-    await waitForText(page, /The gateway refused this: .*most used passwords/);
+    await waitForText(page, /The gateway rejected this: .*most used passwords/);
     await field(page, 'New password').fill(NEW_PASSWORD);
     await page.keyboard.press('Enter');
-    await heading(page, 'Your password is changed').waitFor();
+    await heading(page, 'Password changed').waitFor();
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await expectSignIn(page, { name: 'fay@example.net', password: NEW_PASSWORD, account: 'fay' });
 
     await page.goto(link);
     await field(page, 'New password').fill(PASSWORD);
     await page.keyboard.press('Enter');
-    await heading(page, 'This link does not work').waitFor();
-    await page.getByRole('link', { name: 'Ask for a new link' }).click();
-    await waitForValue(field(page, 'E-mail'), 'fay@example.net');
+    await heading(page, 'This link is not valid').waitFor();
+    await page.getByRole('link', { name: 'Request a new link' }).click();
+    await waitForValue(field(page, 'Email'), 'fay@example.net');
   });
 
   test('account enumeration: an unknown address gets the same confirmation', async () => {
@@ -295,14 +295,14 @@ describe('a forgotten password', () => {
     const texts: string[] = [];
     for (const email of ['gil@example.net', 'nobody@example.net']) {
       await page.goto(`${origin()}/forgot-password`);
-      await field(page, 'E-mail').fill(email);
+      await field(page, 'Email').fill(email);
       await press(page, 'Send link');
-      await heading(page, 'Look at your mail').waitFor();
+      await heading(page, 'Check your inbox').waitFor();
       texts.push((await page.getByRole('main').innerText()).replace(email, ''));
     }
     expect(texts[0]).toBe(String(texts[1]));
-    await press(page, 'Nothing came? Ask again');
-    await waitForValue(field(page, 'E-mail'), 'nobody@example.net');
+    await press(page, 'Didn’t get it? Send again');
+    await waitForValue(field(page, 'Email'), 'nobody@example.net');
   });
 
   const deadLinks = [
@@ -318,14 +318,14 @@ describe('a forgotten password', () => {
       const { page } = await openHere();
       await page.goto(`${origin()}/user/reset${search}`);
       const passwordField = field(page, 'New password');
-      await passwordField.or(heading(page, 'This link does not work')).waitFor();
+      await passwordField.or(heading(page, 'This link is not valid')).waitFor();
       if (await passwordField.isVisible()) {
         await passwordField.fill(NEW_PASSWORD);
         await page.keyboard.press('Enter');
       }
-      await heading(page, 'This link does not work').waitFor();
+      await heading(page, 'This link is not valid').waitFor();
       expect(page.url()).toBe(`${origin()}/user/reset`);
-      await page.getByRole('link', { name: 'Ask for a new link' }).click();
+      await page.getByRole('link', { name: 'Request a new link' }).click();
       await heading(page, 'Forgot your password?').waitFor();
     },
   );
@@ -334,10 +334,10 @@ describe('a forgotten password', () => {
     await change({ SMTPServer: '', EmailVerificationEnabled: 'false' });
     const { page } = await openHere();
     await page.goto(`${origin()}/forgot-password`);
-    await field(page, 'E-mail').fill('ada@example.net');
+    await field(page, 'Email').fill('ada@example.net');
     await press(page, 'Send link');
-    await alert(page).getByText('This gateway sends no mail.').waitFor();
-    expect(await field(page, 'E-mail').inputValue()).toBe('ada@example.net');
+    await alert(page).getByText('This gateway does not send mail.').waitFor();
+    expect(await field(page, 'Email').inputValue()).toBe('ada@example.net');
   });
 });
 
@@ -371,16 +371,16 @@ testInFullRun.each([
   await heading(page, 'Create your account').waitFor();
   await inspect();
   await press(page, 'Create account');
-  await field(page, 'E-mail').fill(long);
+  await field(page, 'Email').fill(long);
   await press(page, 'Send code');
-  await page.getByRole('button', { name: /^Send again in/ }).waitFor();
+  await page.getByRole('button', { name: /^Resend in/ }).waitFor();
   await inspect();
   await page.goto(`${origin()}/forgot-password`);
   await press(page, 'Send link');
   await inspect();
-  await field(page, 'E-mail').fill(long);
+  await field(page, 'Email').fill(long);
   await press(page, 'Send link');
-  await heading(page, 'Look at your mail').waitFor();
+  await heading(page, 'Check your inbox').waitFor();
   await inspect();
   await page.goto(`${origin()}/user/reset?email=${encodeURIComponent(long)}&token=x`);
   await field(page, 'New password').fill('short');
@@ -388,7 +388,7 @@ testInFullRun.each([
   await inspect();
   await field(page, 'New password').fill(NEW_PASSWORD);
   await page.keyboard.press('Enter');
-  await heading(page, 'This link does not work').waitFor();
+  await heading(page, 'This link is not valid').waitFor();
   await inspect();
 });
 

@@ -34,7 +34,7 @@ describe('the list', () => {
     for (const text of ['Demo vendor', 'demo-video, demo-video-pro', 'default, vip', '7 / 1', '$0.00']) {
       await row.getByText(text, { exact: true }).waitFor();
     }
-    const isOn = row.getByRole('switch', { name: 'First channel in service' });
+    const isOn = row.getByRole('switch', { name: 'First channel active' });
     // The switch shows the requested state before the answer arrives.
     const turn = async () => {
       const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
@@ -57,7 +57,7 @@ describe('a new channel', () => {
     const page = await openAsRoot('/channels/new');
     const create = page.getByRole('button', { name: 'Create channel' });
     await create.click();
-    for (const text of ['Choose a plugin.', 'Enter a name.', 'Enter the key.', 'Choose at least one model.']) {
+    for (const text of ['Select a plugin.', 'Enter a name.', 'Enter the key.', 'Select at least one model.']) {
       await waitForText(page, text);
     }
     expect(await findPageIssues(page)).toEqual([]);
@@ -65,19 +65,19 @@ describe('a new channel', () => {
     await page.getByRole('combobox', { name: 'Plugin' }).fill('demo');
     await page.getByRole('option', { name: /Demo vendor/ }).click();
     expect(await page.getByLabel('Name').inputValue()).toBe('Demo vendor');
-    expect(await page.getByLabel('Base address').getAttribute('placeholder')).toBe('http://127.0.0.1:4010');
+    expect(await page.getByLabel('Base URL').getAttribute('placeholder')).toBe('http://127.0.0.1:4010');
     await page.getByText('demo-video-pro', { exact: true }).waitFor();
 
-    await page.getByLabel('Base address').fill('ftp://example.org');
+    await page.getByLabel('Base URL').fill('ftp://example.org');
     await page.getByLabel(/^Key/).fill('vendor-key-0123456789');
     await create.click();
-    await waitForText(page, 'Enter an address such as https://api.example.com.');
-    await page.getByLabel('Base address').fill('https://user:word@example.org');
+    await waitForText(page, 'Enter a URL such as https://api.example.com.');
+    await page.getByLabel('Base URL').fill('https://user:word@example.org');
     await create.click();
     await waitForText(page, 'base_url must not contain credentials; put them into key.');
     expect(await page.getByLabel(/^Key/).inputValue()).toBe('vendor-key-0123456789');
 
-    await page.getByLabel('Base address').fill('');
+    await page.getByLabel('Base URL').fill('');
     await create.click();
     await waitForNotice(page, '“Demo vendor” serves from now on');
     await heading(page, 'Demo vendor').waitFor();
@@ -91,7 +91,7 @@ describe('a new channel', () => {
     const page = await openAsRoot('/channels/new');
     await page.getByRole('combobox', { name: 'Plugin' }).fill('channel type 55');
     await page.getByRole('option', { name: /OpenAI Sora, channel type 55/ }).click();
-    expect(await page.getByLabel('Base address').getAttribute('placeholder')).toBe('https://api.openai.com');
+    expect(await page.getByLabel('Base URL').getAttribute('placeholder')).toBe('https://api.openai.com');
     await page.getByLabel(/^Key/).fill('vendor-key-0123456789');
     await page.getByRole('button', { name: 'Create channel' }).click();
     await heading(page, 'OpenAI Sora').waitFor();
@@ -114,25 +114,25 @@ describe('one channel', () => {
   test('key exfiltration: another base URL requires the key again', async () => {
     const created = await listed('First channel');
     const page = await openAsRoot(`/channels/${created?.id}`);
-    const address = page.getByLabel('Base address');
+    const address = page.getByLabel('Base URL');
     await address.fill('https://elsewhere.example');
-    await waitForText(page, 'Plugin or address are another now.');
+    await waitForText(page, 'The plugin or URL has changed.');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'Enter the key again: a changed plugin or address would send it somewhere else.');
+    await waitForText(page, 'Re-enter the key. With a different plugin or URL it would be sent somewhere else.');
     expect((await listed('First channel'))?.base_url).toBe(vendor.url);
 
     await page.getByRole('button', { name: 'Discard changes' }).click();
     expect(await address.inputValue()).toBe(vendor.url);
     await page.getByRole('button', { name: 'Advanced' }).click();
-    await page.getByRole('button', { name: 'Add a name' }).click();
-    await page.getByLabel('Name that clients use, row 1').fill('film');
+    await page.getByRole('button', { name: 'Add mapping' }).click();
+    await page.getByLabel('Client model name, row 1').fill('film');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'Fill both names of each row, or remove it.');
-    await page.getByLabel('Name at the vendor, row 1').fill('demo-video');
-    await page.getByLabel('Settings of the plugin').fill('{"a": ');
+    await waitForText(page, 'Fill in both names in each row, or remove the row.');
+    await page.getByLabel('Vendor model name, row 1').fill('demo-video');
+    await page.getByLabel('Plugin settings').fill('{"a": ');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'This is no JSON object. Check commas and quotes.');
-    await page.getByLabel('Settings of the plugin').fill('{"a": 1}');
+    await waitForText(page, 'Not a JSON object. Check commas and quotes.');
+    await page.getByLabel('Plugin settings').fill('{"a": 1}');
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForNotice(page, 'Saved');
     expect(await root().call('GET', `/api/channel/${created?.id}`)).toMatchObject({
@@ -182,7 +182,7 @@ describe('one channel', () => {
     const page = await openAsRoot(`/channels/${created}`);
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Delete “Going”?' });
-    await dialog.getByText(/requests for them are refused afterwards: only-here/).waitFor();
+    await dialog.getByText(/Requests for them will be rejected: only-here/).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await dialog.getByRole('button', { name: 'Delete channel' }).click();
@@ -195,8 +195,8 @@ describe('one channel', () => {
     const page = await openAsRoot(`/channels/${id}`);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Renamed');
     await root().call('PUT', `/api/channel/${id}`, { weight: 9 });
-    await page.getByRole('switch', { name: 'Shared in service' }).press('Space');
-    await waitForText(page, 'This channel takes no new tasks.');
+    await page.getByRole('switch', { name: 'Shared active' }).press('Space');
+    await waitForText(page, 'This channel accepts no new tasks.');
     await page.getByRole('button', { name: 'Save' }).click();
     await heading(page, 'Renamed').waitFor();
     expect(await root().call('GET', `/api/channel/${id}`)).toMatchObject({ name: 'Renamed', weight: 9, status: 2 });
@@ -207,7 +207,7 @@ describe('one channel', () => {
     const page = await openAsRoot('/channels/nothing');
     for (const id of ['nothing', '99999']) {
       await page.goto(`${origin()}/channels/${id}`);
-      await alert(page).getByText('There is no such channel').waitFor();
+      await alert(page).getByText('Channel not found').waitFor();
     }
     expect(await findPageIssues(page)).toEqual([]);
     await page.getByRole('link', { name: 'All channels' }).click();

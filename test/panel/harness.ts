@@ -152,7 +152,7 @@ export async function addSessionCookies(page: Page, origin: string, account: Acc
 /** Signs in through the form, so that the page holds a session of its own. */
 export async function signInAsRoot(page: Page, origin: string): Promise<void> {
   await page.goto(`${origin}/sign-in`);
-  await page.getByLabel('User name or e-mail').fill(ROOT.username);
+  await page.getByLabel('Username or email').fill(ROOT.username);
   await page.getByLabel('Password', { exact: true }).fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(`${origin}/`);
@@ -262,7 +262,7 @@ export const setOptions = (root: Administrator, options: Record<string, string>)
 
 /** Answers root's Security Proof dialog with the password. */
 export async function confirmWithPassword(page: Page): Promise<void> {
-  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await dialog.getByLabel('Password', { exact: true }).fill(password);
   await dialog.getByRole('button', { name: 'Confirm' }).click();
   await dialog.waitFor({ state: 'detached' });

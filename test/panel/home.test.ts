@@ -36,49 +36,49 @@ async function open(username: string, options: Parameters<typeof panel.openAs>[2
   return page;
 }
 
-const steps = (page: Page) => page.getByRole('region', { name: 'First steps' });
+const steps = (page: Page) => page.getByRole('region', { name: 'Get started' });
 
 describe('an empty gateway', () => {
   test('guides a new user to a first result', async () => {
     const page = await open('nina');
     expect(await page.title()).toBe('Home · Taskgate');
-    await steps(page).getByRole('link', { name: 'Open the playground' }).waitFor();
+    await steps(page).getByRole('link', { name: 'Open playground' }).waitFor();
     await steps(page)
       .getByText(`curl ${panel.gateway().url.replace('127.0.0.1', 'localhost')}/v1/models`)
       .waitFor();
     await waitForText(page, '$0.00');
     // Users see nothing about the gateway itself.
-    for (const name of ['Add a channel', 'Everybody’s', 'Needs attention']) {
+    for (const name of ['Add channel', 'Everyone', 'Needs attention']) {
       expect(await page.getByText(name).count()).toBe(0);
     }
     expect(await findAxeViolations(page)).toEqual([]);
-    await steps(page).getByRole('link', { name: 'Make a key' }).click();
+    await steps(page).getByRole('link', { name: 'Create key' }).click();
     await page.waitForURL(`${panel.origin()}/keys/new`);
   });
 
   test('shows administrators the channel as the first step, and unsafe settings', async () => {
     const page = await open('root', { viewport: screens.phone, colorScheme: 'dark' });
-    await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor();
+    await steps(page).getByRole('link', { name: 'Add channel' }).waitFor();
     const attention = page.getByRole('region', { name: 'Needs attention' });
-    await attention.getByText('A setting is unsafe').first().waitFor();
+    await attention.getByText('Unsafe setting').first().waitFor();
     await attention.getByText(/^TRUSTED_PROXIES is not set/).waitFor();
     await waitForText(page, '$0.00');
     expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
     // A button that moves between press and release is not clicked, so wait until the page has
     // loaded.
-    await attention.getByRole('link', { name: 'Look at it: A setting is unsafe' }).first().press('Enter');
-    await page.waitForURL(`${panel.origin()}/settings/gateway`);
+    await attention.getByRole('link', { name: 'Review: No public address set' }).press('Enter');
+    await page.waitForURL(`${panel.origin()}/settings/gateway#option-ServerAddress`);
 
     await page.goto(panel.origin());
     await steps(page).getByRole('button', { name: 'Use the built-in demo' }).click();
     await waitForNotice(page, 'The demo channel is ready. Try one of its models.');
-    await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor({ state: 'detached' });
+    await steps(page).getByRole('link', { name: 'Add channel' }).waitFor({ state: 'detached' });
 
-    await page.getByRole('button', { name: 'Hide the first steps' }).click();
+    await page.getByRole('button', { name: 'Hide getting started' }).click();
     await steps(page).waitFor({ state: 'detached' });
     await page.reload();
-    await waitForText(page, 'No tasks in these days');
+    await waitForText(page, 'No tasks in this period');
     expect(await steps(page).count()).toBe(0);
   });
 });
@@ -110,7 +110,7 @@ describe('a gateway with tasks', () => {
     await waitForText(page, 'Models without a price');
 
     await page
-      .getByRole('img', { name: /^Stacked bars: 2 finished, 1 failed and 1 running tasks in 30 days/ })
+      .getByRole('img', { name: /^Stacked bars: 2 succeeded, 1 failed and 1 running tasks in 30 days/ })
       .waitFor();
     await page.locator('.recharts-bar-rectangle path').first().waitFor();
     const byDay = page.getByRole('region', { name: 'Tasks by day' });
@@ -127,10 +127,10 @@ describe('a gateway with tasks', () => {
     await page.getByRole('table', { name: 'Slowest models' }).getByRole('cell', { name: 'demo-video' }).waitFor();
 
     await page.getByText('7 days', { exact: true }).click();
-    await page.getByText('Everybody’s', { exact: true }).click();
+    await page.getByText('Everyone', { exact: true }).click();
     await waitForText(page, 'in 7 days');
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
-    await page.getByRole('link', { name: 'Show them' }).click();
+    await page.getByRole('link', { name: 'View', exact: true }).click();
     await page.waitForURL(`${panel.origin()}/tasks?scope=all`);
   });
 

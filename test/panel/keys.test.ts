@@ -53,17 +53,17 @@ describe('API keys', () => {
     await page.getByRole('link', { name: 'New API key' }).click();
     await heading(page, 'New API key').waitFor();
     await button(page, 'Create key').click();
-    await waitForText(page, 'Give the key a name.');
+    await waitForText(page, 'Enter a name.');
     await field(page, 'Name').fill('Trailer renders');
-    await page.getByText('Its own', { exact: true }).click();
+    await page.getByText('Own budget', { exact: true }).click();
     await button(page, 'Create key').click();
-    await waitForText(page, 'Enter an amount of zero or more.');
+    await waitForText(page, 'Enter zero or more.');
     await field(page, 'Budget in US dollars').fill('12.5');
     await page.getByRole('button', { name: /^Webhook/ }).click();
-    await field(page, 'Address of your server').fill('nowhere');
+    await field(page, 'Webhook URL').fill('nowhere');
     await button(page, 'Create key').click();
-    await waitForText(page, 'Enter an address that begins with https:// or http://.');
-    await field(page, 'Address of your server').fill('');
+    await waitForText(page, 'Enter a URL starting with https:// or http://.');
+    await field(page, 'Webhook URL').fill('');
     await button(page, 'Create key').click();
     await heading(page, '“Trailer renders” is ready').waitFor();
     const key = await page.getByRole('status').locator('code').innerText();
@@ -79,7 +79,7 @@ describe('API keys', () => {
       unlimited_quota: false,
       total_available: 6_250_000,
     });
-    await page.getByRole('link', { name: 'I have copied it' }).click();
+    await page.getByRole('link', { name: 'I’ve copied it' }).click();
     const row = page.getByRole('row', { name: /Trailer renders/ });
     await row.getByText('Active').waitFor();
     expect(await page.content()).not.toContain(key);
@@ -88,8 +88,8 @@ describe('API keys', () => {
   test('fields that the server rejects keep the input and show the reason', async () => {
     const page = await openAt('/keys/new', 'New API key');
     await field(page, 'Name').fill('Office');
-    await page.getByRole('button', { name: /^Limits/ }).click();
-    await page.getByRole('combobox', { name: 'Addresses' }).fill('10.1');
+    await page.getByRole('button', { name: /^Restrictions/ }).click();
+    await page.getByRole('combobox', { name: 'Allowed IP addresses' }).fill('10.1');
     await page.keyboard.press('Enter');
     await button(page, 'Create key').click();
     await waitForText(page, 'at most 500 IP addresses or CIDR ranges are allowed.');
@@ -104,7 +104,7 @@ describe('API keys', () => {
     await heading(page, 'Nightly').waitFor();
     expect(await button(page, 'Save').first().isDisabled()).toBe(true);
     await field(page, 'Name').fill('Nightly renders');
-    await page.getByRole('button', { name: /^Limits/ }).click();
+    await page.getByRole('button', { name: /^Restrictions/ }).click();
     await page.getByRole('combobox', { name: 'Models' }).fill('demo-video-pro');
     await page.keyboard.press('Enter');
     await button(page, 'Save').first().click();
@@ -112,12 +112,12 @@ describe('API keys', () => {
     expect((await submit(key)).status).toBe(403);
 
     await button(page, 'Disable').click();
-    await waitForNotice(page, '“Nightly renders” is disabled.');
+    await waitForNotice(page, '“Nightly renders” was disabled.');
     expect((await submit(key, { model: 'demo-video-pro' })).status).toBe(401);
     await button(page, 'Enable').click();
-    await waitForNotice(page, '“Nightly renders” works again.');
+    await waitForNotice(page, '“Nightly renders” was enabled.');
     await button(page, 'Delete key').click();
-    await dialog(page).getByText('is refused from its next request on').waitFor();
+    await dialog(page).getByText('are rejected immediately').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
@@ -134,17 +134,17 @@ describe('API keys', () => {
     await page.getByRole('link', { name: 'Hooked' }).click();
     const area = page.getByRole('region', { name: 'Webhook' });
     await area.getByText('No secret yet.').waitFor();
-    await field(page, 'Address of your server').fill('https://hooks.example.org/taskgate');
+    await field(page, 'Webhook URL').fill('https://hooks.example.org/taskgate');
     await area.getByRole('button', { name: 'Save' }).click();
     const first = await area.locator('code').innerText();
     expect(first).toMatch(/^whsec_/);
     await page.reload();
-    await area.getByText('Notices are signed with a secret').waitFor();
-    expect(await field(page, 'Address of your server').inputValue()).toBe('https://hooks.example.org/taskgate');
-    await area.getByRole('button', { name: 'Make a new secret' }).click();
-    await dialog(page).getByText('signs along for 24 hours').waitFor();
-    await dialog(page).getByRole('button', { name: 'Make a new secret' }).click();
-    await area.getByText('carry the signature of the one before as well').waitFor();
+    await area.getByText('Webhooks are signed with the secret').waitFor();
+    expect(await field(page, 'Webhook URL').inputValue()).toBe('https://hooks.example.org/taskgate');
+    await area.getByRole('button', { name: 'Rotate secret' }).click();
+    await dialog(page).getByText('stays valid for 24 hours').waitFor();
+    await dialog(page).getByRole('button', { name: 'Rotate secret' }).click();
+    await area.getByText('webhooks are also signed with the previous secret').waitFor();
     expect(await area.locator('code').innerText()).not.toBe(first);
   });
 
@@ -156,13 +156,13 @@ describe('API keys', () => {
     await heading(page, 'Old name').waitFor();
     const path = new URL(page.url()).pathname.replace('/keys', '/api/token');
     const area = page.getByRole('region', { name: 'Webhook' });
-    await field(page, 'Address of your server').fill(hook);
+    await field(page, 'Webhook URL').fill(hook);
     // Tasks spend from the budget meanwhile.
     await panel.root().call('PUT', path, { quota: 1_000_000 });
     await area.getByRole('button', { name: 'Save' }).click();
     await area.locator('code').waitFor();
     await field(page, 'Name').fill('New name');
-    await page.getByRole('region', { name: 'What it may do' }).getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('region', { name: 'Permissions and limits' }).getByRole('button', { name: 'Save' }).click();
     await heading(page, 'New name').waitFor();
     expect(await panel.root().call('GET', path)).toMatchObject({
       name: 'New name',
@@ -173,7 +173,7 @@ describe('API keys', () => {
 
   test('another user’s key is not found', async () => {
     const page = await openAt('/keys/999', 'API key');
-    await alert(page).getByText('There is no such API key').waitFor();
+    await alert(page).getByText('API key not found').waitFor();
     await alert(page).getByRole('link', { name: 'All API keys' }).click();
     await heading(page, 'API keys').waitFor();
   });
@@ -208,10 +208,10 @@ describe('API keys', () => {
       .root()
       .call<{ id: number }>('POST', '/api/token', { name: 'Fenced', allow_ips: ['10.0.0.1'] });
     const page = await openAt(`/keys/${id}`, 'Fenced');
-    const addresses = page.getByRole('combobox', { name: 'Addresses' });
+    const addresses = page.getByRole('combobox', { name: 'Allowed IP addresses' });
     await addresses.press('Backspace');
     await page.getByText('10.0.0.1', { exact: true }).waitFor({ state: 'detached' });
-    expect(await page.getByRole('button', { name: /^Limits/ }).getAttribute('aria-expanded')).toBe('true');
+    expect(await page.getByRole('button', { name: /^Restrictions/ }).getAttribute('aria-expanded')).toBe('true');
   });
 });
 
@@ -229,9 +229,9 @@ describe('usage', () => {
     await page.locator('.recharts-bar-rectangle').last().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.getByText('Table', { exact: true }).click();
-    const days = page.getByRole('table', { name: 'Spent by day' });
+    const days = page.getByRole('table', { name: 'Spend by day' });
     expect(await days.getByRole('row').last().innerText()).toContain('$');
-    await page.getByRole('table', { name: 'Spent by model' }).getByText('demo-video').waitFor();
+    await page.getByRole('table', { name: 'Spend by model' }).getByText('demo-video').waitFor();
     await page.getByText('7 days', { exact: true }).click();
     await page.waitForURL(/days=7/);
 
@@ -242,12 +242,12 @@ describe('usage', () => {
     await until('one bill is left', async () => (await bills.getByRole('row').count()) === 2);
     await bills.getByRole('button', { name: /\$0\.20 for demo-video/ }).click();
     await dialog(page).getByText('$0.20').first().waitFor();
-    await dialog(page).getByRole('button', { name: 'How this was worked out' }).click();
+    await dialog(page).getByRole('button', { name: 'Price breakdown' }).click();
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
-    await field(page, 'Until').fill('2020-01-01');
-    await waitForText(page, 'No bill fits');
+    await field(page, 'To').fill('2020-01-01');
+    await waitForText(page, 'No matches');
     await button(page, 'Clear filters').click();
     await bills.getByRole('row').nth(1).waitFor();
     expect(page.url()).toContain('days=7');

@@ -37,7 +37,7 @@ async function openAsRoot(path: string): Promise<Page> {
 test('a dialog stays open while its request runs', async () => {
   const page = await openAsRoot('/users');
   await button(page, 'Add user').click();
-  await dialog(page).getByLabel('User name').fill('late');
+  await dialog(page).getByLabel('Username').fill('late');
   await dialog(page)
     .getByLabel(/^Password/)
     .fill(password);
@@ -63,7 +63,7 @@ describe('after leaving the page', () => {
     await link(page, 'Tasks').click();
     await heading(page, 'Tasks').waitFor();
     await deleting.release();
-    await waitForNotice(page, '“Nightly” is deleted.');
+    await waitForNotice(page, '“Nightly” was deleted.');
     expect(new URL(page.url()).pathname).toBe('/tasks');
   });
 
@@ -99,9 +99,9 @@ describe('what is shown once', () => {
       viewport: screens.desktop,
     });
     const area = page.getByRole('region', { name: 'Personal access token' });
-    await area.getByRole('button', { name: 'Make a token' }).waitFor();
+    await area.getByRole('button', { name: 'Create token' }).waitFor();
     const reading = await holdResponse(page, '**/api/user/token', 'GET');
-    await area.getByRole('button', { name: 'Make a token' }).click();
+    await area.getByRole('button', { name: 'Create token' }).click();
     await reading.answered;
     apiCalls.length = 0;
     const token = await area.locator('code').innerText();
@@ -109,7 +109,7 @@ describe('what is shown once', () => {
     expect(apiCalls).not.toContain('GET /api/user/token');
     expect((await ask(`${panel.origin()}/api/user/self`, { token })).status).toBe(200);
     await reading.release();
-    await area.getByRole('button', { name: 'Make a new token' }).waitFor();
+    await area.getByRole('button', { name: 'Replace token' }).waitFor();
     expect(await area.locator('code').innerText()).toBe(token);
   });
 
@@ -165,5 +165,5 @@ test('a deleted provider disappears from a cached list', async () => {
   await button(page, 'Delete').click();
   await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
   await confirmWithPassword(page);
-  await waitForText(page, 'No further providers');
+  await waitForText(page, 'No other providers');
 });

@@ -84,11 +84,11 @@ describe('what a plugin may do', () => {
     publish(market, '/needles', { plugins: [first] });
     await panel.root().call('PUT', path, [entry('good'), entry('needles')]);
     const page = await visit('/marketplace/needles/needle');
-    await waitForText(page, 'What it may do');
+    await waitForText(page, 'Permissions');
     await waitForText(page, 'Sends requests to api.needle.example');
-    expect(await page.getByText("Reads the channel's key").count()).toBe(0);
+    expect(await page.getByText('Reads the channel’s key').count()).toBe(0);
     await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await waitForNotice(page, 'needle 1.0.0 is installed');
+    await waitForNotice(page, 'needle 1.0.0 was installed');
     await heading(page, 'needle').waitFor();
     await waitForText(page, 'Sends requests to api.needle.example');
 
@@ -96,7 +96,7 @@ describe('what a plugin may do', () => {
     await panel.root().call('GET', '/api/plugin/task/marketplace?refresh=true');
     await page.goto(`${panel.origin()}/marketplace/needles/needle`);
     const gained = page.getByRole('listitem').filter({ has: page.getByRole('img', { name: 'new', exact: true }) });
-    await gained.filter({ hasText: "Reads the channel's key" }).waitFor();
+    await gained.filter({ hasText: 'Reads the channel’s key' }).waitFor();
     await page.getByRole('button', { name: 'Install 1.1.0' }).click();
     await heading(page, 'Activate needle 1.1.0').waitFor();
     await gained.filter({ hasText: 'Sends requests to cdn.needle.example' }).waitFor();
@@ -111,12 +111,10 @@ describe('what a plugin may do', () => {
     });
     await panel.root().call('PUT', path, [entry('good'), entry('later')]);
     const page = await visit('/marketplace');
-    await page.getByText('Entries that cannot be installed: 1').click();
-    await waitForText(page, 'loom 1.0.0 is made for a newer contract (needs plugin API 2): update the gateway');
+    await page.getByText('Entries that can’t be installed: 1').click();
+    await waitForText(page, 'loom 1.0.0 Requires a newer gateway (needs plugin API 2)');
     await page.getByRole('link', { name: 'later' }).click();
-    const alert = page
-      .getByRole('alert')
-      .filter({ hasText: 'Made for a newer contract (needs newer manifest fields)' });
+    const alert = page.getByRole('alert').filter({ hasText: 'Requires a newer gateway (needs newer manifest fields)' });
     await alert.waitFor();
     expect(await alert.getByText('upstreams').count()).toBe(0);
   });
@@ -126,14 +124,14 @@ describe('an installation answered after its page was left', () => {
   test('does not open the plugin', async () => {
     const page = await visit('/marketplace/good/scissors');
     await installAndLeave(page);
-    await waitForNotice(page, 'scissors 1.0.0 is installed');
+    await waitForNotice(page, 'scissors 1.0.0 was installed');
     expect(new URL(page.url()).pathname).toBe('/prices');
   });
 
   test('asks about a conflict only on its own page', async () => {
     const page = await visit('/marketplace/good/rival');
     await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await dialog(page).getByText('it does not serve until the conflict is gone').waitFor();
+    await dialog(page).getByText('it stays inactive until the conflict is resolved').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
 
@@ -163,7 +161,7 @@ describe('a signed source', () => {
     publish(market, '/signed', { plugins: [offer('stapler')] });
     sign('/signed', names.other);
     await page.getByRole('button', { name: 'Refresh' }).click();
-    const alert = page.getByRole('alert').filter({ hasText: 'Signed with another key' });
+    const alert = page.getByRole('alert').filter({ hasText: 'Signed with a different key' });
     await alert.getByText(names.known.publicKey.text).waitFor();
     await alert.getByText(names.other.publicKey.text).waitFor();
     expect(await page.getByRole('link', { name: 'stapler' }).count()).toBe(0);
@@ -180,8 +178,8 @@ describe('a signed source', () => {
     sign('/old', names.known, { expires_at: now - 86_400 });
     await panel.root().call('PUT', path, [entry('old')]);
     const page = await visit('/marketplace');
-    await waitForText(page, 'The list is past its end');
-    await page.getByText('Versions that the publisher has revoked: 1').click();
+    await waitForText(page, 'Index expired');
+    await page.getByText('Versions revoked by the publisher: 1').click();
     await waitForText(page, 'hammer 1.0.0: It sends keys away.');
   });
 });
@@ -189,7 +187,7 @@ describe('a signed source', () => {
 describe('sources', () => {
   const open = async (page: Page): Promise<void> => {
     await page.getByRole('button', { name: 'Sources' }).click();
-    await dialog(page).getByRole('button', { name: 'Add a source' }).waitFor();
+    await dialog(page).getByRole('button', { name: 'Add source' }).waitFor();
   };
 
   test('being saved keep their dialog open', async () => {
@@ -201,7 +199,7 @@ describe('sources', () => {
     await saving.answered;
     expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
     await page.keyboard.press('Escape');
-    expect(await dialog(page).getByRole('button', { name: 'Add a source' }).isVisible()).toBe(true);
+    expect(await dialog(page).getByRole('button', { name: 'Add source' }).isVisible()).toBe(true);
     await saving.release();
     await waitForNotice(page, 'Saved');
     await dialog(page).waitFor({ state: 'detached' });
@@ -216,7 +214,7 @@ describe('sources', () => {
     await refreshing.answered;
     await open(page);
     await dialog(page).getByLabel('Name').fill('other');
-    await dialog(page).getByLabel('Address of the index').fill(entry('other').index_url);
+    await dialog(page).getByLabel('Index URL').fill(entry('other').index_url);
     await dialog(page).getByRole('button', { name: 'Save' }).click();
     await confirmWithPassword(page);
     await page.getByRole('link', { name: 'glue' }).waitFor();

@@ -35,18 +35,18 @@ describe('the audit log', () => {
 
   test('is filtered by user, action and time, with the filters in the URL', async () => {
     const page = await visit('/audit');
-    await page.getByRole('combobox', { name: 'What' }).click();
+    await page.getByRole('combobox', { name: 'Area' }).click();
     await page.getByRole('option', { name: 'Settings' }).click();
     await waitForText(page, '1–1 of 1');
     await waitForText(page, 'root changed a setting');
-    await page.getByRole('combobox', { name: 'When' }).click();
+    await page.getByRole('combobox', { name: 'Period' }).click();
     await page.getByRole('option', { name: 'Last 24 hours' }).click();
     await waitForText(page, '1–1 of 1');
     expect(new URL(page.url()).search).toBe('?action=option.&range=day');
-    await page.getByLabel('Who').fill('ada');
-    await waitForText(page, 'Nothing matches');
+    await page.getByLabel('User').fill('ada');
+    await waitForText(page, 'No matches');
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    await waitForText(page, 'root made a channel');
+    await waitForText(page, 'root created a channel');
     await page.goto(`${origin()}/audit?target=channel:1`);
     await waitForText(page, '1–2 of 2');
   });
@@ -55,18 +55,18 @@ describe('the audit log', () => {
 describe('the system page', () => {
   test('shows nodes, queues, sandbox, database, ledger and limits', async () => {
     const page = await visit('/system');
-    await waitForText(page, 'Everything is as it should be.');
-    await waitForText(page, 'answers this page');
+    await waitForText(page, 'All systems operational');
+    await waitForText(page, 'this node');
     for (const text of ['Unfinished tasks', 'Sandbox processes', 'SQLite', 'TASK_POLL_INTERVAL_SECONDS']) {
       await waitForText(page, text);
     }
-    await waitForText(page, 'Every balance equals the sum of its entries.');
+    await waitForText(page, 'All balances match their entries.');
     expect(await findPageIssues(page)).toEqual([]);
   });
 
   test('is for root only', async () => {
     const { page } = await openAs({ username: 'ada', password }, '/system', { viewport: screens.desktop });
-    await heading(page, 'Nothing at this address').waitFor();
+    await heading(page, 'Page not found').waitFor();
   });
 
   test('finds health problems', async () => {

@@ -48,7 +48,7 @@ const model = (page: Page) => page.getByRole('combobox', { name: 'Model' });
 const run = (page: Page) => page.getByRole('button', { name: /^Run/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
-const editor = (page: Page) => page.getByLabel('The request as JSON');
+const editor = (page: Page) => page.getByLabel('Request JSON');
 const readEditor = async (page: Page): Promise<unknown> => {
   const lines = editor(page).locator('.cm-line');
   await lines.first().waitFor();
@@ -56,8 +56,7 @@ const readEditor = async (page: Page): Promise<unknown> => {
 };
 const chooseFile = async (page: Page, path: string): Promise<void> => {
   const choose = page.locator('input[type="file"]');
-  if (!(await page.getByLabel('Name of the field').isVisible()))
-    await page.getByRole('button', { name: 'Add a file' }).click();
+  if (!(await page.getByLabel('Field name').isVisible())) await page.getByRole('button', { name: 'Add file' }).click();
   await choose.setInputFiles(path);
 };
 const writeFile = (name: string, content: string): string => {
@@ -87,7 +86,7 @@ const readTask = (id: string) => panel.root().call<Record<string, unknown>>('GET
 describe('a request', () => {
   test('shows its price first, runs in place and plays its result', async () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
-    await waitForText(page, /^Not complete yet: /);
+    await waitForText(page, /^Incomplete: /);
     await prompt(page).fill('a red kite [duration=1]');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
     await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
@@ -105,7 +104,7 @@ describe('a request', () => {
     await task.locator('video').waitFor();
     // The layout shifts when the video loads, and a button that moves between press and release is
     // not clicked.
-    await task.getByRole('link', { name: 'All about this task' }).press('Enter');
+    await task.getByRole('link', { name: 'View task details' }).press('Enter');
     await heading(page, 'Task of demo-video').waitFor();
   });
 
@@ -218,12 +217,12 @@ describe('a request', () => {
 
     await editor(page).fill('{"model": ');
     await alert(page)
-      .getByText(/^This is no valid JSON/)
+      .getByText(/^Invalid JSON/)
       .waitFor();
     expect(await run(page).isDisabled()).toBe(true);
     await editor(page).fill('[]');
     await alert(page)
-      .getByText(/^A request is one JSON object/)
+      .getByText(/^The request must be a single JSON object/)
       .waitFor();
   });
 
@@ -233,10 +232,10 @@ describe('a request', () => {
     await editor(page).fill('{"model": ');
     await showForm(page);
     await prompt(page).waitFor();
-    await waitForText(page, /^The request cannot be sent as it stands in the JSON view\. This is no valid JSON/);
+    await waitForText(page, /^The JSON request is not valid as it stands in the JSON view\. Invalid JSON/);
     expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('mended');
-    await page.getByText(/^The request cannot be sent/).waitFor({ state: 'detached' });
+    await page.getByText(/^The JSON request is not valid/).waitFor({ state: 'detached' });
     expect(await run(page).isDisabled()).toBe(false);
   });
 
@@ -248,10 +247,10 @@ describe('a request', () => {
     expect(await alert(page).textContent()).toContain('Please give a prompt.');
     await prompt(page).fill('too long');
     await page.getByLabel('Seconds').fill('300');
-    await waitForText(page, 'Not complete yet: The length of a video is from 1 to 60 seconds.');
+    await waitForText(page, 'Incomplete: The length of a video is from 1 to 60 seconds.');
     expect(await prompt(page).inputValue()).toBe('too long');
     await page.getByRole('textbox', { name: 'Size' }).fill('large');
-    await waitForText(page, 'Write it as 1280x720.');
+    await waitForText(page, 'Use the format 1280x720.');
   });
 
   test('carries a file', async () => {
@@ -260,7 +259,7 @@ describe('a request', () => {
     const path = join(temporaryFolder(), 'dot.png');
     const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     writeFileSync(path, Buffer.from(png, 'base64'));
-    await page.getByRole('button', { name: 'Add a file' }).click();
+    await page.getByRole('button', { name: 'Add file' }).click();
     await page.locator('input[type="file"]').setInputFiles(path);
     await page.getByText('image: "<file: dot.png>"').waitFor();
     await waitForText(page, /"image": "data:image\/png;base64,…"/);
@@ -322,7 +321,7 @@ describe('a request', () => {
     await prompt(page).fill('from here to there');
     await chooseFile(page, writeFile('dot.png', 'first'));
     await page.getByText('image: "<file: dot.png>"').waitFor();
-    await page.getByLabel('Name of the field').fill('last_frame');
+    await page.getByLabel('Field name').fill('last_frame');
     await chooseFile(page, writeFile('dot.png', 'last'));
     await page.getByText(/^last_frame: /).waitFor();
     await run(page).click();
@@ -340,7 +339,7 @@ describe('a request', () => {
       await route.abort();
     });
     await run(page).click();
-    await waitForText(page, 'No answer came in time. Press again: the same request is not bought twice.');
+    await waitForText(page, 'No response in time. Press again; you won’t be charged twice for the same request.');
     await page.unroute('**/api/task');
     await run(page).click();
     await page.locator('video').waitFor();
@@ -367,12 +366,12 @@ describe('a request', () => {
       { times: 2 },
     );
     await page.goto(`${panel.origin()}/playground?from=${id}`);
-    await waitForText(page, 'The request of that task could not be taken over.');
+    await waitForText(page, 'That task’s request could not be loaded.');
     await prompt(page).fill('typed meanwhile');
     const asked = page.waitForResponse(`**/api/task/${id}`);
     await forceRefetch(page);
     await asked;
-    await waitForText(page, 'The request of that task could not be taken over.');
+    await waitForText(page, 'That task’s request could not be loaded.');
     expect(await prompt(page).inputValue()).toBe('typed meanwhile');
     await forceRefetch(page);
     await waitForValue(prompt(page), body.prompt);
@@ -453,23 +452,18 @@ describe('the model', () => {
 });
 
 describe('errors keep their meaning', () => {
-  const mayWork = 'It may be working on this all the same: look there before you send it again.';
+  const mayWork = 'It may still be processing the request; check there before you submit again.';
   const notices: readonly [number, string, string, string][] = [
-    [504, 'VENDOR_TIMEOUT', 'No.', `The vendor did not answer in time. ${mayWork}`],
-    [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s answer could not be used. ${mayWork} No id.`],
-    [502, 'PLUGIN_SUBMIT_RESPONSE_INVALID', 'No text.', `The vendor’s answer could not be used. ${mayWork} No text.`],
-    [502, 'VENDOR_FAILED', 'It answered 500.', 'This failed at the vendor. It answered 500.'],
-    [502, 'VENDOR_UNREACHABLE', 'No such name.', 'The connection to the vendor failed. No such name.'],
-    [429, 'VENDOR_BUSY', 'Slow down.', 'The vendor is busy, try again in 7 seconds. Slow down.'],
-    [
-      503,
-      'PLUGIN_UNAVAILABLE',
-      'Stopped.',
-      'The plugin cannot do this at the moment, try again in 7 seconds. Stopped.',
-    ],
-    [503, 'SUBMISSION_INTERRUPTED', 'No.', 'This was interrupted while it was being sent.'],
-    [503, 'SUBMISSION_UNRECORDED', 'No.', 'The vendor accepted this, but the gateway could not store it'],
-    [503, 'NO_AVAILABLE_CHANNEL', 'No.', 'No channel takes this model for your group at this time.'],
+    [504, 'VENDOR_TIMEOUT', 'No.', `The vendor did not respond in time. ${mayWork}`],
+    [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s response could not be used. ${mayWork} No id.`],
+    [502, 'PLUGIN_SUBMIT_RESPONSE_INVALID', 'No text.', `The vendor’s response could not be used. ${mayWork} No text.`],
+    [502, 'VENDOR_FAILED', 'It answered 500.', 'The vendor rejected this. It answered 500.'],
+    [502, 'VENDOR_UNREACHABLE', 'No such name.', 'Could not connect to the vendor. No such name.'],
+    [429, 'VENDOR_BUSY', 'Slow down.', 'The vendor is busy. Try again in 7 seconds. Slow down.'],
+    [503, 'PLUGIN_UNAVAILABLE', 'Stopped.', 'The plugin is temporarily unavailable. Try again in 7 seconds. Stopped.'],
+    [503, 'SUBMISSION_INTERRUPTED', 'No.', 'The submission was interrupted.'],
+    [503, 'SUBMISSION_UNRECORDED', 'No.', 'The vendor accepted this, but the gateway could not record it'],
+    [503, 'NO_AVAILABLE_CHANNEL', 'No.', 'No channel currently offers this model to your group.'],
   ];
 
   test('of a submission', async () => {
@@ -493,7 +487,7 @@ describe('errors keep their meaning', () => {
       refuse(route, { status: 502, code: 'PLUGIN_MARKET_FAILED', message }),
     );
     await page.goto(`${panel.origin()}/marketplace`);
-    await alert(page).getByText(`The source of plugins could not be read. ${message}`).waitFor();
+    await alert(page).getByText(`The plugin source could not be read. ${message}`).waitFor();
     expect(apiCalls.filter((call) => call.endsWith('/marketplace'))).toHaveLength(1);
   });
 });

@@ -37,7 +37,7 @@ describe('an upload', () => {
   const choose = (page: Page, path: string) => dialog(page).locator('input[type="file"]').first().setInputFiles(path);
   const send = (page: Page) => dialog(page).getByRole('button', { name: 'Check and store' }).click();
   const open = async (page: Page): Promise<void> => {
-    await page.getByRole('button', { name: 'Upload a plugin' }).click();
+    await page.getByRole('button', { name: 'Upload plugin' }).click();
     await dialog(page).getByLabel('Note').waitFor();
   };
 
@@ -53,7 +53,7 @@ describe('an upload', () => {
     await input.setInputFiles(path);
     rmSync(path);
     await send(page);
-    await alert(page).getByText('The browser cannot read this file any more. Choose it again.').waitFor();
+    await alert(page).getByText('The browser can no longer read this file. Choose it again.').waitFor();
     // The browser raises no event if the file in the input is chosen again.
     expect(await input.evaluate((element: HTMLInputElement) => element.files?.length)).toBe(0);
     writeFileSync(path, source('again'));
@@ -110,15 +110,15 @@ test('an activation answered after its page was left does not navigate', async (
 
 test('a plugin that came into use meanwhile is disabled after a confirmation', async () => {
   const page = await visit('/plugins/paper');
-  const control = page.getByLabel('The paper on or off');
+  const control = page.getByLabel('The paper enabled');
   await control.waitFor();
   const id = await panel
     .root()
     .createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
   await control.click({ force: true });
-  await dialog(page).getByText('Channels that are disabled with it: 1.').waitFor();
-  await dialog(page).getByRole('button', { name: 'Switch off' }).click();
-  await waitForNotice(page, 'The paper is switched off');
+  await dialog(page).getByText('Channels that stop: 1.').waitFor();
+  await dialog(page).getByRole('button', { name: 'Disable' }).click();
+  await waitForNotice(page, 'The paper was disabled');
   expect((await panel.root().call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
 });
 
@@ -130,7 +130,7 @@ test('deleting a version in use asks for confirmation only on its own page', asy
     await dialog(page).getByRole('button', { name: 'Delete' }).click();
   };
   await remove();
-  await dialog(page).getByText('Nothing could take the place of 1.0.0').waitFor();
+  await dialog(page).getByText('Nothing can replace 1.0.0').waitFor();
   await dialog(page).getByRole('button', { name: 'Cancel' }).click();
   await dialog(page).waitFor({ state: 'detached' });
 

@@ -60,7 +60,7 @@ function file(name: string, text: string): string {
 
 async function upload(text: string): Promise<void> {
   await visit('/plugins');
-  await page.getByRole('button', { name: 'Upload a plugin' }).click();
+  await page.getByRole('button', { name: 'Upload plugin' }).click();
   await page.locator('input[type="file"]').first().setInputFiles(file('plugin.js', text));
   await page.getByLabel('Note').fill('from the test');
   await page.getByRole('button', { name: 'Check and store' }).click();
@@ -71,8 +71,8 @@ describe('plugins', () => {
     await visit('/plugins');
     await heading(page, 'Plugins').waitFor();
     const row = page.getByRole('row', { name: /OpenAI Sora/ });
-    await row.getByText('Serves').waitFor();
-    await row.getByText('Ships with the gateway').waitFor();
+    await row.getByText('Active').waitFor();
+    await row.getByText('Built-in').waitFor();
     await page.waitForFunction(() => {
       const pictures = [...document.querySelectorAll<HTMLImageElement>('td img, th img')];
       return pictures.length >= 9 && pictures.every(({ complete, naturalWidth }) => complete && naturalWidth > 0);
@@ -81,18 +81,18 @@ describe('plugins', () => {
 
   test('an upload without a file, an invalid one and a valid one', async () => {
     await visit('/plugins');
-    await page.getByRole('button', { name: 'Upload a plugin' }).click();
+    await page.getByRole('button', { name: 'Upload plugin' }).click();
     await page.getByRole('button', { name: 'Check and store' }).click();
-    await waitForText(page, "Choose the plugin's file.");
+    await waitForText(page, 'Choose a plugin file.');
     const gone = file('gone.js', source('9.9.9'));
     await page.locator('input[type="file"]').first().setInputFiles(gone);
     rmSync(gone);
     await page.getByRole('button', { name: 'Check and store' }).click();
-    await alert(page).getByText('The browser cannot read this file any more.').waitFor();
+    await alert(page).getByText('The browser can no longer read this file.').waitFor();
     await page.keyboard.press('Escape');
 
     await upload('export const meta = { apiVersion: 1, key: "Paper films" };');
-    await alert(page).getByText('The plugin was refused. Nothing has changed.').waitFor();
+    await alert(page).getByText('The plugin was rejected and nothing changed.').waitFor();
     expect(await alert(page).getByRole('listitem').count()).toBeGreaterThan(2);
     expect(await page.getByLabel('Note').inputValue()).toBe('from the test');
 
@@ -100,7 +100,7 @@ describe('plugins', () => {
     await heading(page, 'Paper films').waitFor();
     await page
       .getByRole('row', { name: /1\.0\.0/ })
-      .getByText('serves', { exact: true })
+      .getByText('active', { exact: true })
       .waitFor();
     await visit('/plugins');
     await page
@@ -116,7 +116,7 @@ describe('plugins', () => {
     await admin.call('POST', '/api/plugin/task', { source: claiming('lone') });
     await upload(claiming('rival'));
     const dialog = page.getByRole('dialog');
-    const consent = dialog.getByLabel('Store it although another plugin has what it claims');
+    const consent = dialog.getByLabel('Store despite a conflict with another plugin');
     await consent.click({ force: true });
     await dialog
       .locator('input[type="file"]')
@@ -158,37 +158,37 @@ describe('plugins', () => {
     expect(all.find(({ key }) => key === 'paper')?.narrowed_models).toEqual(['paper-1']);
     await remove('paper-1');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'Leave at least one model');
+    await waitForText(page, 'Keep at least one model');
   });
 
   test('a hook is called, and its error is shown', async () => {
     await visit('/plugins/paper?tab=dryrun');
     await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
-    await page.getByRole('button', { name: 'Put in an example' }).click();
-    await page.getByRole('button', { name: 'Call the hook' }).click();
+    await page.getByRole('button', { name: 'Insert example' }).click();
+    await page.getByRole('button', { name: 'Call hook' }).click();
     await waitForText(page, /^Result, after/);
     await page.getByLabel('Hook', { exact: true }).fill('noSuchHook');
-    await page.getByRole('button', { name: 'Call the hook' }).click();
+    await page.getByRole('button', { name: 'Call hook' }).click();
     await alert(page).waitFor();
   });
 
   test('a plugin in use is disabled after a confirmation', async () => {
     const id = await admin.createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
     await visit('/plugins/paper');
-    const control = page.getByLabel('Paper films on or off');
+    const control = page.getByLabel('Paper films enabled');
     await control.click({ force: true });
-    await page.getByRole('dialog').getByText('Channels that are disabled with it: 1.').waitFor();
+    await page.getByRole('dialog').getByText('Channels that stop: 1.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await control.isChecked()).toBe(true);
     await control.click({ force: true });
-    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
-    await waitForNotice(page, 'Paper films is switched off');
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
+    await waitForNotice(page, 'Paper films was disabled');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await until('it can be switched again', () => control.isEnabled());
     expect((await admin.call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
     await control.click({ force: true });
-    await waitForNotice(page, 'Paper films serves again');
+    await waitForNotice(page, 'Paper films is live again');
     await admin.call('PUT', `/api/channel/${id}`, { status: 1 });
   });
 
@@ -196,7 +196,7 @@ describe('plugins', () => {
     await visit('/plugins/paper?tab=versions');
     await page.getByRole('button', { name: 'Delete version 1.0.0?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await waitForNotice(page, 'Version 1.0.0 is deleted');
+    await waitForNotice(page, 'Version 1.0.0 was deleted');
     await page.getByRole('row', { name: /1\.0\.0/ }).waitFor({ state: 'detached' });
   });
 });
@@ -204,9 +204,9 @@ describe('plugins', () => {
 describe('prices', () => {
   test('are previewed while edited, validated at their field and saved', async () => {
     await visit('/prices');
-    await page.getByRole('button', { name: 'Add a price' }).click();
+    await page.getByRole('button', { name: 'Add price' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'Say which model.');
+    await waitForText(page, 'Enter a model.');
     await page.getByLabel('Model', { exact: true }).fill('demo-video');
     const expression = page.getByLabel('Price in USD', { exact: true });
     await expression.fill('0.02 * u("seconds") * 5');
@@ -217,7 +217,7 @@ describe('prices', () => {
     await page.waitForFunction(() => document.querySelector('textarea[aria-invalid="true"]') !== null);
     await expression.fill('0.02 * u("seconds")');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForNotice(page, 'The price of demo-video is set');
+    await waitForNotice(page, 'The price of demo-video was saved');
     await page
       .getByRole('row', { name: /demo-video/ })
       .getByText('0.02 * u("seconds")')
@@ -226,36 +226,36 @@ describe('prices', () => {
 
   test('a price that would replace another shows a warning', async () => {
     await visit('/prices');
-    await page.getByRole('button', { name: 'Add a price' }).click();
+    await page.getByRole('button', { name: 'Add price' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video');
-    const warning = dialog.getByText('saving replaces it: 0.02 * u("seconds")');
+    const warning = dialog.getByText('Replaces the existing price: 0.02 * u("seconds")');
     await warning.waitFor();
     await page.setViewportSize(screens.phone);
     expect(await warning.evaluate((text) => text.getBoundingClientRect().right)).toBeLessThan(screens.phone.width);
     expect(await findPageIssues(page)).toEqual([]);
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video-2');
-    await dialog.getByText('saving replaces it').waitFor({ state: 'detached' });
+    await dialog.getByText('Replaces the existing price').waitFor({ state: 'detached' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Edit the price of demo-video' }).click();
     await dialog.getByLabel('Price in USD', { exact: true }).waitFor();
-    expect(await dialog.getByText('saving replaces it').count()).toBe(0);
+    expect(await dialog.getByText('Replaces the existing price').count()).toBe(0);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
   test('offered models without a price come first', async () => {
     await visit('/prices');
-    await page.getByRole('button', { name: 'Set a price for paper-1' }).click();
+    await page.getByRole('button', { name: 'Set price for paper-1' }).click();
     await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForNotice(page, 'The price of paper-1 is set');
-    await page.getByRole('button', { name: 'Set a price for paper-1' }).waitFor({ state: 'detached' });
+    await waitForNotice(page, 'The price of paper-1 was saved');
+    await page.getByRole('button', { name: 'Set price for paper-1' }).waitFor({ state: 'detached' });
   });
 
   test('are deleted after a confirmation', async () => {
     await page.getByRole('button', { name: 'Remove the price of paper-1?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await waitForNotice(page, 'The price of paper-1 is removed');
+    await waitForNotice(page, 'The price of paper-1 was removed');
   });
 });
 
@@ -273,25 +273,25 @@ describe('marketplace', () => {
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Sources' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Add a source' }).waitFor();
-    const remove = dialog.getByRole('button', { name: /^Remove the source/ });
+    await dialog.getByRole('button', { name: 'Add source' }).waitFor();
+    const remove = dialog.getByRole('button', { name: /^Remove source/ });
     while ((await remove.count()) > 0) await remove.first().click();
-    await dialog.getByRole('button', { name: 'Add a source' }).click();
+    await dialog.getByRole('button', { name: 'Add source' }).click();
     await dialog.getByLabel('Name').fill('good');
-    await dialog.getByLabel('Address of the index').fill('not an address');
+    await dialog.getByLabel('Index URL').fill('not an address');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await confirmWithPassword(page);
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Address of the index').fill(`${market.url}/good/index.json`);
-    await dialog.getByRole('button', { name: 'Add a source' }).click();
+    await dialog.getByLabel('Index URL').fill(`${market.url}/good/index.json`);
+    await dialog.getByRole('button', { name: 'Add source' }).click();
     await dialog.getByLabel('Name').nth(1).fill('gone');
-    await dialog.getByLabel('Address of the index').nth(1).fill(`${market.url}/gone/index.json`);
+    await dialog.getByLabel('Index URL').nth(1).fill(`${market.url}/gone/index.json`);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'scissors');
-    await waitForText(page, 'This source cannot be read');
+    await waitForText(page, 'Source unreadable');
     const search = page.getByRole('searchbox');
     await search.pressSequentially('no such film');
-    await waitForText(page, 'Nothing here matches your search.');
+    await waitForText(page, 'No matches.');
     expect(await search.inputValue()).toBe('no such film');
   });
 
@@ -301,7 +301,7 @@ describe('marketplace', () => {
     await admin.call('PUT', path, [entry('good'), entry('gone'), entry('other')]);
     await page.getByRole('button', { name: 'Sources' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Add a source' }).waitFor();
+    await dialog.getByRole('button', { name: 'Add source' }).waitFor();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     const stored = await admin.call<{ name: string }[]>('GET', path);
@@ -310,14 +310,14 @@ describe('marketplace', () => {
 
   test('unknown plugins, installed or offered, show a not-found page with a link', async () => {
     await visit('/plugins/nothing');
-    await waitForText(page, 'There is no such plugin');
+    await waitForText(page, 'Plugin not found');
     await page.getByRole('link', { name: 'All plugins' }).click();
     await heading(page, 'Plugins').waitFor();
     await visit('/marketplace/good/nothing');
-    await waitForText(page, 'This plugin is not offered');
+    await waitForText(page, 'Plugin not available');
     expect(await findAxeViolations(page)).toEqual([]);
     await page.getByRole('main').getByRole('link', { name: 'Marketplace' }).last().click();
-    await waitForText(page, 'This source cannot be read');
+    await waitForText(page, 'Source unreadable');
   });
 
   test('a plugin is read, then installed', async () => {
@@ -325,7 +325,7 @@ describe('marketplace', () => {
     await heading(page, 'scissors').waitFor();
     await page.locator('.cm-editor').waitFor();
     await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await waitForNotice(page, 'scissors 1.0.0 is installed');
+    await waitForNotice(page, 'scissors 1.0.0 was installed');
     await waitForText(page, 'cut-1');
   });
 

@@ -22,7 +22,7 @@ async function visit(path: string): Promise<Page> {
 const dialog = (page: Page) => page.getByRole('dialog');
 
 async function writePrice(page: Page, expression: string): Promise<void> {
-  await page.getByRole('button', { name: 'Add a price' }).click();
+  await page.getByRole('button', { name: 'Add price' }).click();
   await dialog(page).getByLabel('Model', { exact: true }).fill('demo-video');
   // The quote is requested with complete input only.
   await dialog(page).getByLabel('seconds', { exact: true }).waitFor();
@@ -35,7 +35,7 @@ test('the back button leaves the list after the last price of a page was deleted
   await page.getByRole('button', { name: 'Page 2' }).click();
   await page.getByRole('button', { name: `Remove the price of model-${prices}?` }).click();
   await dialog(page).getByRole('button', { name: 'Delete' }).click();
-  await waitForNotice(page, 'is removed');
+  await waitForNotice(page, 'was removed');
   await dialog(page).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Remove the price of model-01?' }).waitFor();
   await page.goBack();
@@ -52,7 +52,7 @@ test('a price being saved keeps its dialog open', async () => {
   await page.keyboard.press('Escape');
   expect(await dialog(page).getByLabel('Price in USD', { exact: true }).isVisible()).toBe(true);
   await saving.release();
-  await waitForNotice(page, 'The price of demo-video is set');
+  await waitForNotice(page, 'The price of demo-video was saved');
   await dialog(page).waitFor({ state: 'detached' });
 });
 

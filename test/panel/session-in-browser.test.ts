@@ -37,11 +37,11 @@ async function revokeOthers(account: typeof ROOT): Promise<void> {
 }
 
 const refresh = '**/api/user/auth/refresh';
-const waitingNotice = (page: Page) => page.getByRole('status').getByText('This page stays as it is');
+const waitingNotice = (page: Page) => page.getByRole('status').getByText('This page resumes');
 
 async function enter(page: Page, at: string, account = ROOT): Promise<void> {
   await page.goto(`${at}/sign-in`);
-  await page.getByLabel('User name or e-mail').fill(account.username);
+  await page.getByLabel('Username or email').fill(account.username);
   await page.getByLabel('Password', { exact: true }).fill(account.password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await accountMenu(page, account.username).waitFor();
@@ -210,7 +210,7 @@ describe('cold start', () => {
         }),
       );
       await page.reload();
-      await heading(page, 'That did not work').waitFor();
+      await heading(page, 'That didn’t work').waitFor();
       expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toHaveLength(2);
       await page.unroute(refresh);
       await accountMenu(page).waitFor();
@@ -293,7 +293,7 @@ describe('network failures', () => {
     await waitForText(page, 'No API keys yet');
 
     await context.setOffline(true);
-    await waitForText(page, 'You are offline.');
+    await waitForText(page, 'You’re offline.');
     await context.setOffline(false);
     await waitingNotice(page).waitFor({ state: 'detached' });
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
@@ -325,9 +325,9 @@ describe('the end of a session', () => {
     await revokeOthers(ROAMER);
     await goToKeys(page);
     await heading(page, 'Sign in').waitFor();
-    await waitForText(page, 'You were signed out: this session was ended on another device');
+    await waitForText(page, 'You were signed out: this session was ended from another device');
     expect(await findAxeViolations(page)).toEqual([]);
-    await page.getByLabel('User name or e-mail').fill(ROAMER.username);
+    await page.getByLabel('Username or email').fill(ROAMER.username);
     await page.getByLabel('Password', { exact: true }).fill(ROAMER.password);
     await page.keyboard.press('Enter');
     await atKeys(page);
@@ -337,7 +337,7 @@ describe('the end of a session', () => {
     const { page } = await openSignedIn({}, ROAMER);
     await revokeOthers(ROAMER);
     await page.reload();
-    await waitForText(page, 'You were signed out: this session was ended on another device');
+    await waitForText(page, 'You were signed out: this session was ended from another device');
   });
 
   test('too many sessions: the sign-in page lists the remedies', async () => {
@@ -347,14 +347,14 @@ describe('the end of a session', () => {
     const { page } = await openPooled({ at: limited.url });
     await page.goto(`${limited.url}/sign-in`);
     const attempt = async (): Promise<void> => {
-      await page.getByLabel('User name or e-mail').fill(ROOT.username);
+      await page.getByLabel('Username or email').fill(ROOT.username);
       await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
       await page.keyboard.press('Enter');
     };
     await attempt();
     await alert(page).getByText('This account is signed in on too many devices').waitFor();
     await alert(page).getByText('On a device that is signed in, open Security').waitFor();
-    await alert(page).getByText('runs this gateway for a new password').waitFor();
+    await alert(page).getByText('Ask an administrator for a new password').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     const mail = { SMTPServer: '127.0.0.1', SMTPFrom: 'gate@example.org', SMTPStartTLSEnabled: 'false' };
     await administrator.call('PUT', '/api/option', {
@@ -362,7 +362,7 @@ describe('the end of a session', () => {
     });
     await page.reload();
     await attempt();
-    await alert(page).getByRole('link', { name: 'Choose a new password by mail' }).click();
+    await alert(page).getByRole('link', { name: 'Reset your password by email' }).click();
     await heading(page, 'Forgot your password?').waitFor();
 
     await administrator.call('POST', '/api/user/sessions/revoke-others');

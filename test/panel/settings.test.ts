@@ -61,7 +61,7 @@ describe('search', () => {
     expect(await wanted.evaluate((input) => input === document.activeElement)).toBe(true);
 
     await page.goto(`${origin()}/settings?q=no-such-setting`);
-    await waitForText(page, 'No setting fits “no-such-setting”.');
+    await waitForText(page, 'No setting matches “no-such-setting”.');
   });
 
   testInFullRun.each(['gateway', 'sign_in', 'mail', 'passkey', 'limits', 'billing', 'plugins', 'legal'])(
@@ -77,7 +77,7 @@ describe('search', () => {
 describe('changing settings', () => {
   test('changes are counted, can be discarded, and are saved together', async () => {
     const page = await visit('/settings/gateway');
-    const name = page.getByLabel('Name of the gateway');
+    const name = page.getByLabel('Gateway name');
     await name.fill('House of films');
     await waitForText(page, 'One unsaved change');
     await page.getByLabel('Address for results').fill('https://files.example.org');
@@ -88,12 +88,12 @@ describe('changing settings', () => {
     await name.fill('House of films');
     await page.getByLabel('Public address').fill('nowhere');
     await save(page);
-    await waitForText(page, 'Enter an address such as https://example.org.');
+    await waitForText(page, 'Enter a URL such as https://example.org.');
     expect(await stored('SystemName')).toBe('Taskgate');
     await page.getByLabel('Public address').fill('https://gate.example.org');
     await save(page);
     await confirmWithPassword(page);
-    await waitForNotice(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Settings saved.');
     expect([await stored('SystemName'), await stored('ServerAddress')]).toEqual([
       'House of films',
       'https://gate.example.org',
@@ -122,7 +122,7 @@ describe('changing settings', () => {
     const page = await visit('/settings/legal');
     await page.getByLabel('User agreement').fill('Be kind.');
     await page.getByRole('link', { name: 'Mail', exact: true }).click();
-    const dialog = page.getByRole('dialog', { name: 'Discard your changes?' });
+    const dialog = page.getByRole('dialog', { name: 'Discard changes?' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
     await page.getByRole('link', { name: 'Mail', exact: true }).click();
@@ -132,16 +132,16 @@ describe('changing settings', () => {
 
   test('an unsafe value shows a warning before it is saved', async () => {
     const page = await visit('/settings/sign_in');
-    await page.getByRole('switch', { name: 'Open for new accounts' }).click();
+    await page.getByRole('switch', { name: 'Allow sign-up' }).click();
     await save(page);
-    const dialog = page.getByRole('dialog', { name: 'Save this although it is risky?' });
-    await dialog.getByText(/programs can make them without end/).waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Save a risky setting?' });
+    await dialog.getByText(/bots can create them without limit/).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await stored('RegisterEnabled')).toBe('false');
     await save(page);
     await dialog.getByRole('button', { name: 'Save anyway' }).click();
     await confirmWithPassword(page);
-    await waitForNotice(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Settings saved.');
     expect(await stored('RegisterEnabled')).toBe('true');
   });
 
@@ -150,14 +150,14 @@ describe('changing settings', () => {
     await page.getByLabel('Client secret').fill('a-secret-of-github');
     await save(page);
     await confirmWithPassword(page);
-    await waitForText(page, 'Stored. Type to replace it.');
+    await waitForText(page, 'Set. Type to replace.');
     await waitForValue(page.getByLabel('Client secret'), '');
     expect(await stored('GitHubClientSecret')).toBe('***');
     await page.getByRole('button', { name: 'Remove' }).click();
     await waitForText(page, 'Will be removed when you save.');
     // Confirmed a moment ago, so it is not asked again.
     await save(page);
-    await waitForText(page, 'Nothing stored.');
+    await waitForText(page, 'Not set.');
     expect(await stored('GitHubClientSecret')).toBe('');
   });
 
@@ -165,7 +165,7 @@ describe('changing settings', () => {
     const page = await visit('/settings/passkey');
     await page.getByLabel('Name in dialogs').fill('House');
     await save(page);
-    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
     await dialog.getByLabel('Password', { exact: true }).waitFor();
     expect(await findPageIssues(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -179,20 +179,20 @@ describe('changing settings', () => {
     const page = await visit('/settings/billing');
     await page.getByRole('button', { name: 'Add group' }).click();
     await save(page);
-    await waitForText(page, 'Each group needs a name of its own');
+    await waitForText(page, 'Each group needs a unique name');
     await page.getByLabel('Name of group 2').fill('vip');
     await page.getByLabel('Ratio of group 2').fill('0.8');
     await save(page);
-    await waitForNotice(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Settings saved.');
     expect(await stored('groups')).toBe('{"default":1,"vip":0.8}');
   });
 
   test('amounts are dollars in the panel and quota in the API', async () => {
     const page = await visit('/settings/sign_in');
-    await page.getByLabel('Balance of a new account').fill('1.5');
+    await page.getByLabel('Initial balance').fill('1.5');
     await save(page);
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
-    await waitForNotice(page, 'Saved. It counts from now on.');
+    await waitForNotice(page, 'Settings saved.');
     expect(await stored('QuotaForNewUser')).toBe('750000');
   });
 });
@@ -219,16 +219,16 @@ describe('provider options with bound identities', () => {
     });
     const bea = await connect('bea', 'github');
     const page = await visit('/settings/github');
-    await page.getByLabel('Address of GitHub').fill(`${provider.base}/moved`);
+    await page.getByLabel('GitHub URL').fill(`${provider.base}/moved`);
     await page.getByLabel('Client secret').fill('entered again for the new address');
     await save(page);
     await confirmWithPassword(page);
-    await waitForText(page, 'It is the same provider with the same people');
-    await waitForText(page, 'It says who is who, and people are connected: see the notice.');
+    await waitForText(page, 'It is the same provider with the same users');
+    await waitForText(page, 'Users are connected through this provider: see the notice.');
     expect(await findPageIssues(page)).toEqual([]);
     expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/github`);
-    await page.getByRole('button', { name: 'Save, everybody stays connected' }).click();
-    await waitForNotice(page, 'Saved. It counts from now on.');
+    await page.getByRole('button', { name: 'Save and keep everyone connected' }).click();
+    await waitForNotice(page, 'Settings saved.');
     expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/moved`);
     await root().call('DELETE', `/api/user/${bea}/bindings/github`);
     await setOptions(root(), Object.fromEntries(before.map(({ key, value }) => [key, value])));
@@ -243,13 +243,13 @@ describe('provider options with bound identities', () => {
     });
     const carl = await connect('carl', 'club');
     const page = await visit(`/settings/providers/${id}`);
-    await page.getByLabel('Number of the person').fill('data.user.login');
+    await page.getByRole('textbox', { name: 'User ID' }).fill('data.user.login');
     const saveIt = page.getByRole('button', { name: 'Save' });
     await saveIt.click();
     await confirmWithPassword(page);
-    const same = page.getByRole('switch', { name: 'It is the same provider with the same people' });
+    const same = page.getByRole('switch', { name: 'It is the same provider with the same users' });
     await same.waitFor();
-    await waitForText(page, 'It says who is who, and people are connected: see the notice.');
+    await waitForText(page, 'Users are connected through this provider: see the notice.');
     expect(await saveIt.isDisabled()).toBe(true);
     await same.click();
     await saveIt.click();
@@ -259,7 +259,7 @@ describe('provider options with bound identities', () => {
     expect(await root().call<object>('GET', path)).toMatchObject({ user_id_field: 'data.user.login' });
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await waitForText(page, 'People are connected through this provider.');
+    await waitForText(page, 'Users are connected through this provider.');
     await root().call('DELETE', `/api/user/${carl}/bindings/club`);
     await root().call('DELETE', path);
     await setOptions(root(), { ServerAddress: '' });
@@ -268,9 +268,9 @@ describe('provider options with bound identities', () => {
 
 test('a provider that does not exist shows a not-found page with a link to the list', async () => {
   const page = await visit('/settings/providers/99999');
-  await page.getByRole('alert').getByText('There is no such provider').waitFor();
+  await page.getByRole('alert').getByText('Provider not found').waitFor();
   await page.getByRole('link', { name: 'All providers' }).click();
-  await waitForText(page, 'No further providers');
+  await waitForText(page, 'No other providers');
 });
 
 describe('testing settings', () => {
@@ -281,12 +281,12 @@ describe('testing settings', () => {
       'oidc.well_known': provider.wellKnown,
     });
     const page = await visit('/settings/oidc');
-    await page.getByLabel('Name on the button').fill('House login');
+    await page.getByLabel('Button label').fill('House login');
     expect(await page.getByRole('button', { name: 'Run test' }).isDisabled()).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('button', { name: 'Run test' }).click();
     await confirmWithPassword(page);
-    await page.getByText(/It works|It does not work yet/).waitFor();
+    await page.getByText(/Test passed|Test failed/).waitFor();
     expect(await page.getByRole('img', { name: 'Passed' }).count()).toBeGreaterThan(0);
   });
 
@@ -294,7 +294,7 @@ describe('testing settings', () => {
     const page = await visit('/settings/mail');
     await page.getByRole('button', { name: 'Run test' }).click();
     await confirmWithPassword(page);
-    await waitForText(page, 'It does not work yet');
+    await waitForText(page, 'Test failed');
     await waitForText(page, /Set SMTPServer and SMTPFrom first/);
     expect(await findPageIssues(page)).toEqual([]);
   });
@@ -303,31 +303,31 @@ describe('testing settings', () => {
 describe('custom providers', () => {
   test('are discovered by issuer, created, disabled and deleted', async () => {
     const page = await visit('/settings/providers');
-    await waitForText(page, 'No further providers');
+    await waitForText(page, 'No other providers');
     await page.getByRole('link', { name: 'Add provider' }).click();
     const create = page.getByRole('button', { name: 'Create provider' });
     await create.click();
-    await waitForText(page, 'This is needed.');
-    await waitForText(page, 'Enter a discovery address, or all three addresses below.');
+    await waitForText(page, 'Required.');
+    await waitForText(page, 'Enter a discovery URL, or all three endpoints below.');
     expect(await findPageIssues(page)).toEqual([]);
 
     await page.getByLabel('Issuer').fill(provider.issuer);
-    await page.getByRole('button', { name: 'Look up' }).click();
-    await waitForText(page, /The addresses below are filled in/);
-    expect(await page.getByLabel('Token address').inputValue()).toStartWith(provider.issuer);
+    await page.getByRole('button', { name: 'Discover' }).click();
+    await waitForText(page, /The endpoints below were filled in/);
+    expect(await page.getByLabel('Token endpoint').inputValue()).toStartWith(provider.issuer);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('House login');
-    await page.getByLabel('Short name').fill('github');
+    await page.getByLabel('Slug').fill('github');
     await page.getByLabel('Client ID').fill('panel');
     await page.getByLabel('Client secret').fill('a-secret');
     await create.click();
     await confirmWithPassword(page);
     await waitForText(page, 'this name belongs to another way to sign in.');
-    await page.getByLabel('Short name').fill('house');
+    await page.getByLabel('Slug').fill('house');
     await create.click();
     await heading(page, 'House login').waitFor();
     await waitForText(page, `${origin()}/oauth/house`);
 
-    await page.getByRole('switch', { name: 'People can sign in with it' }).click();
+    await page.getByRole('switch', { name: 'Sign-in enabled' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
     const created = await until('it is switched off', async () => {
       const [stored] = await root().call<{ enabled: boolean }[]>('GET', '/api/custom-oauth-provider');
@@ -337,6 +337,6 @@ describe('custom providers', () => {
 
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await waitForText(page, 'No further providers');
+    await waitForText(page, 'No other providers');
   });
 });

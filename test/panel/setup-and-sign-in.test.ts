@@ -33,7 +33,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const passwordField = (page: Page) => page.getByLabel('Password', { exact: true });
 
 async function fillSignIn(page: Page, name: string, secret: string): Promise<void> {
-  await page.getByLabel('User name or e-mail').fill(name);
+  await page.getByLabel('Username or email').fill(name);
   await passwordField(page).fill(secret);
   await button(page, 'Sign in').click();
 }
@@ -42,7 +42,7 @@ async function fillSignIn(page: Page, name: string, secret: string): Promise<voi
 async function openSignIn(options: Parameters<typeof panel.openPooled>[0] = {}) {
   const watched = await panel.openPooled(options);
   await watched.page.goto(`${panel.origin()}/sign-in`);
-  await watched.page.getByLabel('User name or e-mail').waitFor();
+  await watched.page.getByLabel('Username or email').waitFor();
   return watched;
 }
 
@@ -66,17 +66,17 @@ describe('from the terminal’s link to a first video', () => {
     const gateway = await panel.start();
     const { page, context } = await panel.openPooled({ at: gateway.url });
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
-    await waitForText(page, 'Set-up link found');
+    await waitForText(page, 'Setup link found');
     expect(page.url()).toBe(`${gateway.url}/setup`);
     expect(await page.title()).toBe('Set up · Taskgate');
     await passwordField(page).fill(password);
     await button(page, 'Create account').click();
-    await heading(page, 'The gateway is yours').waitFor();
+    await heading(page, 'Your gateway is ready').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
 
     const begun = performance.now();
     const letFinish = await holdRunning(page);
-    await button(page, 'Make a first video').click();
+    await button(page, 'Create your first video').click();
     await heading(page, 'Your first task is running').waitFor();
     await page.getByRole('progressbar').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
@@ -124,8 +124,8 @@ describe('from the terminal’s link to a first video', () => {
     await tabTo(passwordField(page));
     await page.keyboard.type(password);
     await page.keyboard.press('Enter');
-    await heading(page, 'The gateway is yours').waitFor();
-    await tabTo(page.getByRole('link', { name: 'Skip this and open the panel' }));
+    await heading(page, 'Your gateway is ready').waitFor();
+    await tabTo(page.getByRole('link', { name: 'Skip and open the panel' }));
     await page.keyboard.press('Enter');
     await accountMenu(page).waitFor();
   });
@@ -135,30 +135,30 @@ describe('from the terminal’s link to a first video', () => {
     const { page, apiCalls } = await panel.openPooled({ at: gateway.url });
     await page.goto(gateway.url);
     await heading(page, 'Create the root account').waitFor();
-    await page.getByLabel('Set-up link or code').fill('not-the-token');
-    await page.getByLabel('User name').fill('two words');
+    await page.getByLabel('Setup link or code').fill('not-the-token');
+    await page.getByLabel('Username').fill('two words');
     await passwordField(page).fill('short');
     await button(page, 'Create account').click();
     await waitForText(page, 'Use 1 to 32 letters');
     await waitForText(page, 'Use 8 characters or more.');
-    await waitForFocus(page.getByLabel('User name'));
+    await waitForFocus(page.getByLabel('Username'));
     expect(apiCalls).not.toContain('POST /api/setup');
 
-    await page.getByLabel('User name').fill('root');
+    await page.getByLabel('Username').fill('root');
     await passwordField(page).fill(password);
     await button(page, 'Create account').click();
-    await alert(page).getByText('This set-up link is not valid.').waitFor();
-    await page.getByLabel('Set-up link or code').fill('');
+    await alert(page).getByText('This setup link is not valid.').waitFor();
+    await page.getByLabel('Setup link or code').fill('');
     await button(page, 'Create account').click();
-    await waitForText(page, 'Paste the link or the code from the terminal.');
-    await page.getByLabel('Set-up link or code').fill(String(gateway.setupUrl));
+    await waitForText(page, 'Paste the link or code from the terminal.');
+    await page.getByLabel('Setup link or code').fill(String(gateway.setupUrl));
     // The account is created, but signing in fails: its owner signs in by hand.
     await page.route('**/api/user/auth/login', (route) => route.abort());
     await button(page, 'Create account').click();
-    await heading(page, 'The gateway is yours').waitFor();
+    await heading(page, 'Your gateway is ready').waitFor();
     await page.unroute('**/api/user/auth/login');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await waitForValue(page.getByLabel('User name or e-mail'), 'root');
+    await waitForValue(page.getByLabel('Username or email'), 'root');
     await passwordField(page).fill(password);
     await page.keyboard.press('Enter');
     await accountMenu(page).waitFor();
@@ -173,9 +173,9 @@ describe('from the terminal’s link to a first video', () => {
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
     await passwordField(page).fill(password);
     await button(page, 'Create account').click();
-    await button(page, 'Make a first video').click();
-    await alert(page).getByText('The demo channel is for a gateway of one node').waitFor();
-    await page.getByRole('link', { name: 'Skip this and open the panel' }).click();
+    await button(page, 'Create your first video').click();
+    await alert(page).getByText('The demo channel needs a single-node gateway').waitFor();
+    await page.getByRole('link', { name: 'Skip and open the panel' }).click();
     await accountMenu(page).waitFor();
   });
 
@@ -200,9 +200,9 @@ describe('from the terminal’s link to a first video', () => {
     await inspect();
     await passwordField(page).fill(password);
     await button(page, 'Create account').click();
-    await heading(page, 'The gateway is yours').waitFor();
+    await heading(page, 'Your gateway is ready').waitFor();
     await inspect();
-    await button(page, 'Make a first video').click();
+    await button(page, 'Create your first video').click();
     await heading(page, 'Your first video').waitFor();
     await inspect();
   });
@@ -227,13 +227,13 @@ describe('signing in', () => {
     await panel.root().createUser({ username: 'often' });
     const { page } = await openSignIn();
     await button(page, 'Sign in').click();
-    await waitForText(page, 'Enter your user name.');
+    await waitForText(page, 'Enter your username.');
     const answer = () => page.waitForResponse((response) => response.url().endsWith('/api/user/auth/login'));
     let status = 0;
     for (let tries = 0; tries < 8 && status !== 429; tries += 1) {
       const [response] = await Promise.all([answer(), fillSignIn(page, 'often', `wrong ${tries}`)]);
       status = response.status();
-      if (tries === 0) await alert(page).getByText('User name or password is wrong.').waitFor();
+      if (tries === 0) await alert(page).getByText('Wrong username or password.').waitFor();
     }
     await alert(page)
       .getByText(/Too many failed attempts\. Try again in \d+ minutes?\./)
@@ -245,14 +245,14 @@ describe('signing in', () => {
     await setUp(gateway);
     const { page } = await panel.openPooled({ at: gateway.url });
     await page.goto(`${gateway.url}/sign-in`);
-    await page.getByLabel('User name or e-mail').waitFor();
+    await page.getByLabel('Username or email').waitFor();
     await page.waitForLoadState('networkidle');
     await gateway.stop();
     await fillSignIn(page, 'root', password);
-    await alert(page).getByText('The gateway does not answer.').waitFor();
-    await page.getByRole('status').getByText('This page stays as it is').waitFor();
+    await alert(page).getByText('The gateway is not responding.').waitFor();
+    await page.getByRole('status').getByText('This page resumes').waitFor();
     await panel.start({ port: gateway.port, dataDir: gateway.dataDir });
-    await page.getByRole('status').getByText('This page stays as it is').waitFor({ state: 'detached' });
+    await page.getByRole('status').getByText('This page resumes').waitFor({ state: 'detached' });
     expect(await passwordField(page).inputValue()).toBe(password);
     await button(page, 'Sign in').click();
     await accountMenu(page).waitFor();
@@ -261,7 +261,7 @@ describe('signing in', () => {
   test("an unknown address shows the panel's not-found page", async () => {
     const { page } = await panel.openPooled();
     await page.goto(`${panel.origin()}/no/such/page`);
-    await heading(page, 'Nothing at this address').waitFor();
+    await heading(page, 'Page not found').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
   });
 });
@@ -296,7 +296,7 @@ describe('the second factor', () => {
     await waitForText(page, 'Enter a code.');
     await field.fill('AAAA-AAAA');
     await page.keyboard.press('Enter');
-    await waitForText(page, 'This code is wrong or was used already.');
+    await waitForText(page, 'This code is wrong or already used.');
     await field.fill(String(backupCodes[0]).toLowerCase());
     await page.keyboard.press('Enter');
     await accountMenu(page, 'careful').waitFor();
@@ -310,12 +310,12 @@ describe('the second factor', () => {
     await heading(page, 'Sign in').waitFor();
 
     await page.route('**/api/user/login/2fa', (route) => {
-      route.fulfill({ status: 400, json: { success: false, code: 'AUTH_FLOW_INVALID', message: 'Begin again.' } });
+      route.fulfill({ status: 400, json: { success: false, code: 'AUTH_FLOW_INVALID', message: 'Start again.' } });
     });
     await fillSignIn(page, 'cautious', password);
     await page.getByLabel('Code').fill('123456');
     await page.keyboard.press('Enter');
-    await waitForText(page, 'That took too long or was used already.');
+    await waitForText(page, 'This took too long or was already used.');
     await heading(page, 'Sign in').waitFor();
   });
 });
@@ -323,7 +323,7 @@ describe('the second factor', () => {
 describe('language and colour scheme', () => {
   test('the choice of Chinese and of dark lasts', async () => {
     const { page } = await openSignIn({ colorScheme: 'light' });
-    await button(page, 'Colour scheme').click();
+    await button(page, 'Theme').click();
     await page.getByRole('menuitemradio', { name: 'Dark' }).click();
     await button(page, 'Language').click();
     await page.getByRole('menuitemradio', { name: '简体中文' }).click();
@@ -352,7 +352,7 @@ describe('language and colour scheme', () => {
     await fillSignIn(page, 'nobody', 'wrong password');
     await alert(page).waitFor();
     await button(page, 'Lost the root password?').click();
-    await waitForText(page, 'Run this on the machine');
+    await waitForText(page, 'Run this on the gateway’s machine');
     expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
   });

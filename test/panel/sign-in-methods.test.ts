@@ -181,7 +181,7 @@ describe('passkeys', () => {
       route.fulfill({ status: 401, json: { success: false, code: 'AUTH_INVALID_CREDENTIALS', message: 'No.' } }),
     );
     await button(page, 'Sign in with a passkey').click();
-    await alert(page).getByText('This passkey belongs to no account here.').waitFor();
+    await alert(page).getByText('This passkey does not belong to any account here.').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
   });
 });
@@ -203,7 +203,7 @@ describe('WeChat', () => {
     await waitForText(page, 'Enter a code.');
     await codeField.fill('111111');
     await page.keyboard.press('Enter');
-    await alert(page).getByText('This code is wrong or too old.').waitFor();
+    await alert(page).getByText('This code is wrong or expired.').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await codeField.fill('246810');
     await page.keyboard.press('Enter');
@@ -231,7 +231,7 @@ describe('WeChat', () => {
     await button(page, 'Continue with WeChat').click();
     await waitForText(page, "Follow this gateway's WeChat account");
     expect(await page.getByRole('main').getByRole('img').count()).toBe(0);
-    await button(page, 'Sign in another way').click();
+    await button(page, 'More sign-in options').click();
     await heading(page, 'Sign in').waitFor();
   });
 });
@@ -269,11 +269,11 @@ describe('Telegram', () => {
     ignoreComplaints(watched, site);
 
     await page.goto(`${origin()}${telegramReturn}`);
-    await heading(page, 'Telegram is connected').waitFor();
+    await heading(page, 'Telegram connected').waitFor();
     await page.goto(
       `${origin()}/oauth/telegram?telegram_bind=error&error_code=TELEGRAM_BIND_FLOW_INVALID&flow_token=x`,
     );
-    await waitForText(page, 'That took too long or was used already. Begin again under Security.');
+    await waitForText(page, 'This took too long or was already used. Start again under Security.');
   });
 
   test('an unbound account is told what to do', async () => {
@@ -282,7 +282,7 @@ describe('Telegram', () => {
     await stand(page, { id: 7002 });
     await button(page, 'Continue with Telegram').click();
     await page.getByRole('link', { name: `Log in as ${BOT.name}` }).click();
-    await alert(page).getByText('connected to no account here').waitFor();
+    await alert(page).getByText('not connected to any account here').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     ignoreComplaints(watched, site);
   });
@@ -291,7 +291,7 @@ describe('Telegram', () => {
     const { page, apiCalls } = await openSignIn();
     for (const state of ['/abc', '']) {
       await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
-      await heading(page, 'That did not work').waitFor();
+      await heading(page, 'That didn’t work').waitFor();
     }
     expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
   });
@@ -375,19 +375,19 @@ describe('captcha', () => {
       const { page, apiCalls } = watched;
       await stand(page);
       await page.goto(`${origin()}/sign-up`);
-      await field(page, 'User name').fill('grace');
+      await field(page, 'Username').fill('grace');
       await field(page, 'Password').fill(password);
-      await field(page, 'E-mail').fill('grace@example.net');
+      await field(page, 'Email').fill('grace@example.net');
       await button(page, 'Send code').click();
-      await alert(page).getByText('Finish the check against robots first.').waitFor();
+      await alert(page).getByText('Complete the bot check first.').waitFor();
       expect(apiCalls).not.toContain('POST /api/verification');
       expect(await findAxeViolations(page)).toEqual([]);
       await solve(page);
       await button(page, 'Send code').click();
       const { text } = await mail.next(({ recipients }) => recipients.includes('grace@example.net'));
-      await field(page, 'Code from the mail').fill(/^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '');
+      await field(page, 'Verification code').fill(/^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '');
       await button(page, 'Create account').click();
-      await alert(page).getByText('Finish the check against robots first.').waitFor();
+      await alert(page).getByText('Complete the bot check first.').waitFor();
       await solve(page);
       await button(page, 'Create account').click();
       await heading(page, 'Your account is ready').waitFor();
@@ -400,15 +400,15 @@ describe('captcha', () => {
       const { page } = watched;
       await stand(page);
       await page.goto(`${origin()}/forgot-password`);
-      await field(page, 'E-mail').fill('nobody@example.net');
+      await field(page, 'Email').fill('nobody@example.net');
       challenge.misbehave((response) => response.writeHead(500).end());
       await solve(page);
       await button(page, 'Send link').click();
-      await alert(page).getByText('The check against robots was not passed.').waitFor();
+      await alert(page).getByText('The bot check failed.').waitFor();
       challenge.misbehave(undefined);
       await solve(page);
       await button(page, 'Send link').click();
-      await heading(page, 'Look at your mail').waitFor();
+      await heading(page, 'Check your inbox').waitFor();
       ignoreComplaints(watched, site);
     }));
 
@@ -418,7 +418,7 @@ describe('captcha', () => {
       const { page } = watched;
       await page.route(`${site}**`, (route: Route) => route.abort());
       await page.goto(`${origin()}/forgot-password`);
-      await alert(page).getByText('The check against robots did not load.').waitFor();
+      await alert(page).getByText('The bot check did not load.').waitFor();
       expect(await findAxeViolations(page)).toEqual([]);
       await page.unroute(`${site}**`);
       await stand(page);
@@ -444,10 +444,10 @@ describe('legal texts', () => {
       const { page } = await openSignIn();
       await waitForText(page, 'By signing in you accept the user agreement and the privacy policy.');
       await page.goto(`${origin()}/sign-up`);
-      await field(page, 'User name').fill('lin');
+      await field(page, 'Username').fill('lin');
       await field(page, 'Password').fill(password);
       await button(page, 'Create account').click();
-      await waitForText(page, 'Accept this to create an account.');
+      await waitForText(page, 'Accept to create an account.');
       const consent = page.getByRole('checkbox');
       await waitForFocus(consent);
       expect(await findAxeViolations(page)).toEqual([]);
@@ -469,7 +469,7 @@ describe('legal texts', () => {
   testInFullRun('a gateway without legal texts shows a notice', async () => {
     const { page } = await openPooled();
     await page.goto(`${origin()}/privacy-policy`);
-    await waitForText(page, 'runs this gateway has written no such text.');
+    await waitForText(page, 'This gateway has no such document.');
     expect(await findAxeViolations(page)).toEqual([]);
   });
 

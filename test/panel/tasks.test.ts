@@ -96,7 +96,7 @@ describe('the list', () => {
     expect(await page.getByRole('combobox', { name: 'Channel' }).inputValue()).toBe('First channel');
 
     await page.goto(`${panel.origin()}/tasks?q=${encodeURIComponent('no such thing')}`);
-    await waitForText(page, 'No task matches');
+    await waitForText(page, 'No matches');
   });
 
   test('refreshes running tasks by itself', async () => {
@@ -133,13 +133,13 @@ describe('a task', () => {
     );
     expect(await page.getByRole('link', { name: 'Download' }).getAttribute('download')).toMatch(/^task_.*-video\.mp4$/);
 
-    await waitForText(page, 'Estimated at $0.10. The result is worth less, so $0.04 went back to the balance.');
-    const quantities = page.getByRole('table', { name: 'What is paid for' });
+    await waitForText(page, 'Estimated at $0.10; $0.04 was refunded.');
+    const quantities = page.getByRole('table', { name: 'Billed quantities' });
     expect(await quantities.getByRole('row', { name: /Seconds/ }).textContent()).toBe('Seconds5 sec3 sec');
-    await page.getByRole('button', { name: 'How this was worked out' }).click();
-    await page.getByRole('region', { name: 'What it cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
-    await page.getByRole('button', { name: 'Bookings on the balance' }).click();
-    await waitForText(page, 'Not needed, given back');
+    await page.getByRole('button', { name: 'Price breakdown' }).click();
+    await page.getByRole('region', { name: 'Cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
+    await page.getByRole('button', { name: 'Balance changes' }).click();
+    await waitForText(page, 'Unused, refunded');
     await waitForText(page, '+$0.04');
     await waitForText(page, 'Accepted; $0.10 reserved');
     await waitForText(page, 'Charged $0.06');
@@ -152,7 +152,7 @@ describe('a task', () => {
   test('is retried as a new task, which is followed to its end', async () => {
     const { page, apiCalls } = await open(taskOf('a lighthouse'));
     await page.getByRole('button', { name: 'Run again' }).click();
-    await waitForNotice(page, 'A new task with the same request is on its way.');
+    await waitForNotice(page, 'A new task with the same request was started.');
     await page.waitForURL((url) => url.pathname !== taskOf('a lighthouse'));
     expect(page.url()).toMatch(/\/tasks\/task_/);
     await page.locator('video').waitFor();
@@ -166,22 +166,22 @@ describe('a task', () => {
     const { body } = await submit(panel.gateway().url, key, { prompt: 'a long walk [duration=0.2]' });
     await page.goto(`${panel.origin()}/tasks/${body.id}`);
     await page.getByRole('progressbar').waitFor();
-    await waitForText(page, /The vendor has it and cannot be told to stop/);
-    await waitForText(page, '$0.08 is reserved from the balance while it runs.');
+    await waitForText(page, /The vendor has this task and cannot cancel it/);
+    await waitForText(page, '$0.08 is reserved while the task runs.');
     expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
     await until('the stream is asked for', () => apiCalls.includes(`GET /api/task/${body.id}/events`));
     pausable.resume();
     await page.locator('video').waitFor();
     expect(apiCalls).toContain(`GET /api/task/${body.id}/events`);
-    await waitForText(page, 'That is exactly what was estimated beforehand.');
+    await waitForText(page, 'Exactly as estimated.');
   });
 
   test('that failed shows why, what to do and that it is free; its request opens in the playground', async () => {
     const { page } = await open(taskOf('a lost one [fail]'));
     await waitForText(page, 'Why it failed');
     await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
-    await waitForText(page, 'A failed task costs nothing: the $0.10 that were reserved went back to the balance.');
-    await page.getByRole('link', { name: 'Change and run' }).click();
+    await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
+    await page.getByRole('link', { name: 'Edit and run' }).click();
     await heading(page, 'Playground').waitFor();
     await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
   });
@@ -213,8 +213,8 @@ describe('a task', () => {
     await section.getByText('task.finished').first().waitFor();
     expect(await section.textContent()).not.toContain('of-the-receiver');
     const before = receiver.received.length;
-    await section.getByRole('button', { name: 'Send again: task.finished' }).click();
-    await waitForNotice(page, 'It is sent again now.');
+    await section.getByRole('button', { name: 'Redeliver: task.finished' }).click();
+    await waitForNotice(page, 'Redelivering now.');
     await until('the receiver is told again', () => receiver.received.length > before);
   });
 
@@ -241,7 +241,7 @@ describe('a task', () => {
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
     await page
       .getByRole('alert')
-      .getByText(/being handed to the vendor at this moment, or/)
+      .getByText(/being handed to the vendor or already there/)
       .waitFor();
 
     // Every few seconds the gateway looks for submissions whose process has died: right after such
@@ -254,9 +254,9 @@ describe('a task', () => {
       return route.continue();
     });
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
-    await waitForNotice(page, 'The task is cancelled.');
-    await waitForText(page, 'It was cancelled before the vendor took it.');
-    await waitForText(page, /A failed task costs nothing/);
+    await waitForNotice(page, 'Task cancelled.');
+    await waitForText(page, 'It was cancelled before it reached the vendor.');
+    await waitForText(page, /Failed tasks are free/);
     expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
   });
 
@@ -272,13 +272,13 @@ describe('a task', () => {
     const id = await panel.root().createUser({ username: 'anna' });
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
     const { page } = await panel.openAs({ username: 'anna', password }, taskOf('a lighthouse'));
-    await page.getByRole('alert').getByText('There is no such task').waitFor();
+    await page.getByRole('alert').getByText('Task not found').waitFor();
     expect(await findPageIssues(page)).toEqual([]);
     await page.getByRole('link', { name: 'All tasks' }).last().click();
     await waitForText(page, 'No tasks yet');
     await page.goto(`${panel.origin()}/tasks?scope=all`);
     await waitForText(page, 'No tasks yet');
-    expect(await page.getByText('Everybody’s').count()).toBe(0);
+    expect(await page.getByText('Everyone').count()).toBe(0);
 
     const login = await ask(`${panel.gateway().url}/api/user/login`, { body: { username: 'anna', password } });
     const anna = new Administrator(panel.gateway().url, (login.body.data as { access_token: string }).access_token);
@@ -289,7 +289,7 @@ describe('a task', () => {
     await accountMenu(page).waitFor();
     await waitForText(page, /^Finished in/);
     await page.getByRole('definition').getByText('anna', { exact: true }).waitFor();
-    for (const name of ['Run again', 'Change and run']) expect(await page.getByText(name).count()).toBe(0);
+    for (const name of ['Run again', 'Edit and run']) expect(await page.getByText(name).count()).toBe(0);
   });
 });
 
@@ -300,7 +300,7 @@ testInFullRun(
     await addSessionCookies(page, panel.origin(), ROOT);
     for (const path of ['/tasks?scope=all', taskOf('a paper boat [seconds=3]'), taskOf('a lost one [fail]')]) {
       await page.goto(`${panel.origin()}${path}`);
-      await waitForText(page, path.startsWith('/tasks?') ? 'a lighthouse' : 'What happened');
+      await waitForText(page, path.startsWith('/tasks?') ? 'a lighthouse' : 'Timeline');
       const folded = page.locator('main').getByRole('button', { name: /^(How|Book|Request|Task)/, expanded: false });
       while ((await folded.count()) > 0) await folded.first().click();
       expect([path, await findPageIssues(page)]).toEqual([path, []]);

@@ -75,7 +75,7 @@ describe('the list', () => {
     await page.getByRole('link', { name: 'ulf' }).waitFor();
     expect(page.url()).toEndWith('/users?keyword=ULF%40');
     await page.getByLabel('Search').fill('nobody at all');
-    await waitForText(page, 'Nobody matches');
+    await waitForText(page, 'No matches');
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await waitForText(page, '1–20 of 27');
     expect(await page.getByLabel('Search').inputValue()).toBe('');
@@ -100,13 +100,13 @@ describe('the list', () => {
     await waitForText(page, 'Use 8 characters or more.');
     expect(await findPageIssues(page)).toEqual([]);
 
-    await dialog.getByLabel('User name').fill('ada');
+    await dialog.getByLabel('Username').fill('ada');
     await dialog.getByLabel(/^Password/).fill(password);
-    await dialog.getByLabel('Opening balance').fill('2.5');
+    await dialog.getByLabel('Initial balance').fill('2.5');
     await create.click();
     await dialog.getByText(/taken/).first().waitFor();
-    expect(await dialog.getByLabel('Opening balance').inputValue()).toBe('$2.5');
-    await dialog.getByLabel('User name').fill('nina');
+    expect(await dialog.getByLabel('Initial balance').inputValue()).toBe('$2.5');
+    await dialog.getByLabel('Username').fill('nina');
     await create.click();
     await heading(page, 'nina').waitFor();
     await page.getByText('$2.50', { exact: true }).waitFor();
@@ -117,14 +117,14 @@ describe('the list', () => {
 describe('an account', () => {
   test('its fields are changed, and an error shows at its field', async () => {
     const page = await openAsRoot(`/users/${idOf('ulf')}`);
-    expect(await page.getByLabel('Remark').inputValue()).toBe('Pays by invoice');
-    await page.getByLabel('E-mail').fill('no address');
+    expect(await page.getByLabel('Note').inputValue()).toBe('Pays by invoice');
+    await page.getByLabel('Email').fill('no address');
     await page.getByLabel('Display name').fill('Ulf Larsson');
     const save = page.getByRole('button', { name: 'Save' });
     await save.click();
     await page.locator('[aria-invalid="true"]').waitFor();
     expect(await page.getByLabel('Display name').inputValue()).toBe('Ulf Larsson');
-    await page.getByLabel('E-mail').fill('');
+    await page.getByLabel('Email').fill('');
     await page.getByRole('combobox', { name: 'Group' }).click();
     await page.getByRole('option', { name: 'vip (price × 0.8)' }).click();
     await save.click();
@@ -145,7 +145,7 @@ describe('an account', () => {
       const dialog = page.getByRole('dialog', { name: 'Balance of vera' });
       await dialog.getByText(mode, { exact: true }).click();
       await dialog.getByRole('button', { name: 'Change balance' }).click();
-      await dialog.getByText('Enter an amount in dollars').waitFor();
+      await dialog.getByText('Enter an amount in US dollars').waitFor();
       await dialog.getByLabel(label).fill(amount);
       await dialog.getByText(preview).waitFor();
       await dialog.getByRole('button', { name: 'Change balance' }).click();
@@ -179,8 +179,8 @@ describe('an account', () => {
     await answer('Make “vera” an administrator?', 'Make administrator');
     await page.getByText('Administrator', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('menuitem', { name: 'Make ordinary user' }).click();
-    await answer('Take the rank of administrator from “vera”?', 'Make ordinary user');
+    await page.getByRole('menuitem', { name: 'Make regular user' }).click();
+    await answer('Remove administrator rights from “vera”?', 'Make regular user');
     await page.getByText('Administrator', { exact: true }).waitFor({ state: 'detached' });
     expect(await account('vera')).toMatchObject({ role: 1, status: 1 });
   });
@@ -199,7 +199,7 @@ describe('an account', () => {
     await dialog.getByLabel(/^New password/).fill('another long password');
     await dialog.getByRole('button', { name: 'Set password' }).click();
     await dialog.waitFor({ state: 'hidden' });
-    await waitForText(page, 'Nowhere at the moment.');
+    await waitForText(page, 'Not signed in anywhere.');
     expect(await canSignIn('person1')).toBe(false);
   });
 
@@ -207,7 +207,7 @@ describe('an account', () => {
     const page = await openAsRoot(`/users/${idOf('person2')}`);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem', { name: 'Delete account' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Delete “person2” for good?' });
+    const dialog = page.getByRole('dialog', { name: 'Permanently delete “person2”?' });
     const remove = dialog.getByRole('button', { name: 'Delete account' });
     expect(await remove.isDisabled()).toBe(true);
     await dialog.getByLabel('Type person2 to confirm').fill('person2');
@@ -274,8 +274,8 @@ describe('lost sign-in methods', () => {
 
     await resetMethod({
       line: 'Two-factor authentication',
-      button: 'Take away',
-      title: 'Take two-factor authentication from “iris”?',
+      button: 'Turn off',
+      title: 'Turn off two-factor authentication for “iris”?',
     });
     expect((await signIn('iris')).access_token).toBeString();
     await factors.getByText('1 passkey', { exact: true }).waitFor();
@@ -313,7 +313,7 @@ describe('lost sign-in methods', () => {
     await root().call('POST', '/api/user/manage', { id: idOf('jon'), action: 'delete' });
     await revoke.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await alert(page).getByText('Somebody has deleted this account meanwhile.').waitFor();
+    await alert(page).getByText('This account has been deleted.').waitFor();
   });
 });
 
@@ -321,7 +321,7 @@ test('an account that does not exist shows a not-found page with a link to the l
   const page = await openAsRoot('/users/nobody');
   for (const id of ['nobody', '99999', '99999999999999999999', '1%2Fsessions']) {
     await page.goto(`${origin()}/users/${id}`);
-    await alert(page).getByText('There is no such account').waitFor();
+    await alert(page).getByText('Account not found').waitFor();
   }
   expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('link', { name: 'All users' }).click();
@@ -332,13 +332,13 @@ describe('roles', () => {
   test('administrators see actions for users, none for administrators and root', async () => {
     const page = await openAs('ada', `/users/${idOf('ulf')}`);
     await page.getByRole('button', { name: 'Disable account' }).waitFor();
-    expect(await page.getByText('Signed in on').count()).toBe(0);
+    expect(await page.getByText('Sessions').count()).toBe(0);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem').first().waitFor();
     expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Delete account']);
 
     await page.goto(`${origin()}/users/${idOf('grace')}`);
-    await alert(page).getByText('This account is not yours to manage').waitFor();
+    await alert(page).getByText('You cannot manage this account').waitFor();
     await page.goto(`${origin()}/users/${idOf('ada')}`);
     await waitForText(page, 'This is your own account.');
     expect(await page.getByRole('button', { name: /Disable|Change balance|Save/ }).count()).toBe(0);
@@ -346,7 +346,7 @@ describe('roles', () => {
 
   test('users see the not-found page', async () => {
     const page = await openAs('person3', '/users');
-    await heading(page, 'Nothing at this address').waitFor();
+    await heading(page, 'Page not found').waitFor();
   });
 });
 
@@ -377,11 +377,11 @@ test('double booking: after a lost answer, adding the same amount again in a new
   await add();
   await answered;
   await page.unroute(reads);
-  await waitForNotice(page, 'The balance of “booked” is changed.');
+  await waitForNotice(page, 'The balance of “booked” was changed.');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(await quota()).toBe(5_000_000);
   // After a known outcome, the same change is a new one.
   await add();
-  await waitForNotice(page, 'The balance of “booked” is changed.');
+  await waitForNotice(page, 'The balance of “booked” was changed.');
   expect(await quota()).toBe(10_000_000);
 });

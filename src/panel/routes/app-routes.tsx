@@ -1,10 +1,10 @@
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useEffect } from 'react';
 import { Route, Routes } from 'react-router';
 import { RequireTexts } from '../i18n/require-texts.tsx';
 import { NotFoundInFrame, NotFoundPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { RequireAnonymous, RequireRole, RequireSession, SessionSwitch } from '../session/guards.tsx';
-import { roles } from '../session/roles.ts';
+import { roles, useRole } from '../session/roles.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 
 // Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
@@ -55,6 +55,20 @@ const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderP
 const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
 const SystemPage = lazy(async () => ({ default: (await adminPages()).SystemPage }));
 
+/** The frame. Pages of administrators are loaded while the first one is looked at. */
+function FrameWithPreload() {
+  const role = useRole();
+  useEffect(() => {
+    if (role < roles.admin) return;
+    const timer = setTimeout(() => void adminPages().catch(() => {}), preloadDelayMs);
+    return () => clearTimeout(timer);
+  }, [role]);
+  return <AppFrame />;
+}
+
+/** The first page is shown, and its requests are on their way, before others are loaded. */
+const preloadDelayMs = 1000;
+
 export function AppRoutes() {
   return (
     <Suspense fallback={<FullPageLoader />}>
@@ -94,7 +108,7 @@ export function AppRoutes() {
           element={
             <RequireSession>
               <RequireTexts>
-                <AppFrame />
+                <FrameWithPreload />
               </RequireTexts>
             </RequireSession>
           }

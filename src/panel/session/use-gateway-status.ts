@@ -10,3 +10,6 @@ export function useGatewayStatus(): UseQueryResult<GatewayStatus> {
     queryFn: () => session.send<GatewayStatus>({ method: 'GET', path: '/api/status' }),
   });
 }
+
+/** What the operator calls the gateway; the product's name until that is known. */
+export const useGatewayName = (): string => useGatewayStatus().data?.system_name || 'Taskgate';

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
 import { SecurityProofProvider } from '../session/security-proof.tsx';
 import { ConfirmProvider } from '../ui/form/confirm-dialog.tsx';
+import { UnsavedChangesOfPage } from '../ui/form/unsaved-changes.tsx';
 import { BrandMark } from '../ui/page/brand-mark.tsx';
 import { ErrorBoundary } from '../ui/page/error-boundary.tsx';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
@@ -45,9 +46,12 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
               </div>
             </header>
             <main id="content" tabIndex={-1} className={classes.content}>
-              <ErrorBoundary key={pathname} within>
-                <Suspense fallback={<FullPageLoader within />}>{children}</Suspense>
-              </ErrorBoundary>
+              {/* Outside of what is made anew for each page, so that the former page stays until the next one is loaded. */}
+              <Suspense fallback={<FullPageLoader within />}>
+                <ErrorBoundary key={pathname} within>
+                  <UnsavedChangesOfPage>{children}</UnsavedChangesOfPage>
+                </ErrorBoundary>
+              </Suspense>
             </main>
           </div>
         </div>

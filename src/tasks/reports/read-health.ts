@@ -4,13 +4,13 @@ import type { ChannelHealthRecord, Store } from '../../store/ports/index.ts';
 /** Tasks that ended within this time count. */
 const HEALTH_WINDOW_SECONDS = 86_400;
 const FRESH_MS = 10_000;
-/**
- * A channel is failing from this many failures on, if they are at least this share of its tasks.
- */
-const FAILING_COUNT = 3;
+/** Below this share of successes a channel is degraded. */
+const GOOD_SHARE = 0.9;
+/** Below this share it is failing, from this many failures on. */
 const FAILING_SHARE = 0.5;
+const FAILING_COUNT = 3;
 
-export type ChannelHealth = ChannelHealthRecord & { state: 'idle' | 'good' | 'failing' };
+export type ChannelHealth = ChannelHealthRecord & { state: 'idle' | 'good' | 'degraded' | 'failing' };
 export type HealthReader = () => Promise<ReadonlyMap<number, ChannelHealth>>;
 
 /** Reads every channel's health over the last day; cached for a few seconds. */
@@ -36,6 +36,8 @@ export function createHealthReader({ store, clock }: { store: Store; clock: Cloc
 }
 
 function healthOf({ succeeded, failed }: ChannelHealthRecord): ChannelHealth['state'] {
-  if (failed >= FAILING_COUNT && failed >= (succeeded + failed) * FAILING_SHARE) return 'failing';
-  return succeeded + failed === 0 ? 'idle' : 'good';
+  const ended = succeeded + failed;
+  if (ended === 0) return 'idle';
+  if (failed >= FAILING_COUNT && succeeded < ended * FAILING_SHARE) return 'failing';
+  return succeeded < ended * GOOD_SHARE ? 'degraded' : 'good';
 }

@@ -10,6 +10,7 @@ type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
 const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone: Tone }>> = {
   idle: { text: 'channels.health.idle', tone: 'quiet' },
   good: { text: 'channels.health.good', tone: 'good' },
+  degraded: { text: 'channels.health.degraded', tone: 'waiting' },
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 

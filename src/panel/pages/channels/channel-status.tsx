@@ -36,7 +36,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           <dd>{format.money(channel.used_quota)}</dd>
         </div>
       </dl>
-      {health.state === 'failing' && (
+      {(health.state === 'failing' || health.state === 'degraded') && (
         <Text size="sm">
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),

@@ -8,6 +8,7 @@ import { roles, useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { optionTexts } from '../settings/option-texts.ts';
 import classes from './attention-list.module.css';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
@@ -77,6 +78,7 @@ export function AttentionList() {
         {withKeys(data).map(({ key, item }) => {
           const { title, remedy } = texts[item.code];
           const page = targetPage(item.target);
+          const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
           return (
             <li key={key} className={classes.item}>
               <div className={classes.words}>
@@ -87,11 +89,12 @@ export function AttentionList() {
                   </span>
                 </h3>
                 <p>{t(remedy)}</p>
+                {variable !== null && <p>{t('home.attention.variable', { name: variable })}</p>}
                 <p className={classes.detail} lang="en">
                   {item.message}
                 </p>
               </div>
-              {role >= page.role && (
+              {page !== null && role >= page.role && (
                 <Button
                   component={Link}
                   to={page.to}
@@ -121,8 +124,11 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
   });
 }
 
-/** The page that shows the target, and the role that may open it. */
-function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: number } {
+/**
+ * The page that shows the target, and the role that may open it; null for an environment variable,
+ * which no page changes.
+ */
+function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: number } | null {
   const name = encodeURIComponent(String(id ?? ''));
   switch (kind) {
     case 'plugin':
@@ -132,10 +138,8 @@ function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: 
     case 'price':
       return { to: '/prices', role: roles.root };
     case 'setting':
-      return {
-        to: name.startsWith('retention.') ? `/settings/retention#option-${name}` : '/settings',
-        role: roles.root,
-      };
+      if (id !== null && !Object.hasOwn(optionTexts, id)) return null;
+      return { to: id === null ? '/settings' : `/settings?q=${name}`, role: roles.root };
     case 'tasks':
       return { to: '/tasks?scope=all&status=IN_PROGRESS', role: roles.admin };
     default:

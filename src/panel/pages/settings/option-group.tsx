@@ -19,11 +19,10 @@ type OptionGroupProps = {
   group: string;
   /** All options: a risk may depend on options of other groups. */
   options: readonly Option[];
-  onDirty(isDirty: boolean): void;
 };
 
 /** The options of one group, saved together. */
-export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
+export function OptionGroup({ group, options }: OptionGroupProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const { hash } = useLocation();
@@ -34,7 +33,6 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
   const trial = own.find((option) => option.trial !== undefined)?.trial;
   const texts = groupTexts[group];
 
-  useEffect(() => onDirty(count > 0), [count, onDirty]);
   useEffect(() => {
     if (hash === '') return;
     const row = document.getElementById(decodeURIComponent(hash.slice(1)));

@@ -3,7 +3,6 @@ import { IconSearch } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { NavLink, useNavigate, useSearchParams } from 'react-router';
-import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { groupTexts } from './option-texts.ts';
 import classes from './settings.module.css';
@@ -11,15 +10,12 @@ import classes from './settings.module.css';
 type SettingsFrameProps = {
   /** The current group; null for search results. */
   current: string | null;
-  /** Confirms before unsaved changes are lost. */
-  isDirty?: boolean;
   children: ReactNode;
 };
 
 /** A list of the groups (a select on a phone) and a search over all options. */
-export function SettingsFrame({ current, isDirty = false, children }: SettingsFrameProps) {
+export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const { t } = useTranslation();
-  const confirm = useConfirm();
   const navigate = useNavigate();
   const [params] = useSearchParams();
   const [searchText, setSearchText] = useState(params.get('q') ?? '');
@@ -27,17 +23,6 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
     ...Object.entries(groupTexts).map(([id, { name }]) => ({ path: `/settings/${id}`, id, label: t(name) })),
     { path: '/settings/providers', id: 'providers', label: t('settings.providers') },
   ];
-
-  const confirmAndNavigate = async (path: string): Promise<void> => {
-    const mayLeave =
-      !isDirty ||
-      (await confirm({
-        title: t('settings.leaveTitle'),
-        text: t('settings.leaveText'),
-        action: t('settings.leaveAction'),
-      }));
-    if (mayLeave) void navigate(path);
-  };
 
   return (
     <Page heading={t('nav.settings')} intro={t('settings.intro')}>
@@ -47,7 +32,7 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
             <form
               onSubmit={(event) => {
                 event.preventDefault();
-                void confirmAndNavigate(`/settings?q=${encodeURIComponent(searchText.trim())}`);
+                void navigate(`/settings?q=${encodeURIComponent(searchText.trim())}`);
               }}
             >
               <TextInput
@@ -67,11 +52,6 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
                 to={path}
                 className={classes.group ?? ''}
                 aria-current={id === current ? 'page' : undefined}
-                onClick={(event) => {
-                  if (!isDirty) return;
-                  event.preventDefault();
-                  void confirmAndNavigate(path);
-                }}
               >
                 {label}
               </NavLink>
@@ -84,7 +64,7 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
             allowDeselect={false}
             data={entries.map(({ id, label }) => ({ value: id, label }))}
             value={current}
-            onChange={(id) => id !== null && void confirmAndNavigate(`/settings/${id}`)}
+            onChange={(id) => id !== null && void navigate(`/settings/${id}`)}
           />
         </div>
         <div className={classes.content}>{children}</div>

@@ -1,5 +1,4 @@
 import { Anchor, Text } from '@mantine/core';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useParams, useSearchParams } from 'react-router';
 import type { Option } from '../../api/types.ts';
@@ -17,19 +16,18 @@ export function SettingsPage() {
   const { group } = useParams();
   const [params] = useSearchParams();
   const options = useApiQuery<Option[]>('/api/option');
-  const [isDirty, setDirty] = useState(false);
   const searchText = (params.get('q') ?? '').trim();
   const [first = ''] = Object.keys(groupTexts);
   if (group === undefined && searchText === '') return <Navigate to={`/settings/${first}`} replace />;
   if (group !== undefined && groupTexts[group] === undefined) return <Navigate to={`/settings/${first}`} replace />;
   return (
-    <SettingsFrame current={group ?? null} isDirty={isDirty}>
+    <SettingsFrame current={group ?? null}>
       <QueryResult query={options}>
         {(all) =>
           group === undefined ? (
             <SearchResults options={all} searchText={searchText} />
           ) : (
-            <OptionGroup key={group} group={group} options={all} onDirty={setDirty} />
+            <OptionGroup key={group} group={group} options={all} />
           )
         }
       </QueryResult>
@@ -56,6 +54,8 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
     const text = `${key} ${name} ${help} ${group}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
+  const exact = found.find(({ key }) => key === searchText);
+  if (exact !== undefined) return <Navigate to={exact.path} replace />;
   if (found.length === 0) {
     return <EmptyState heading={t('settings.foundNone', { text: searchText })} text={t('settings.foundNoneText')} />;
   }

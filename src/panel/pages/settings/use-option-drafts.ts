@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { fieldsViolating } from '../../api/field-errors.ts';
 import type { Option } from '../../api/types.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
@@ -62,13 +63,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
   const changes = Object.entries(drafts)
     .filter(([key, value]) => value !== stored(key))
     .map(([key, value]) => ({ key, value }));
-  const isDirty = changes.length > 0;
-  useEffect(() => {
-    if (!isDirty) return;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener('beforeunload', warn);
-    return () => window.removeEventListener('beforeunload', warn);
-  }, [isDirty]);
+  useUnsavedChanges(() => changes.length > 0);
 
   const optionErrors = readOptionErrors(change.error, change.variables?.changes ?? []);
   const isBound = (key: string): boolean => !touched.has(key) && optionErrors.get(key)?.isBound === true;

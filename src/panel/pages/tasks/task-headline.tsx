@@ -5,6 +5,7 @@ import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useNow } from '../../ui/display/use-now.ts';
 import { isFinished } from './is-finished.ts';
+import { sentAt } from './sent-at.ts';
 import classes from './task-headline.module.css';
 import { TaskProgress } from './task-progress.tsx';
 
@@ -18,13 +19,13 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 export function TaskHeadline({
   task,
 }: {
-  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'finish_time'>;
+  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'created_at' | 'finish_time'>;
 }) {
   const { t } = useTranslation();
   const format = useFormat();
   const ended = isFinished(task);
   const now = useNow(!ended);
-  const duration = format.duration(Math.max(0, Math.round((ended ? task.finish_time : now) - task.submit_time)));
+  const duration = format.duration(Math.max(0, Math.round((ended ? task.finish_time : now) - sentAt(task))));
   const state = running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' };
   return (
     <div className={classes.headline}>

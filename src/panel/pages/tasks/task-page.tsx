@@ -11,6 +11,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { isFinished } from './is-finished.ts';
+import { sentAt } from './sent-at.ts';
 import { TaskBill } from './task-bill.tsx';
 import { TaskFacts } from './task-facts.tsx';
 import { TaskFailure } from './task-failure.tsx';
@@ -69,7 +70,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   return (
     <Page
       heading={t('task.title', { model: task.model })}
-      intro={t('task.sent', { ago: format.ago(task.submit_time) })}
+      intro={t('task.sent', { ago: format.ago(sentAt(task)) })}
       back={back}
       actions={buttons}
     >

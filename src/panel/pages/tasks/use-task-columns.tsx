@@ -5,6 +5,7 @@ import type { TaskSummary } from '../../api/types.ts';
 import type { Column } from '../../ui/display/data-table.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { isFinished } from './is-finished.ts';
+import { sentAt } from './sent-at.ts';
 import classes from './task-columns.module.css';
 import { TaskProgress } from './task-progress.tsx';
 import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
@@ -61,19 +62,19 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         heading: t('tasks.column.took'),
         numeric: true,
         render: (task) =>
-          isFinished(task) && task.finish_time > 0 ? format.duration(task.finish_time - task.submit_time) : '–',
+          isFinished(task) && task.finish_time > 0 ? format.duration(task.finish_time - sentAt(task)) : '–',
       },
       {
         key: 'when',
         heading: t('tasks.column.when'),
         numeric: true,
-        render: ({ submit_time }) => (
+        render: (task) => (
           <time
             className={classes.when}
-            dateTime={new Date(submit_time * 1000).toISOString()}
-            title={format.time(submit_time)}
+            dateTime={new Date(sentAt(task) * 1000).toISOString()}
+            title={format.time(sentAt(task))}
           >
-            {format.ago(submit_time)}
+            {format.ago(sentAt(task))}
           </time>
         ),
       },

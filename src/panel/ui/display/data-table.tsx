@@ -14,7 +14,7 @@ export type Column<Row> = {
   numeric?: boolean;
   /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
-  /** Hidden on a phone. */
+  /** Hidden where not all columns fit. */
   minor?: boolean;
 };
 
@@ -30,17 +30,23 @@ type PlainTableProps<Row> = {
   isStale?: boolean;
 };
 
-/** Rows of a list. On a phone each becomes a card whose values carry their headings. */
+/** Rows of a list. Where columns do not fit, each is a card whose values carry their headings. */
 export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false }: PlainTableProps<Row>) {
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
-      {/* On a phone the elements are displayed as blocks and lose their table semantics, so the roles are explicit. */}
+      {/* In cards the elements are displayed as blocks and lose their table semantics, so the roles are explicit. */}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table className={classes.table} aria-label={label} role="table">
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ key, heading, numeric, actions }) => (
-              <th key={key} scope="col" role="columnheader" data-numeric={numeric || undefined}>
+            {columns.map(({ key, heading, numeric, actions, minor }) => (
+              <th
+                key={key}
+                scope="col"
+                role="columnheader"
+                data-numeric={numeric || undefined}
+                data-minor={minor || undefined}
+              >
                 <span className={actions ? classes.unseen : undefined}>{heading}</span>
               </th>
             ))}

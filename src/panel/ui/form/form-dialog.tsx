@@ -1,6 +1,7 @@
 import { Button, Group, Modal } from '@mantine/core';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useUnsavedChangesOfDialog } from './unsaved-changes.tsx';
 
 const DialogContext = createContext({ close: () => {}, setPending: (_isPending: boolean) => {} });
 
@@ -15,7 +16,8 @@ type FormDialogProps = {
 
 /**
  * A dialog with a form. It cannot be closed while the request runs: closing would not stop the
- * request, and the answer would close whichever dialog is open by then.
+ * request, and the answer would close whichever dialog is open by then. What was typed is lost by
+ * its cancel button only, or after a question.
  */
 export function FormDialog({ isOpen, onClose, title, size, children }: FormDialogProps) {
   const { t } = useTranslation();
@@ -23,15 +25,16 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
   const close = (): void => {
     if (!isPending) onClose();
   };
+  const unsaved = useUnsavedChangesOfDialog(close);
   return (
     <Modal
       opened={isOpen}
-      onClose={close}
+      onClose={() => void unsaved.close()}
       size={size}
       title={title}
       closeButtonProps={{ 'aria-label': t('app.close'), disabled: isPending }}
     >
-      <DialogContext value={{ close, setPending }}>{children}</DialogContext>
+      <DialogContext value={{ close, setPending }}>{unsaved.provide(children)}</DialogContext>
     </Modal>
   );
 }

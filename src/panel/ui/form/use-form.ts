@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { codeMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useUnsavedChanges } from './unsaved-changes.tsx';
 
 type FormOptions<Values, Variables> = {
   initial: Values;
@@ -119,9 +120,15 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     focusFirstRefused();
   }, [change.error]);
 
+  const isDirty = fields.some((field) => JSON.stringify(values[field]) !== JSON.stringify(original[field]));
+  // What is being saved is not lost when the page is left on success.
+  useUnsavedChanges(
+    () => isDirty && (sent.current === null || JSON.stringify(values) !== JSON.stringify(sent.current)),
+  );
+
   return {
     values,
-    isDirty: fields.some((field) => JSON.stringify(values[field]) !== JSON.stringify(original[field])),
+    isDirty,
     isPending: change.isPending,
     error: change.isError && !hasFieldError ? change.error : null,
     set,

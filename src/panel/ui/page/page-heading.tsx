@@ -1,5 +1,6 @@
 import { Text, Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
+import { useGatewayName } from '../../session/use-gateway-status.ts';
 
 type PageHeadingProps = {
   /** Title of the browser tab. */
@@ -12,10 +13,11 @@ type PageHeadingProps = {
 
 /** A page's main heading, and the title of the browser tab. */
 export function PageHeading({ title, heading, intro, focus = false }: PageHeadingProps) {
+  const gateway = useGatewayName();
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Taskgate`;
-  }, [title]);
+    document.title = `${title} · ${gateway}`;
+  }, [title, gateway]);
   useEffect(() => {
     if (focus) ref.current?.focus();
   }, [focus]);
