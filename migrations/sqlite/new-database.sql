@@ -520,6 +520,14 @@ CREATE TABLE backup_runs (
   message text not null default ''
 );
 CREATE INDEX backup_runs_started on backup_runs (started_at);
+CREATE TABLE imported_rows (
+  source varchar(64) not null,
+  kind varchar(16) not null,
+  source_id varchar(64) not null,
+  target_id integer not null,
+  created_at integer not null,
+  primary key (source, kind, source_id)
+);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

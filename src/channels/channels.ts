@@ -195,4 +195,4 @@ export function createChannels(deps: {
 }
 
 /** The last four characters, if the key is long enough to reveal them safely. */
-const keyHintOf = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');
+export const keyHintOf = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');

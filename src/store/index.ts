@@ -26,3 +26,5 @@ export {
   copySqliteDatabase,
   sqliteBytes,
 } from './snapshot/sqlite-snapshot.ts';
+export { describeSourceError, openSource, readSourceAddress } from './sources/open-source.ts';
+export { type SourceDatabase, type SourceRow, TOO_LONG } from './sources/types.ts';

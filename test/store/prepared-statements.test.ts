@@ -214,6 +214,8 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   backups: 'begin renew end latest latestDone deleteOld measure endPast',
+  imports:
+    'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
@@ -242,7 +244,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'amend countUnfinished expireAllLeases hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
-    'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken',
+    'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken replaceHash',
   webhooks: 'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue',
 };
 

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, parseJson, randomToken } from '../../kernel/index.ts';
 import { createFileOnce } from '../../store/index.ts';
@@ -37,6 +37,10 @@ export function loadSecrets(
     warnings: stored?.warnings ?? [],
   };
 }
+
+/** Whether `loadSecrets` would create none. */
+export const hasSecrets = (config: Pick<Config, 'sessionSecret' | 'cryptoSecret'>, dataDir: string): boolean =>
+  (config.sessionSecret !== '' && config.cryptoSecret !== '') || existsSync(join(dataDir, SECRETS_FILE));
 
 type StoredSecrets = { session: string; crypto: string; created: boolean; warnings: string[] };
 

@@ -4,6 +4,7 @@ import { authErrors, invalidField } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
 import { findOwnSession } from '../sessions/find-own-session.ts';
 import type { RequestOrigin } from '../types.ts';
+import { isBcrypt } from './bcrypt-hashes.ts';
 
 export type LoginRequest = {
   /** A user name in any case, or an e-mail address. */
@@ -58,14 +59,24 @@ async function checkAndComplete(
   return completeLogin(ctx, { proven, method: 'password', origin, twoFactors: false });
 }
 
-async function findByPassword(
-  { store, passwords }: AuthContext,
-  login: string,
-  password: string,
-): Promise<UserRecord | undefined> {
-  const user = await store.users.byLogin(login);
-  const right = await passwords.verify(password, user);
-  return right && user?.status === STATUS.enabled ? user : undefined;
+async function findByPassword(ctx: AuthContext, login: string, password: string): Promise<UserRecord | undefined> {
+  const user = await ctx.store.users.byLogin(login);
+  const right = await ctx.passwords.verify(password, user);
+  if (!right || user?.status !== STATUS.enabled) return undefined;
+  if (user.passwordHash !== null && isBcrypt(user.passwordHash)) await hashAnew(ctx, user, password);
+  return user;
+}
+
+/** An imported password gets our own hash. It is the same password, so sessions stay. */
+async function hashAnew({ store, passwords, logger }: AuthContext, user: UserRecord, password: string): Promise<void> {
+  try {
+    await store.users.replaceHash(user.id, user.passwordHash ?? '', await passwords.hash(password));
+  } catch (error) {
+    logger.warn(
+      { userId: user.id, err: error },
+      'an imported password could not be hashed anew; the next sign-in tries again',
+    );
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type Logger, newUuid } from '../../kernel/index.ts';
 import type { UserRecord } from '../../store/ports/index.ts';
 import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
+import { isBcrypt, matchesBcrypt } from './bcrypt-hashes.ts';
 
 export interface PasswordHashes {
   /** argon2id in PHC form. */
@@ -42,7 +43,9 @@ export function createPasswordHashes(deps: { logger: Logger; passwordCost?: Pass
   async function matches(password: string, { id, passwordHash }: PasswordOwner): Promise<boolean> {
     if (passwordHash) {
       try {
-        return await Bun.password.verify(password, passwordHash);
+        return isBcrypt(passwordHash)
+          ? await matchesBcrypt(password, passwordHash)
+          : await Bun.password.verify(password.normalize('NFC'), passwordHash);
       } catch (error) {
         // The error names only the format; no work was done yet, so the dummy hash follows below.
         logger.error(
@@ -57,6 +60,6 @@ export function createPasswordHashes(deps: { logger: Logger; passwordCost?: Pass
 
   return {
     hash: (password) => semaphore(() => Bun.password.hash(password.normalize('NFC'), algorithm)),
-    verify: (password, owner) => semaphore(() => matches(password.normalize('NFC'), owner ?? NO_OWNER)),
+    verify: (password, owner) => semaphore(() => matches(password, owner ?? NO_OWNER)),
   };
 }

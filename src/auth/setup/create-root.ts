@@ -7,7 +7,7 @@ export type NewRoot = { username: string; password: string };
 export type CreatedRoot = { userId: number; username: string };
 
 /** The row that concurrent set-ups on any node race for. Written once, with the first root. */
-const SETUP_OPTION = 'setup.completed_at';
+export const SETUP_OPTION = 'setup.completed_at';
 /** As in new-api; 500,000 = 1 USD. */
 const ROOT_QUOTA = 100_000_000;
 

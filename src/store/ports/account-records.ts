@@ -14,7 +14,10 @@ export type UserRecord = {
   id: number;
   username: string;
   displayName: string;
-  /** argon2id in PHC form; null for an account that signs in through a provider only. */
+  /**
+   * argon2id in PHC form; of an imported account bcrypt until its first sign-in; null for one that
+   * signs in through a provider only.
+   */
   passwordHash: string | null;
   role: Role;
   status: EnabledStatus;

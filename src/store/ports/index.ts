@@ -6,6 +6,7 @@ export * from './figure-store.ts';
 export * from './file-store.ts';
 export * from './identity-stores.ts';
 export * from './object-store.ts';
+export * from './import-store.ts';
 export * from './plugin-history-store.ts';
 export * from './records.ts';
 export * from './relay-store.ts';

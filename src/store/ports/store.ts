@@ -13,6 +13,7 @@ import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore
 import type { BackupStore } from './backup-store.ts';
 import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
+import type { ImportStore } from './import-store.ts';
 import type { PluginOutcomeStore, PluginSourceStore } from './plugin-history-store.ts';
 import type {
   AuditChainName,
@@ -253,6 +254,7 @@ export interface Repositories {
   readonly retention: RetentionStore;
   readonly personalData: PersonalDataStore;
   readonly backups: BackupStore;
+  readonly imports: ImportStore;
 }
 
 export interface Store extends Repositories {

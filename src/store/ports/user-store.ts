@@ -71,6 +71,8 @@ export interface UserStore {
    * against a concurrent change.
    */
   setPassword(id: number, passwordHash: string, expectedAuthVersion: number): Promise<boolean>;
+  /** Another hash of the same password, if it is still `before`: sessions stay. */
+  replaceHash(id: number, before: string, after: string): Promise<boolean>;
   /** `auth_version + 1` for a change that the same transaction writes elsewhere (a factor). */
   moveAuthVersion(id: number, expectedAuthVersion: number): Promise<boolean>;
   /**

@@ -9,6 +9,7 @@ import { createFigureStore } from './figures.ts';
 import { createFlowStore } from './flows.ts';
 import { createIdempotencyStore } from './idempotency.ts';
 import { createIdentityStore } from './identities.ts';
+import { createImportStore } from './imports.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
 import { createOAuthProviderStore } from './oauth-providers.ts';
@@ -58,6 +59,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     retention: withStoreErrors(createRetentionStore(context)),
     personalData: withStoreErrors(createPersonalDataStore(context)),
     backups: withStoreErrors(createBackupStore(context)),
+    imports: withStoreErrors(createImportStore(context)),
   };
 }
 

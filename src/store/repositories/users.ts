@@ -158,6 +158,15 @@ export function createUserStore(context: Context): UserStore {
       return (await setPassword().execute({ id, passwordHash, expectedAuthVersion })).length === 1;
     },
 
+    async replaceHash(id, before, after) {
+      const replaced = await db
+        .update(users)
+        .set({ passwordHash: after })
+        .where(and(eq(users.id, id), eq(users.passwordHash, before), isPresent))
+        .returning({ id: users.id });
+      return replaced.length === 1;
+    },
+
     async moveAuthVersion(id, expectedAuthVersion) {
       return (await moveAuthVersion().execute({ id, expectedAuthVersion })).length === 1;
     },

@@ -1,6 +1,7 @@
 import { defineAccounts } from './accounts.ts';
 import { defineBackups } from './backups.ts';
 import { defineGateway } from './gateway.ts';
+import { defineImports } from './imports.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
 import { definePluginHistory } from './plugin-history.ts';
 import { defineRelay } from './relay.ts';
@@ -15,6 +16,7 @@ const defineTables = (kit: Kit) => ({
   ...definePluginHistory(kit),
   ...defineResults(kit),
   ...defineBackups(kit),
+  ...defineImports(kit),
 });
 
 export type Tables = ReturnType<typeof defineTables>;

@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs';
+import { createSecretBox, randomToken, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { openSource, openStore, readSourceAddress } from '../../../store/index.ts';
+import type { Store } from '../../../store/ports/index.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
+import { moveIn } from '../../move-in/move-in.ts';
+import { describeReport, type ImportReport } from '../../move-in/report.ts';
+import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+/** Users between two lines of progress on a terminal. */
+const PROGRESS_USERS = 5000;
+
+/**
+ * Takes over a database of new-api, which is only read. The gateway may be running; new-api should
+ * be stopped, since what happens there meanwhile is not taken.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const given = option(input, 'from') ?? '';
+  const text = given === '-' ? (await input.io.readStdin()).trim() : given;
+  const address = readSourceAddress(text);
+  if (!address.ok) throw new UsageError(`--from: ${address.error}`, 'import new-api');
+  const { config } = readSettings(input);
+  const dryRun = input.values['dry-run'] === true;
+  const file = option(input, 'report');
+  if (file !== undefined) writeReport(file, '');
+  const opened = await openSource(address.value);
+  if (!opened.ok) throw new CommandError(`the source cannot be opened: ${opened.error}`);
+  let report: ImportReport;
+  try {
+    report = await withTarget(config, dryRun, async ({ store, secretBox }) => {
+      const done = await moveIn({ store, secretBox, clock: systemClock }, opened.value, {
+        dryRun,
+        onProgress: (users) => {
+          if (input.io.isTerminal && users % PROGRESS_USERS === 0) input.io.err(`${users} users written\n`);
+        },
+      });
+      if (!dryRun) await writeAudit(store, done);
+      return done;
+    });
+  } finally {
+    await opened.value.close();
+  }
+  if (file !== undefined) writeReport(file, `${JSON.stringify(report, null, 2)}\n`);
+  const more = file === undefined ? '' : `\n\nall remarks: ${file}`;
+  answer(input, report, `${describeReport(report)}${more}`);
+  return EXIT.ok;
+}
+
+/** A dry run writes nothing here either: no table, no secret. */
+async function withTarget<T>(
+  config: Config,
+  dryRun: boolean,
+  work: (target: { store: Store; secretBox: SecretBox }) => Promise<T>,
+): Promise<T> {
+  const isLocal = config.databaseUrl === '';
+  const dataDir = isLocal && !dryRun ? prepareDataDir(config.dataDir).path : config.dataDir;
+  const store = await openStore({
+    databaseUrl: config.databaseUrl,
+    dataDir,
+    synchronous: config.sqliteSynchronous,
+    clock: systemClock,
+    logger: silentLogger,
+    exclusive: false,
+    migrate: !dryRun,
+  });
+  try {
+    const isSecret = !dryRun || hasSecrets(config, dataDir);
+    const secretBox = createSecretBox(isSecret ? loadSecrets(config, dataDir).crypto : [randomToken(48)]);
+    return await work({ store, secretBox });
+  } finally {
+    await store.close();
+  }
+}
+
+async function writeAudit(store: Store, { source, taken }: ImportReport): Promise<void> {
+  const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
+  const createdAt = systemClock.unix();
+  await store.logs.addAudit({
+    ...actor,
+    action: 'import.new_api',
+    target: `import:${source.key}`,
+    detail: { taken },
+    createdAt,
+  });
+}
+
+/** It names people: only its owner may read it. Tried before the work begins. */
+function writeReport(path: string, content: string): void {
+  try {
+    writeFileSync(path, content, { mode: 0o600 });
+  } catch (error) {
+    throw new CommandError(
+      `the report cannot be written to ${path}: ${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}`,
+    );
+  }
+}

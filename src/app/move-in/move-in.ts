@@ -1,0 +1,113 @@
+import { type Clock, type SecretBox, sha256Hex } from '../../kernel/index.ts';
+import type { SourceDatabase } from '../../store/index.ts';
+import { ROLE, type Store } from '../../store/ports/index.ts';
+import { CommandError } from '../cli/command.ts';
+import { LEFT_TABLES, QUOTA_PER_USD } from './new-api-mapping.ts';
+import { planChannels } from './plan-channels.ts';
+import type { PlanContext } from './plan-context.ts';
+import { planOptions } from './plan-options.ts';
+import { planPrices } from './plan-prices.ts';
+import { planProviders } from './plan-providers.ts';
+import { planUsers } from './plan-users.ts';
+import { numberOf, readSource, type SourceReader, textOf } from './read-source.ts';
+import { createReporter, type ImportReport, silentReporter } from './report.ts';
+import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
+
+export type MoveInDeps = { store: Store; secretBox: SecretBox; clock: Clock };
+export type MoveInOptions = {
+  dryRun: boolean;
+  /** Called after each page of users that was written. */
+  onProgress?: (users: number) => void;
+};
+
+/**
+ * Takes a database of new-api over. The whole source is read and checked first; a dry run ends
+ * there. Then settings are written in one transaction, and users in pages of one transaction each:
+ * a run that was ended goes on where it was, and a further run changes nothing.
+ *
+ * @throws `CommandError` where the source cannot be read or understood
+ */
+export async function moveIn(
+  { store, secretBox, clock }: MoveInDeps,
+  database: SourceDatabase,
+  { dryRun, onProgress }: MoveInOptions,
+): Promise<ImportReport> {
+  const source = await readSource(database);
+  const identity = await identify(source);
+  const { key: sourceKey } = identity;
+  const options = await readSourceOptions(source);
+  const reporter = createReporter();
+  const keepsIds = await findKeepsIds(store, sourceKey);
+  const common = {
+    ...{ source, sourceKey, store, secretBox, report: reporter, options, keepsIds },
+    scale: QUOTA_PER_USD / readUnit(options),
+    hasRoot: (await store.users.countByRole(ROLE.root)) > 0,
+    now: clock.unix(),
+  };
+  const providers = await planProviders(common);
+  const context: PlanContext = { ...common, providers: providers.slugs };
+  const channels = await planChannels(context);
+  const prices = await planPrices(context);
+  const settings = await planOptions(context);
+  let lastUserId = 0;
+  for await (const page of planUsers(context)) {
+    for (const { sourceId } of page) lastUserId = Math.max(lastUserId, Number(sourceId));
+  }
+  await noteWhatStays(source, reporter);
+
+  if (!dryRun) {
+    const deps = { store, clock, secretBox, sourceKey };
+    const planned = { providers: providers.planned, channels, prices, options: settings, keepsIds, lastUserId };
+    await writeSettings(deps, planned);
+    let written = 0;
+    for await (const page of planUsers({ ...context, report: silentReporter })) {
+      await writeUsers(deps, page);
+      written += page.length;
+      onProgress?.(written);
+    }
+  }
+  return reporter.report({ source: { kind: database.kind, ...identity }, dry_run: dryRun });
+}
+
+/**
+ * The installation, by when it was set up, or by its first account: the same whether its database
+ * is copied, dumped into another kind of server, or has gone on.
+ */
+async function identify(source: SourceReader): Promise<{ key: string; version: string }> {
+  const [setup] = await source.all('setups');
+  const initialized = setup === undefined ? undefined : numberOf(setup, 'initialized_at');
+  const [first] = await source.page('users', Number.MIN_SAFE_INTEGER, 1);
+  const mark = initialized || `${first ? textOf(first, 'id') : ''} ${first ? textOf(first, 'created_at') : ''}`;
+  return {
+    key: `new-api-${sha256Hex(`new-api ${mark}`).slice(0, 16)}`,
+    version: setup ? textOf(setup, 'version') : '',
+  };
+}
+
+async function readSourceOptions(source: SourceReader): Promise<Map<string, string>> {
+  const rows = await source.all('options');
+  return new Map(rows.map((row) => [textOf(row, 'key'), textOf(row, 'value')]));
+}
+
+function readUnit(options: ReadonlyMap<string, string>): number {
+  const text = options.get('QuotaPerUnit');
+  const unit = text === undefined || text.trim() === '' ? QUOTA_PER_USD : Number(text);
+  if (Number.isFinite(unit) && unit >= 1 && unit <= 1e12) return unit;
+  throw new CommandError(
+    `the option QuotaPerUnit of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,
+  );
+}
+
+/** Users keep their ids where nobody has one yet: passkeys and notes of people refer to them. */
+async function findKeepsIds(store: Store, sourceKey: string): Promise<boolean> {
+  const known = (await store.imports.targets(sourceKey, 'run', [KEEPS_IDS])).get(KEEPS_IDS);
+  return known === undefined ? (await store.imports.lastUserId()) === 0 : known === 1;
+}
+
+async function noteWhatStays(source: SourceReader, reporter: ReturnType<typeof createReporter>): Promise<void> {
+  for (const [table, message] of Object.entries(LEFT_TABLES)) {
+    const count = await source.count(table);
+    if (!count) continue;
+    reporter.remark({ kind: 'table', id: table, name: `${count} rows`, effect: 'left', code: 'stays', message });
+  }
+}

@@ -1,0 +1,84 @@
+import { isOptionKey, type OptionKey, ruleOf } from '../../settings/catalogue/option-catalogue.ts';
+import { readOptions } from '../../settings/read-options.ts';
+import { FEATURES, missingFor } from '../../settings/requirements.ts';
+import { KNOWN_OPTIONS, RENAMED_OPTIONS } from './new-api-mapping.ts';
+import type { PlanContext } from './plan-context.ts';
+import { objectOf } from './plan-context.ts';
+
+export type PlannedOption = { key: OptionKey; value: string };
+
+/**
+ * Options that mean the same here and are not set here. A feature whose needs are not met is left
+ * off.
+ */
+export async function planOptions(context: PlanContext): Promise<PlannedOption[]> {
+  const { store, secretBox, options, report } = context;
+  const leave = (key: string, code: string, message: string) =>
+    report.remark({ kind: 'option', id: key, name: '', effect: 'left', code, message });
+  const stored = await store.options.all();
+  const present = new Map(stored.map(({ key, value }) => [key, value]));
+  const planned: PlannedOption[] = [];
+  for (const [name, given] of options) {
+    const key = Object.hasOwn(RENAMED_OPTIONS, name) ? (RENAMED_OPTIONS[name] ?? name) : name;
+    if (!isOptionKey(key)) {
+      if (!KNOWN_OPTIONS.has(name) && !isPayment(name)) leave(name, 'unknown', 'there is no such option here');
+      continue;
+    }
+    const value = convert(key, given, context);
+    const rule = ruleOf(key);
+    if (value === rule.default && !present.has(key)) continue;
+    const wanted = rule.check(value);
+    if (wanted !== undefined) {
+      leave(name, 'not_allowed', `its value must be ${wanted}`);
+      continue;
+    }
+    if (key === 'PasswordLoginEnabled' && value === 'false') {
+      leave(name, 'unsafe', 'switch it off once root has another way to sign in');
+      continue;
+    }
+    const before = present.get(key);
+    const clear = before === undefined ? undefined : rule.type === 'secret' ? secretBox.open(before) : before;
+    if (before === undefined) planned.push({ key, value });
+    else if (clear === value) report.skip('option');
+    else leave(name, 'option_taken', 'it is set to something else here');
+  }
+  const after = readOptions(
+    [
+      ...stored,
+      ...planned.map(({ key, value }) => ({
+        key,
+        value: ruleOf(key).type === 'secret' ? secretBox.seal(value) : value,
+      })),
+    ],
+    secretBox,
+  );
+  const kept = planned.filter(({ key, value }) => {
+    const feature = FEATURES.find((each) => each === key);
+    if (feature === undefined || value !== 'true') return true;
+    const missing = missingFor(feature, after);
+    if (missing.length === 0) return true;
+    leave(key, 'incomplete', `it needs ${missing.join(' and ')}, which are not set`);
+    return false;
+  });
+  for (const [name, what] of [
+    ['GroupGroupRatio', 'ratios by the group of the user and that of the key have no form here'],
+    ['group_ratio_setting.group_special_usable_group', 'groups that only some groups may use have no form here'],
+  ] as const) {
+    if (Object.keys(objectOf(options.get(name))).length > 0)
+      leave(name, 'no_form', `${what}: look at what these users pay`);
+  }
+  report.take('option', kept.length);
+  return kept;
+}
+
+/** Quota is counted in this gateway's unit; a removed slash is no other address. */
+function convert(key: OptionKey, value: string, { scale }: PlanContext): string {
+  if (/^QuotaFor/.test(key) && /^\d{1,15}$/.test(value)) return String(Math.floor(Number(value) * scale));
+  return ruleOf(key).type === 'secret' ? value.trim() : value;
+}
+
+/** Settings of payments and looks, which have no counterpart and nobody misses. */
+const isPayment = (name: string): boolean =>
+  /^(?:payment_setting|theme|console_setting|perf_metrics|general_setting)\.|^(?:Pay|Stripe|Creem|Waffo|Epay|TopUp|Price$|USDExchangeRate$|AutoGroups$|UserUsableGroups$|TopupGroupRatio$|group_ratio_setting\.|GroupGroupRatio$|RetryTimes$)/.test(
+    name,
+  );

@@ -1,0 +1,88 @@
+import { toRecord } from '../../auth/oauth/describe-provider.ts';
+import { DEFAULT_FIELDS, validateProvider, validateSlug } from '../../auth/oauth/validate-provider.ts';
+import { AppError } from '../../kernel/index.ts';
+import type { SourceRow } from '../../store/index.ts';
+import { AUTH_STYLE, type NewOAuthProvider, type OAuthAuthStyle } from '../../store/ports/index.ts';
+import type { PlanContext } from './plan-context.ts';
+import { faultOf, flagOf, numberOf, textOf } from './read-source.ts';
+
+export type PlannedProvider = { sourceId: string; provider: NewOAuthProvider };
+
+const MAX_SECRET = 512;
+const TEXTS = [
+  ...([
+    'name',
+    'icon',
+    'client_id',
+    'authorization_endpoint',
+    'token_endpoint',
+    'user_info_endpoint',
+    'scopes',
+  ] as const),
+  ...(['user_id_field', 'username_field', 'display_name_field', 'email_field', 'well_known'] as const),
+  ...(['access_policy', 'access_denied_message'] as const),
+];
+
+/** Custom sign-in providers that work by the rules here, and their slugs by their id there. */
+export async function planProviders(
+  context: Omit<PlanContext, 'providers'>,
+): Promise<{ planned: PlannedProvider[]; slugs: Map<string, string> }> {
+  const { source, store, sourceKey, report } = context;
+  const rows = await source.all('custom_oauth_providers');
+  const present = await store.imports.targets(
+    sourceKey,
+    'provider',
+    rows.map((row) => textOf(row, 'id')),
+  );
+  const existing = new Map((await store.providers.all()).map((provider) => [provider.id, provider.slug]));
+  const planned: PlannedProvider[] = [];
+  const slugs = new Map<string, string>();
+  for (const row of rows) {
+    const id = textOf(row, 'id');
+    const target = present.get(id);
+    if (target !== undefined) {
+      report.skip('provider');
+      const slug = existing.get(target);
+      if (slug !== undefined) slugs.set(id, slug);
+      continue;
+    }
+    const leave = (code: string, message: string) =>
+      report.remark({ kind: 'provider', id, name: textOf(row, 'slug').slice(0, 64), effect: 'left', code, message });
+    try {
+      const provider = toProvider(context, row);
+      if ([...existing.values()].includes(provider.slug)) {
+        leave('slug_taken', 'a provider here has its slug');
+        continue;
+      }
+      planned.push({ sourceId: id, provider });
+      slugs.set(id, provider.slug);
+    } catch (error) {
+      // What the rules of providers refuse.
+      if (!(error instanceof AppError)) throw error;
+      leave('refused', error.message);
+    }
+  }
+  report.take('provider', planned.length);
+  return { planned, slugs };
+}
+
+function toProvider({ secretBox, now }: Omit<PlanContext, 'providers'>, row: SourceRow): NewOAuthProvider {
+  const given = Object.fromEntries(
+    TEXTS.flatMap((name) => (textOf(row, name) === '' ? [] : [[name, textOf(row, name)]])),
+  );
+  const style = numberOf(row, 'auth_style') ?? AUTH_STYLE.auto;
+  const fields = validateProvider({
+    ...DEFAULT_FIELDS,
+    ...given,
+    enabled: flagOf(row, 'enabled') && faultOf(row, TEXTS) === undefined,
+    auth_style: (Object.values<number>(AUTH_STYLE).includes(style) ? style : AUTH_STYLE.auto) as OAuthAuthStyle,
+  });
+  const secret = textOf(row, 'client_secret').trim().slice(0, MAX_SECRET);
+  return {
+    slug: validateSlug(textOf(row, 'slug')),
+    ...toRecord(fields),
+    clientSecretSealed: secret === '' ? '' : secretBox.seal(secret),
+    createdAt: now,
+    updatedAt: now,
+  };
+}

@@ -1,0 +1,31 @@
+import { Database } from 'bun:sqlite';
+import { createSource } from './read-rows.ts';
+import type { SourceDatabase, SourceDialect } from './types.ts';
+
+const DIALECT: SourceDialect = {
+  kind: 'sqlite',
+  quote: (name) => `"${name}"`,
+  asText: (column) => `cast(${column} as text)`,
+  bytesOf: (column) => `length(cast(${column} as blob))`,
+};
+
+/** Opens a file for reading. A program that is using it may go on writing. */
+export async function openSqliteSource(path: string): Promise<SourceDatabase> {
+  const file = new Database(path, { readonly: true });
+  try {
+    file.run('pragma query_only = on');
+    file.run('pragma busy_timeout = 5000');
+    // The first read fixes the state that all later ones see.
+    file.run('begin');
+    file.query('select count(*) from sqlite_master').get();
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return createSource(DIALECT, {
+    run: async (text) => file.prepare(text).all() as Record<string, unknown>[],
+    columnsOf: async (table) =>
+      (file.query('select name from pragma_table_info(?)').all(table) as { name: string }[]).map(({ name }) => name),
+    close: async () => file.close(),
+  });
+}
