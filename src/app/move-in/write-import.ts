@@ -32,30 +32,33 @@ export async function writeSettings(
   const now = clock.unix();
   await store.transaction(async (tx) => {
     const rows = {
-      channels: [] as { sourceId: string; targetId: number }[],
-      providers: [] as { sourceId: string; targetId: number }[],
+      channels: [] as { sourceId: string; targetId: number; createdAt: number }[],
+      providers: [] as { sourceId: string; targetId: number; createdAt: number }[],
     };
     for (const { sourceId, provider } of planned.providers) {
       const created = await tx.providers.insert(provider);
       if (!created) throw changedMeanwhile();
-      rows.providers.push({ sourceId, targetId: created.id });
+      rows.providers.push({ sourceId, targetId: created.id, createdAt: now });
     }
     for (const { sourceId, channel } of planned.channels) {
       const { id } = await tx.channels.insert(channel);
-      rows.channels.push({ sourceId, targetId: id });
+      rows.channels.push({ sourceId, targetId: id, createdAt: now });
       // A channel of several keys is known by the first of them.
-      if (sourceId.endsWith('/1')) rows.channels.push({ sourceId: sourceId.slice(0, -2), targetId: id });
+      if (sourceId.endsWith('/1'))
+        rows.channels.push({ sourceId: sourceId.slice(0, -2), targetId: id, createdAt: now });
     }
     for (const price of planned.prices) await tx.prices.put(price);
     for (const { key, value } of planned.options) {
       const isSecret = ruleOf(key).type === 'secret' && value !== '';
       if (!(await tx.options.putIfAbsent(key, isSecret ? secretBox.seal(value) : value))) throw changedMeanwhile();
     }
-    await tx.imports.remember(sourceKey, 'provider', rows.providers, now);
-    await tx.imports.remember(sourceKey, 'channel', rows.channels, now);
+    await tx.imports.remember(sourceKey, 'provider', rows.providers);
+    await tx.imports.remember(sourceKey, 'channel', rows.channels);
     const known = await tx.imports.targets(sourceKey, 'run', [KEEPS_IDS]);
     if (known.size > 0) return;
-    await tx.imports.remember(sourceKey, 'run', [{ sourceId: KEEPS_IDS, targetId: planned.keepsIds ? 1 : 0 }], now);
+    await tx.imports.remember(sourceKey, 'run', [
+      { sourceId: KEEPS_IDS, targetId: planned.keepsIds ? 1 : 0, createdAt: now },
+    ]);
     if (planned.keepsIds) await tx.imports.reserveUserIds(planned.lastUserId);
   });
   for (const topic of ['channels', 'prices', 'options'] as const) await store.publish(topic);
@@ -89,8 +92,7 @@ async function writePage(
   await tx.imports.remember(
     sourceKey,
     'user',
-    owned.map(({ sourceId, userId }) => ({ sourceId, targetId: userId })),
-    now,
+    owned.map(({ sourceId, userId }) => ({ sourceId, targetId: userId, createdAt: now })),
   );
   await tx.imports.addLines(
     owned

@@ -52,8 +52,7 @@ export interface ImportStore {
   remember(
     source: string,
     kind: ImportedKind,
-    rows: readonly { sourceId: string; targetId: number }[],
-    at: number,
+    rows: readonly { sourceId: string; targetId: number; createdAt: number }[],
   ): Promise<void>;
   /** Those of the values that rows have already. Identities come as `provider\nsubject`. */
   existing(values: Existing): Promise<Record<keyof Existing, Set<string>>>;

@@ -52,10 +52,10 @@ export function createImportStore({ db, dialect, tables, statement }: Context): 
       return result;
     },
 
-    remember: (source, kind, rows, createdAt) =>
+    remember: (source, kind, rows) =>
       insertAll(
         importedRows,
-        rows.map((row) => ({ source, kind, ...row, createdAt })),
+        rows.map((row) => ({ source, kind, ...row })),
         'a row was imported',
       ),
 
