@@ -30,6 +30,11 @@ export interface SecretBox {
   seal(plain: string): string;
   /** The clear text, or `undefined` when no current or previous secret opens it. */
   open(sealed: string): string | undefined;
+  /**
+   * The same clear text sealed under the current secret; the value itself where it is sealed so
+   * already, `undefined` where no secret opens it.
+   */
+  reseal(sealed: string): string | undefined;
 }
 
 /**
@@ -39,7 +44,13 @@ export interface SecretBox {
 export function createSecretBox(secrets: readonly [string, ...string[]]): SecretBox {
   const keys = secrets.map((secret) => deriveKey(secret, 'secret-box.v1'));
   const current = keys[0] as Uint8Array;
-  return {
+  const box: SecretBox = {
+    reseal(sealed) {
+      // The tag tells under which key a value was sealed.
+      if (openWith(current, sealed) !== undefined) return sealed;
+      const plain = box.open(sealed);
+      return plain === undefined ? undefined : box.seal(plain);
+    },
     seal(plain) {
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current, iv);
@@ -47,19 +58,26 @@ export function createSecretBox(secrets: readonly [string, ...string[]]): Secret
       return `v1.${iv.toString('base64url')}.${cipher.getAuthTag().toString('base64url')}.${body.toString('base64url')}`;
     },
     open(sealed) {
-      const [version, iv, tag, body] = sealed.split('.');
-      if (version !== 'v1' || !iv || !tag || body === undefined) return undefined;
       for (const key of keys) {
-        try {
-          // Requires the full tag: a truncated one is easier to forge.
-          const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 });
-          decipher.setAuthTag(Buffer.from(tag, 'base64url'));
-          return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8');
-        } catch {
-          // Sealed under another secret: try the next one.
-        }
+        const plain = openWith(key, sealed);
+        if (plain !== undefined) return plain;
       }
       return undefined;
     },
   };
+  return box;
+}
+
+function openWith(key: Uint8Array, sealed: string): string | undefined {
+  const [version, iv, tag, body] = sealed.split('.');
+  if (version !== 'v1' || !iv || !tag || body === undefined) return undefined;
+  try {
+    // Requires the full tag: a truncated one is easier to forge.
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 });
+    decipher.setAuthTag(Buffer.from(tag, 'base64url'));
+    return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8');
+  } catch {
+    // Sealed under another secret.
+    return undefined;
+  }
 }

@@ -238,7 +238,7 @@ describe('doctor', () => {
     expect(out).toContain('client secrets of the added providers acme');
     expect(out).toContain('warning  nodes: every running node is a worker');
     expect(out).not.toContain('nobody.opens');
-    expect(code).toBe(0);
+    expect(code).toBe(1);
   });
 
   test('creates nothing: an absent data directory or database is an error', async () => {

@@ -214,6 +214,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   backups: 'begin renew end latest latestDone deleteOld measure endPast',
+  sealed: 'page replace',
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',

@@ -1,4 +1,5 @@
 import type { CommandSpec } from './command-spec.ts';
+import { DATA_COMMANDS } from './data-commands.ts';
 import { dataDir, INSTALLATION_COMMANDS } from './installation-commands.ts';
 
 export type { CommandSpec } from './command-spec.ts';
@@ -323,27 +324,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     load: () => import('./commands/restore-backup.ts'),
   },
-  {
-    name: 'import new-api',
-    summary: 'take over the database of a new-api gateway, which is only read',
-    positionals: [],
-    options: {
-      from: {
-        type: 'string',
-        value: 'DB_URL',
-        doc: 'a SQLite file, postgres://… or mysql://… ("-": read it from standard input)',
-        required: true,
-      },
-      'dry-run': { type: 'boolean', doc: 'only read, and say what would be taken' },
-      report: { type: 'string', value: 'FILE', doc: 'write all remarks to this file, as JSON' },
-      'data-dir': dataDir,
-    },
-    more: async () =>
-      'Takes users with passwords, balances, API keys, identities and second factors, channels, prices and options; names what it cannot take, and why.\n' +
-      'Nothing is written before the whole source has been read. A second run changes nothing, and goes on where an earlier one was ended.\n' +
-      'Stop new-api first: what happens there afterwards is not taken.',
-    load: () => import('./commands/import-new-api.ts'),
-  },
+  ...DATA_COMMANDS,
   {
     name: 'healthcheck',
     summary: 'ask a running gateway whether it is ready',

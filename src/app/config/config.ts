@@ -2,6 +2,7 @@ import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
 import type { Variable } from './define-variable.ts';
 import { findDataDir } from './find-data-dir.ts';
+import { readSecretSource } from './read-secret-source.ts';
 
 /** Command-line flags that override environment variables: `--port` overrides `PORT`. */
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;
@@ -10,6 +11,9 @@ export type ConfigReading =
   | { ok: true; config: Config; warnings: string[] }
   /** One sentence per fault: the key, the value read (never a secret), what is allowed. */
   | { ok: false; faults: string[] };
+
+/** A variable of its own is no source of another: `BACKUP_PASSPHRASE_FILE`. */
+const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(VARIABLES).map(({ env }) => env));
 
 /**
  * Reads and checks the whole configuration and reports all faults at once. An empty or blank
@@ -26,8 +30,14 @@ export function readConfig(
   for (const name of Object.keys(VARIABLES) as VariableName[]) {
     const variable: Variable<unknown> = VARIABLES[name];
     const override = overrides[name];
-    const raw = (override?.value ?? environment[variable.env] ?? '').trim();
     values[name] = variable.default;
+    const source = variable.secret && !override ? readSecretSource(variable.env, environment, OWN_NAMES) : undefined;
+    if (source?.ok === false) {
+      set.add(variable.env);
+      faults.push(source.error);
+      continue;
+    }
+    const raw = (override?.value ?? source?.value ?? environment[variable.env] ?? '').trim();
     if (raw === '' && override === undefined) continue;
     set.add(variable.env);
     const parsed = variable.kind.parse(raw);

@@ -35,6 +35,14 @@ export function configurationDocument(): string {
     '',
     'A value that is not allowed stops the start. The message names each variable, the value read and the allowed values. Variables',
     'marked *Falls back* use their default with a warning instead. Secrets never appear in messages and logs.',
+    '',
+    'A secret may be named in another way, so that the environment does not hold it: `NAME_FILE` is the path of a file, `NAME_COMMAND` a',
+    'command that prints it, and a systemd credential has the name of the variable (`LoadCredential=CRYPTO_SECRET:/etc/taskgate/crypto`).',
+    `These are ${all
+      .filter(({ secret }) => secret)
+      .map(({ env }) => `\`${env}\``)
+      .join(', ')}.`,
+    '',
     'Administrators change prices, groups and providers in the panel while the gateway runs.',
   ];
   for (const group of groups) {

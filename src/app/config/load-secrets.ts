@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, parseJson, randomToken } from '../../kernel/index.ts';
 import { createFileOnce } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
+import { replaceFile } from '../cli/replace-file.ts';
 import type { Config } from './config-variables.ts';
 
 /** The current secret, then the former ones, which still verify and decrypt. */
@@ -31,8 +32,16 @@ export function loadSecrets(
   const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
   const stored = complete ? undefined : readOrCreate(join(dataDir, SECRETS_FILE));
   return {
-    session: [config.sessionSecret || (stored?.session ?? ''), ...config.sessionSecretPrevious],
-    crypto: [config.cryptoSecret || (stored?.crypto ?? ''), ...config.cryptoSecretPrevious],
+    session: [
+      config.sessionSecret || (stored?.session ?? ''),
+      ...config.sessionSecretPrevious,
+      ...(stored?.sessionPrevious ?? []),
+    ],
+    crypto: [
+      config.cryptoSecret || (stored?.crypto ?? ''),
+      ...config.cryptoSecretPrevious,
+      ...(stored?.cryptoPrevious ?? []),
+    ],
     created: stored?.created ?? false,
     warnings: stored?.warnings ?? [],
   };
@@ -42,7 +51,14 @@ export function loadSecrets(
 export const hasSecrets = (config: Pick<Config, 'sessionSecret' | 'cryptoSecret'>, dataDir: string): boolean =>
   (config.sessionSecret !== '' && config.cryptoSecret !== '') || existsSync(join(dataDir, SECRETS_FILE));
 
-type StoredSecrets = { session: string; crypto: string; created: boolean; warnings: string[] };
+type StoredSecrets = {
+  session: string;
+  crypto: string;
+  sessionPrevious: string[];
+  cryptoPrevious: string[];
+  created: boolean;
+  warnings: string[];
+};
 
 function readOrCreate(path: string): StoredSecrets {
   try {
@@ -77,14 +93,54 @@ function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
   const value = parseJson(content);
   const session = isObject(value) ? value.session_secret : undefined;
   const crypto = isObject(value) ? value.crypto_secret : undefined;
-  if (typeof session !== 'string' || typeof crypto !== 'string' || session === '' || crypto === '') {
+  const sessionPrevious = formerOf(value, 'session_secret_previous');
+  const cryptoPrevious = formerOf(value, 'crypto_secret_previous');
+  const isWhole = typeof session === 'string' && typeof crypto === 'string' && session !== '' && crypto !== '';
+  if (!isWhole || sessionPrevious === undefined || cryptoPrevious === undefined) {
     throw new CommandError(
       `${path} is damaged: restore it from a back-up. Without it the next start creates new secrets: everybody must sign in again and stored credentials must be entered again`,
     );
   }
   // Permission bits have no meaning on Windows.
   const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
-  return { session, crypto, warnings: isOpen ? [`${path} can be read by other users: chmod 600 ${path}`] : [] };
+  return {
+    session,
+    crypto,
+    sessionPrevious,
+    cryptoPrevious,
+    warnings: isOpen ? [`${path} can be read by other users: chmod 600 ${path}`] : [],
+  };
+}
+
+/** A list that may be absent; `undefined` for anything else. */
+function formerOf(value: unknown, name: string): string[] | undefined {
+  const list = isObject(value) ? ((value as Record<string, unknown>)[name] ?? []) : [];
+  return Array.isArray(list) && list.every((item) => typeof item === 'string' && item !== '') ? list : undefined;
+}
+
+/**
+ * Puts new secrets into `secrets.json` and keeps the former ones there. The file is replaced as a
+ * whole, so that an end at any moment leaves one of the two.
+ *
+ * @throws `CommandError` where the secrets are configured and not in the file
+ */
+export function generateSecrets(config: Pick<Config, 'sessionSecret' | 'cryptoSecret'>, dataDir: string): void {
+  if (config.sessionSecret !== '' || config.cryptoSecret !== '') {
+    throw new CommandError(
+      'SESSION_SECRET or CRYPTO_SECRET is set: put a new value there yourself (openssl rand -hex 32), and the former one into …_PREVIOUS',
+    );
+  }
+  const path = join(dataDir, SECRETS_FILE);
+  const stored = readOrCreate(path);
+  const fresh = parseJson(Buffer.from(newSecrets()).toString());
+  const next = {
+    ...(isObject(fresh) ? fresh : {}),
+    session_secret_previous: [stored.session, ...stored.sessionPrevious],
+    crypto_secret_previous: [stored.crypto, ...stored.cryptoPrevious],
+  };
+  if (!replaceFile(path, readFileSync(path, 'utf8'), `${JSON.stringify(next)}\n`)) {
+    throw new CommandError(`${path} was changed meanwhile: run it again`);
+  }
 }
 
 /**

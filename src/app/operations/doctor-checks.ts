@@ -104,7 +104,7 @@ async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding
   const named = lost.map((channel) => `${channel.id} (${channel.name})`).join(', ');
   return {
     check: 'secrets',
-    level: 'warning',
+    level: 'error',
     message: `no CRYPTO_SECRET decrypts the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { channels: lost.map((channel) => channel.id) },
   };
@@ -115,7 +115,7 @@ async function checkOptions(store: Store, secretBox: SecretBox): Promise<Finding
   if (options.length === 0) return { check: 'secrets', level: 'ok', message: "every option's secret can be read" };
   return {
     check: 'secrets',
-    level: 'warning',
+    level: 'error',
     message: `no CRYPTO_SECRET decrypts the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { options },
   };
@@ -137,7 +137,7 @@ async function checkProviders(store: Store, secretBox: SecretBox): Promise<Findi
   const slugs = lost.map(({ slug }) => slug);
   return {
     check: 'secrets',
-    level: 'warning',
+    level: 'error',
     message: `no CRYPTO_SECRET decrypts the client secrets of the added providers ${slugs.join(', ')}, so that nobody can sign in there: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { providers: slugs },
   };
@@ -164,7 +164,7 @@ async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Findi
   const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
   return {
     check: 'secrets',
-    level: 'warning',
+    level: 'error',
     message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
     details: { users: lost },
   };
@@ -184,7 +184,7 @@ async function checkWebhooks(store: Store, secretBox: SecretBox): Promise<Findin
   const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
   return {
     check: 'secrets',
-    level: 'warning',
+    level: 'error',
     message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose webhooks cannot be signed: their owners create new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { api_keys: lost.map(({ id }) => id) },
   };

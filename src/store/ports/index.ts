@@ -12,6 +12,7 @@ export * from './records.ts';
 export * from './relay-store.ts';
 export * from './result-store.ts';
 export * from './retention-store.ts';
+export * from './sealed-store.ts';
 export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';

@@ -32,6 +32,7 @@ import type {
 import type { RelayStore } from './relay-store.ts';
 import type { ResultStore } from './result-store.ts';
 import type { PersonalDataStore, RetentionStore } from './retention-store.ts';
+import type { SealedStore } from './sealed-store.ts';
 import type { IdempotencyStore, TaskStore } from './task-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
@@ -255,6 +256,7 @@ export interface Repositories {
   readonly personalData: PersonalDataStore;
   readonly backups: BackupStore;
   readonly imports: ImportStore;
+  readonly sealed: SealedStore;
 }
 
 export interface Store extends Repositories {

@@ -20,6 +20,7 @@ import { createPluginStore } from './plugins.ts';
 import { createRelayStore } from './relays.ts';
 import { createResultStore } from './results.ts';
 import { createRetentionStore } from './retention.ts';
+import { createSealedStore } from './sealed.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
@@ -60,6 +61,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     personalData: withStoreErrors(createPersonalDataStore(context)),
     backups: withStoreErrors(createBackupStore(context)),
     imports: withStoreErrors(createImportStore(context)),
+    sealed: withStoreErrors(createSealedStore(context)),
   };
 }
 

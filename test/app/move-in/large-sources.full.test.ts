@@ -10,10 +10,10 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 setDefaultTimeout(900_000);
 
 const USERS = 100_000;
-const MAX_SECONDS = 600;
+const MAX_SECONDS = 120;
 const MAX_MB = 400;
 
-test(`${USERS} accounts with two keys each take less than ${MAX_SECONDS} s and ${MAX_MB} MB`, async () => {
+test(`${USERS} accounts with two keys each take less than ${MAX_SECONDS} s of a core and ${MAX_MB} MB`, async () => {
   const file = sampleFile();
   const source = new Database(file);
   source.run(`insert into users (id, username, password, email, role, status, quota, github_id)
@@ -23,13 +23,13 @@ test(`${USERS} accounts with two keys each take less than ${MAX_SECONDS} s and $
     select id, substr(lower(hex(randomblob(24))), 1, 48), 1, 'key', -1, 500, 0 from users join (select 1 union all select 2) where id >= 1000`);
   source.close();
   const dataDir = temporaryFolder();
-  const began = performance.now();
   const child = spawnCommand(['import', 'new-api', '--from', file, '--data-dir', dataDir, '--json'], { cwd: dataDir });
   const out = await new Response(child.stdout).text();
   expect(await child.exited).toBe(0);
-  const seconds = (performance.now() - began) / 1000;
+  // Processor time: other work on the machine does not count.
+  const seconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
   const megabytes = (child.resourceUsage()?.maxRSS ?? 0) / 1_000_000;
-  console.log(`import of ${USERS} accounts: ${seconds.toFixed(0)} s, ${megabytes.toFixed(0)} MB`);
+  console.log(`import of ${USERS} accounts: ${seconds.toFixed(0)} s of a core, ${megabytes.toFixed(0)} MB`);
   expect(JSON.parse(out).taken).toMatchObject({ user: USERS + 9, api_key: 2 * USERS + 12 });
   expect(seconds).toBeLessThan(MAX_SECONDS);
   expect(megabytes).toBeLessThan(MAX_MB);

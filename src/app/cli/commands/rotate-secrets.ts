@@ -1,0 +1,94 @@
+import { createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { openStore } from '../../../store/index.ts';
+import type { Store } from '../../../store/ports/index.ts';
+import { fingerprintSecrets, generateSecrets, hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
+import { NODE_ALIVE_SECONDS } from '../../operations/announce-node.ts';
+import { type ResealCount, resealSecrets } from '../../operations/reseal-secrets.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+/**
+ * Seals stored secrets under the current CRYPTO_SECRET, beside running nodes that know it. With
+ * `--generate` it makes new secrets first, where they are in `secrets.json`. Exit 1 when a value
+ * cannot be read.
+ */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config } = readSettings(input);
+  if (!hasSecrets(config, config.dataDir)) {
+    throw new CommandError('there are no secrets yet: nothing to rotate');
+  }
+  const store = await openStore({
+    databaseUrl: config.databaseUrl,
+    dataDir: config.dataDir,
+    synchronous: config.sqliteSynchronous,
+    clock: systemClock,
+    logger: silentLogger,
+    exclusive: false,
+    migrate: false,
+  });
+  try {
+    const generate = input.values.generate === true;
+    if (generate) {
+      await requireStopped(store);
+      generateSecrets(config, config.dataDir);
+    }
+    const secrets = loadSecrets(config, config.dataDir);
+    await requireKnown(
+      store,
+      fingerprintSecrets({ ...secrets, session: secrets.session, crypto: [secrets.crypto[0]] }),
+    );
+    const counts = await resealSecrets({ store, secretBox: createSecretBox(secrets.crypto), clock: systemClock });
+    await writeAudit(store, counts, generate);
+    const lost = counts.filter((count) => count.lost > 0);
+    answer(input, { ok: lost.length === 0, generated: generate, places: counts }, describe(counts, generate));
+    return lost.length === 0 ? EXIT.ok : EXIT.failed;
+  } finally {
+    await store.close();
+  }
+}
+
+async function requireStopped(store: Store): Promise<void> {
+  const [node] = await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS);
+  if (!node) return;
+  throw new CommandError(
+    `the node ${node.id} is running and does not know secrets that are made now: stop it, run this again, then start it. A node that was killed counts as running for ${NODE_ALIVE_SECONDS} seconds`,
+  );
+}
+
+/** A node that does not know the secret could not read what is sealed under it. */
+async function requireKnown(store: Store, prints: readonly string[]): Promise<void> {
+  const wanted = prints.find((print) => print.startsWith('crypto:')) ?? '';
+  for (const node of await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS)) {
+    if (node.fingerprints.includes(wanted)) continue;
+    throw new CommandError(
+      `the node ${node.id} is running and does not know this CRYPTO_SECRET: name it there in CRYPTO_SECRET or CRYPTO_SECRET_PREVIOUS, restart the node, then run this again`,
+    );
+  }
+}
+
+async function writeAudit(store: Store, counts: readonly ResealCount[], generated: boolean): Promise<void> {
+  const resealed = counts.reduce((sum, count) => sum + count.resealed, 0);
+  const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
+  const createdAt = systemClock.unix();
+  await store.logs.addAudit({
+    ...actor,
+    action: 'secrets.rotate',
+    target: 'secrets',
+    detail: { resealed, generated },
+    createdAt,
+  });
+}
+
+function describe(counts: readonly ResealCount[], generated: boolean): string {
+  const lines = generated ? ['new secrets are in secrets.json; the former ones still verify and decrypt'] : [];
+  for (const { place, resealed, current, lost } of counts) {
+    if (resealed + current + lost === 0) continue;
+    lines.push(`${place}: ${resealed} sealed anew, ${current} already${lost > 0 ? `, ${lost} CANNOT BE READ` : ''}`);
+  }
+  if (counts.some(({ lost }) => lost > 0)) {
+    lines.push(
+      'no secret opens some values: name the one that does in CRYPTO_SECRET_PREVIOUS, or enter them again ("taskgate doctor" names them)',
+    );
+  } else lines.push('no stored value needs a former secret any more; links and backup codes from before still do');
+  return lines.join('\n');
+}

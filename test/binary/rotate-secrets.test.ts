@@ -1,0 +1,79 @@
+/** `taskgate secrets rotate`: secrets of the data directory, and two nodes on PostgreSQL. */
+import { expect, setDefaultTimeout, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startGateway } from '../support/gateway.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-source.ts';
+import { runCommand, SECRETS } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+setDefaultTimeout(120_000);
+
+test('generated secrets replace those of the file while nobody serves, and all values follow', async () => {
+  const dataDir = join(temporaryFolder(), 'data');
+  await runCommand(['import', 'new-api', '--from', sampleFile(), '--data-dir', dataDir]);
+  const gateway = await startGateway({ dataDir });
+  const refused = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir]);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('is running')]);
+  await gateway.stop();
+
+  const read = () => JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8'));
+  const before = read();
+  const done = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir, '--json']);
+  expect([done.code, done.err]).toEqual([0, '']);
+  const { places } = JSON.parse(done.out) as { places: { place: string; resealed: number }[] };
+  expect(places.find(({ place }) => place === 'channels.key_sealed')?.resealed).toBe(15);
+  expect(read()).toMatchObject({
+    session_secret_previous: [before.session_secret],
+    crypto_secret_previous: [before.crypto_secret],
+  });
+  for (const secret of [before.crypto_secret, read().crypto_secret]) expect(done.out).not.toContain(secret);
+
+  const again = await startGateway({ dataDir });
+  const body = JSON.stringify({ username: 'root', password: SAMPLE_PASSWORDS.root });
+  const headers = { 'content-type': 'application/json' };
+  expect((await fetch(`${again.url}/api/user/login`, { method: 'POST', headers, body })).status).toBe(200);
+  await again.stop();
+  expect((await runCommand(['doctor', '--data-dir', dataDir])).code).toBe(0);
+});
+
+test('beside two nodes: refused until both know the secret, then doctor needs the former one no more', async () => {
+  const databaseUrl = await migratedDatabaseUrl();
+  const dataDir = temporaryFolder();
+  const NEW = 'a new crypto secret of the tests 0123456789';
+  const command = (argv: string[], env: Record<string, string>) =>
+    runCommand([...argv, '--data-dir', dataDir], { env: { DATABASE_URL: databaseUrl, ...SECRETS, ...env } });
+  const both = { CRYPTO_SECRET: NEW, CRYPTO_SECRET_PREVIOUS: SECRETS.CRYPTO_SECRET };
+  expect((await command(['import', 'new-api', '--from', sampleFile()], {})).code).toBe(0);
+  expect((await command(['doctor'], { CRYPTO_SECRET: NEW })).code).toBe(1);
+
+  const first = await startGateway({ databaseUrl, env: both });
+  const second = await startGateway({ databaseUrl });
+  expect(await command(['secrets', 'rotate'], both)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('does not know this CRYPTO_SECRET'),
+  });
+  await second.stop();
+  const third = await startGateway({ databaseUrl, env: { CRYPTO_SECRET_PREVIOUS: NEW } });
+  try {
+    expect(
+      (
+        await command(['secrets', 'rotate'], {
+          CRYPTO_SECRET: NEW,
+          CRYPTO_SECRET_PREVIOUS: 'another secret, and a wrong one',
+        })
+      ).code,
+    ).toBe(1);
+    const done = await command(['secrets', 'rotate'], both);
+    expect([done.code, done.err]).toEqual([0, '']);
+    for (const { url } of [first, third]) {
+      const models = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${SAMPLE_KEYS.alice}` } });
+      expect(await models.text()).toContain('kling-v1');
+    }
+    expect((await command(['doctor'], { CRYPTO_SECRET: NEW })).code).toBe(0);
+  } finally {
+    await first.stop();
+    await third.stop();
+  }
+});
