@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import { resealSecrets } from '../../src/app/operations/reseal-secrets.ts';
 import { createSecretBox, systemClock } from '../../src/kernel/index.ts';
-import { SEALED_PLACES, type Store } from '../../src/store/ports/index.ts';
+import { SEALED_COLUMNS, type Store } from '../../src/store/ports/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addKey, describeEachStore } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
@@ -16,7 +16,7 @@ const old = createSecretBox([OLD]);
 const both = createSecretBox([NEW, OLD]);
 const current = createSecretBox([NEW]);
 
-/** One value in every place, all under the old secret; gives the sealed texts of the rows. */
+/** One value in every column, all under the old secret; gives the sealed texts of the rows. */
 async function fill(store: Store): Promise<() => Promise<string[]>> {
   const { id } = await addUser(store);
   const key = await addKey(store, id, { webhookSecretSealed: old.seal('webhook') });
@@ -89,11 +89,11 @@ const CLEAR = ['vendor key', 'address', 'client', 'FACTOR', 'webhook', 'former',
 describeEachStore(
   'sealing anew',
   (opened) => {
-    test('reaches every place, once, and needs the former secret no more', async () => {
+    test('reaches every column, once, and needs the former secret no more', async () => {
       const { store } = opened();
       const values = await fill(store);
       const first = await resealSecrets({ store, secretBox: both, clock: systemClock });
-      expect(first).toEqual(SEALED_PLACES.map((place) => ({ place, resealed: 1, current: 0, lost: 0 })));
+      expect(first).toEqual(SEALED_COLUMNS.map((column) => ({ column, resealed: 1, current: 0, lost: 0 })));
       const sealed = await values();
       expect(sealed.map((text) => current.open(text))).toEqual(CLEAR);
       const second = await resealSecrets({ store, secretBox: both, clock: systemClock });
@@ -141,7 +141,7 @@ describeEachStore(
   { fresh: 'test' },
 );
 
-/** Files that seal something. Where does it end up? Add the column to `SEALED_PLACES` first. */
+/** Files that seal something. Where does it end up? Add the column to `SEALED_COLUMNS` first. */
 const SEALERS = [
   'src/app/move-in/plan-channels.ts',
   'src/app/move-in/plan-factors.ts',
@@ -169,6 +169,6 @@ test('no encrypted column is forgotten: all that seal are known, and all columns
     Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`),
   );
   const named = columns.filter((name) => name.endsWith('_sealed'));
-  expect(named.filter((name) => !SEALED_PLACES.some((place) => place === name))).toEqual([]);
-  expect(SEALED_PLACES.filter((place) => !columns.includes(place))).toEqual([]);
+  expect(named.filter((name) => !SEALED_COLUMNS.some((column) => column === name))).toEqual([]);
+  expect(SEALED_COLUMNS.filter((column) => !columns.includes(column))).toEqual([]);
 });

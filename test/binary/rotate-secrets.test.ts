@@ -22,8 +22,8 @@ test('generated secrets replace those of the file while nobody serves, and all v
   const before = read();
   const done = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir, '--json']);
   expect([done.code, done.err]).toEqual([0, '']);
-  const { places } = JSON.parse(done.out) as { places: { place: string; resealed: number }[] };
-  expect(places.find(({ place }) => place === 'channels.key_sealed')?.resealed).toBe(15);
+  const { columns } = JSON.parse(done.out) as { columns: { column: string; resealed: number }[] };
+  expect(columns.find(({ column }) => column === 'channels.key_sealed')?.resealed).toBe(15);
   expect(read()).toMatchObject({
     session_secret_previous: [before.session_secret],
     crypto_secret_previous: [before.crypto_secret],

@@ -1,8 +1,8 @@
 import { type Clock, isObject, parseJson, type SecretBox } from '../../kernel/index.ts';
-import { SEALED_PLACES, type SealedPlace, type Store } from '../../store/ports/index.ts';
+import { SEALED_COLUMNS, type SealedColumn, type Store } from '../../store/ports/index.ts';
 
-/** Values of one place. `lost`: no secret opens them; they stay as they are. */
-export type ResealCount = { place: SealedPlace; resealed: number; current: number; lost: number };
+/** Values of one column. `lost`: no secret opens them; they stay as they are. */
+export type ResealCount = { column: SealedColumn; resealed: number; current: number; lost: number };
 
 const AT_ONCE = 200;
 /** What every sealed value looks like: version, 12 bytes, 16 bytes, the rest. */
@@ -18,14 +18,14 @@ export async function resealSecrets(
   onProgress?: () => void,
 ): Promise<ResealCount[]> {
   const counts: ResealCount[] = [];
-  for (const place of SEALED_PLACES) {
-    const count: ResealCount = { place, resealed: 0, current: 0, lost: 0 };
+  for (const column of SEALED_COLUMNS) {
+    const count: ResealCount = { column, resealed: 0, current: 0, lost: 0 };
     for (let after = ''; ; ) {
-      const page = await store.sealed.page(place, after, AT_ONCE);
+      const page = await store.sealed.page(column, after, AT_ONCE);
       for (const { id, text } of page) {
         const next = resealText(secretBox, text, count);
         // A value that was changed meanwhile was sealed by the writer; the next run looks.
-        if (next !== text && (await store.sealed.replace(place, { id, text: next }, text))) onProgress?.();
+        if (next !== text && (await store.sealed.replace(column, { id, text: next }, text))) onProgress?.();
       }
       after = page.at(-1)?.id ?? after;
       if (page.length < AT_ONCE) break;

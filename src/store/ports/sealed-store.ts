@@ -1,5 +1,5 @@
-/** Places whose values are sealed with CRYPTO_SECRET, whole or inside JSON. */
-export const SEALED_PLACES = [
+/** Columns whose values are sealed with CRYPTO_SECRET, whole or inside JSON. */
+export const SEALED_COLUMNS = [
   'channels.key_sealed',
   'channels.settings',
   'oauth_providers.client_secret_sealed',
@@ -8,14 +8,14 @@ export const SEALED_PLACES = [
   'api_keys.webhook_formers',
   'options.value',
 ] as const;
-export type SealedPlace = (typeof SEALED_PLACES)[number];
+export type SealedColumn = (typeof SEALED_COLUMNS)[number];
 
 /** A value as it stands in its column; `id` is the row's key as text. */
 export type SealedValue = { id: string; text: string };
 
 export interface SealedStore {
   /** Values that are or hold sealed ones, in the order of their keys, after the key `after`. */
-  page(place: SealedPlace, after: string, limit: number): Promise<SealedValue[]>;
+  page(name: SealedColumn, after: string, limit: number): Promise<SealedValue[]>;
   /** Writes `text` if the value is still `before`. False when somebody has changed it. */
-  replace(place: SealedPlace, value: SealedValue, before: string): Promise<boolean>;
+  replace(name: SealedColumn, value: SealedValue, before: string): Promise<boolean>;
 }

@@ -1,17 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { SealedPlace, SealedStore } from '../ports/index.ts';
+import type { SealedColumn, SealedStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
 
-type Place = { table: SQL; key: SQL; column: SQL; isNumber: boolean };
+type Location = { table: SQL; key: SQL; column: SQL; isNumber: boolean };
 
-const numbered = (table: string, key: string, column: string): Place => ({
+const numbered = (table: string, key: string, column: string): Location => ({
   table: sql.raw(table),
   key: sql.raw(key),
   column: sql.raw(column),
   isNumber: true,
 });
 
-const PLACES: Readonly<Record<SealedPlace, Place>> = {
+const LOCATIONS: Readonly<Record<SealedColumn, Location>> = {
   'channels.key_sealed': numbered('channels', 'id', 'key_sealed'),
   'channels.settings': numbered('channels', 'id', 'settings'),
   'oauth_providers.client_secret_sealed': numbered('oauth_providers', 'id', 'client_secret_sealed'),
@@ -23,8 +23,8 @@ const PLACES: Readonly<Record<SealedPlace, Place>> = {
 
 export function createSealedStore({ statement }: Context): SealedStore {
   return {
-    async page(place, after, limit) {
-      const { table, key, column, isNumber } = PLACES[place];
+    async page(name, after, limit) {
+      const { table, key, column, isNumber } = LOCATIONS[name];
       const from = isNumber ? sql`${Number(after)}` : sql`${after}`;
       const start = after === '' ? sql`` : sql`and ${key} > ${from}`;
       const rows = await statement(
@@ -33,8 +33,8 @@ export function createSealedStore({ statement }: Context): SealedStore {
       return rows.map(([id, text]) => ({ id: String(id), text: String(text) }));
     },
 
-    async replace(place, { id, text }, before) {
-      const { table, key, column, isNumber } = PLACES[place];
+    async replace(name, { id, text }, before) {
+      const { table, key, column, isNumber } = LOCATIONS[name];
       const row = isNumber ? sql`${Number(id)}` : sql`${id}`;
       const written = await statement(
         sql`update ${table} set ${column} = ${text} where ${key} = ${row} and ${column} = ${before} returning 1`,

@@ -40,7 +40,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const counts = await resealSecrets({ store, secretBox: createSecretBox(secrets.crypto), clock: systemClock });
     await writeAudit(store, counts, generate);
     const lost = counts.filter((count) => count.lost > 0);
-    answer(input, { ok: lost.length === 0, generated: generate, places: counts }, describe(counts, generate));
+    answer(input, { ok: lost.length === 0, generated: generate, columns: counts }, describe(counts, generate));
     return lost.length === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await store.close();
@@ -81,9 +81,9 @@ async function writeAudit(store: Store, counts: readonly ResealCount[], generate
 
 function describe(counts: readonly ResealCount[], generated: boolean): string {
   const lines = generated ? ['new secrets are in secrets.json; the former ones still verify and decrypt'] : [];
-  for (const { place, resealed, current, lost } of counts) {
+  for (const { column, resealed, current, lost } of counts) {
     if (resealed + current + lost === 0) continue;
-    lines.push(`${place}: ${resealed} sealed anew, ${current} already${lost > 0 ? `, ${lost} CANNOT BE READ` : ''}`);
+    lines.push(`${column}: ${resealed} sealed anew, ${current} already${lost > 0 ? `, ${lost} CANNOT BE READ` : ''}`);
   }
   if (counts.some(({ lost }) => lost > 0)) {
     lines.push(
