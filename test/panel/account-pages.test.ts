@@ -390,7 +390,7 @@ describe('personal access token', () => {
     await until('another token is shown', async () => (await area.locator('code').innerText()) !== token);
     expect(await isTokenValid(token)).toBe(false);
     await page.reload();
-    await area.getByText(/^tgp_.{4}…, made/).waitFor();
+    await area.getByText(/^tgp_.{4}…, created/).waitFor();
     expect(await area.locator('code').count()).toBe(0);
     await area.getByRole('button', { name: 'Revoke' }).click();
     await dialog(page).getByRole('button', { name: 'Revoke' }).click();

@@ -38,7 +38,7 @@ describe('the list', () => {
     // The switch shows the requested state before the answer arrives.
     const turn = async () => {
       const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
-      await isOn.click();
+      await isOn.press('Space');
       expect((await answered).status()).toBe(200);
     };
     await turn();
@@ -79,7 +79,7 @@ describe('a new channel', () => {
 
     await page.getByLabel('Base URL').fill('');
     await create.click();
-    await waitForNotice(page, '“Demo vendor” serves from now on');
+    await waitForNotice(page, '“Demo vendor” is live');
     await heading(page, 'Demo vendor').waitFor();
     expect(await listed('Demo vendor')).toMatchObject({
       models: ['demo-video', 'demo-video-pro'],

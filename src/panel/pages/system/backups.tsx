@@ -56,7 +56,7 @@ function Report({ report: { place, daily, hour, sealed, runs } }: { report: Back
     <>
       <Text size="sm">
         {sentences.join(' ')}{' '}
-        <Anchor component={Link} to="/settings/backups">
+        <Anchor component={Link} to="/settings/backups" underline="always">
           {t('system.backupSettings')}
         </Anchor>
       </Text>
