@@ -113,7 +113,9 @@ async function bundle({ outfile, plugin, order, target, publicKey = '' }: Bundle
   const runtime = target === undefined ? {} : { executablePath: await fetchRuntime(target) };
   await Bun.build({
     // The program first, then what its worker threads run.
-    entrypoints: [join(root, 'src/main.ts'), join(root, 'src/plugins/worker/run-tasks.ts')],
+    entrypoints: ['main.ts', 'plugins/worker/run-tasks.ts', 'store/checkpoint/run-checkpoint.ts'].map((entry) =>
+      join(root, 'src', entry),
+    ),
     root: join(root, 'src'),
     // Split, a process loads the code that it runs and no more: it starts in half the time, and a
     // sandbox process does not hold the gateway's code.

@@ -22,6 +22,10 @@ export type GroupCommitOptions = {
   flush?: (() => Promise<void>) | undefined;
   /** Called right before each commit. */
   beforeCommit?: () => void;
+  /** Called after each commit, or failed one. */
+  afterCommit?: () => void;
+  /** A promise where the next transaction has to wait. */
+  pause?: () => Promise<void> | undefined;
 };
 
 /**
@@ -32,7 +36,10 @@ export type GroupCommitOptions = {
  * every job of the group rejects with `store.unavailable` and none of it is stored; if the flush
  * fails, with `store.outcome_unknown`.
  */
-export function createGroupCommit(file: SqliteFile, { flush, beforeCommit }: GroupCommitOptions = {}) {
+export function createGroupCommit(
+  file: SqliteFile,
+  { flush, beforeCommit, afterCommit, pause }: GroupCommitOptions = {},
+) {
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;
@@ -46,7 +53,14 @@ export function createGroupCommit(file: SqliteFile, { flush, beforeCommit }: Gro
     let settleFlushed = (): void => undefined;
     while (queue.length > 0) {
       await gather();
+      const pausing = pause?.();
+      if (pausing) {
+        settleFlushed();
+        settleFlushed = () => undefined;
+        await pausing;
+      }
       const group = await commitGroup();
+      afterCommit?.();
       const flushed = flushGroup(group);
       // Those who waited for the former group go on while the disk is busy with this one.
       settleFlushed();

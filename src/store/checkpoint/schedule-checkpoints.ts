@@ -1,0 +1,92 @@
+import type { Database as SqliteFile } from 'bun:sqlite';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import { createCheckpointThread } from './checkpoint-thread.ts';
+
+/**
+ * Pages (4 KiB) in the write-ahead log before a checkpoint: 32 MB. The more there are, the more of
+ * them are pages that are written once instead of many times.
+ */
+const CHECKPOINT_PAGES = 8000;
+/** So few are copied and flushed within about the time of a commit's own flush. */
+const REST_PAGES = 400;
+/** Writers faster than the copies would never leave so few. */
+const MAX_PASSES = 5;
+/** A commit waits no longer than this for the last pages. */
+const LONGEST_PAUSE_MS = 1000;
+
+export type Checkpoints = {
+  /** Call it after each commit. */
+  noteCommit(): void;
+  /** Call it before each transaction: undefined, or a promise that the transaction must await. */
+  pause(): Promise<void> | undefined;
+  close(): Promise<void>;
+};
+
+/**
+ * Copies the write-ahead log into the database in another thread: a checkpoint writes thousands of
+ * pages and waits for the disk twice, for which the event loop would stand still. While it copies,
+ * commits go on and the log grows. SQLite starts it anew only when all of it has been copied, so
+ * the next group of commits waits while the last few pages are.
+ */
+export function scheduleCheckpoints(
+  file: SqliteFile,
+  { clock, logger }: { clock: Clock; logger: Logger },
+): Checkpoints {
+  const thread = createCheckpointThread(file.filename);
+  let dueAt = CHECKPOINT_PAGES;
+  let closed = false;
+  let state: 'waiting' | 'copying' | 'rest' | 'finishing' = 'waiting';
+
+  /** Pages that have not been copied yet. */
+  function countLeft(): number {
+    try {
+      const [, pages, copied] = file.query('pragma wal_checkpoint(noop)').values()[0] ?? [];
+      return Number(pages) - Number(copied);
+    } catch {
+      // The disk fails, which the next commit reports.
+      return 0;
+    }
+  }
+
+  async function copy(): Promise<void> {
+    state = 'copying';
+    try {
+      for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
+        await thread.run();
+        if (closed) return;
+        if (countLeft() <= REST_PAGES) break;
+      }
+      state = 'rest';
+    } catch (error) {
+      // The log holds all that was committed. SQLite copies it itself when it has grown further.
+      logger.warn({ err: error }, 'the write-ahead log could not be copied into the database');
+      endSequence();
+    }
+  }
+
+  async function finish(): Promise<void> {
+    state = 'finishing';
+    const pause = new AbortController();
+    await Promise.race([thread.run().catch(() => undefined), clock.sleep(LONGEST_PAUSE_MS, pause.signal)]);
+    pause.abort();
+    endSequence();
+  }
+
+  /** What is left is in use by another process, or could not be written: tried again later. */
+  function endSequence(): void {
+    if (closed) return;
+    dueAt = countLeft() + CHECKPOINT_PAGES;
+    state = 'waiting';
+  }
+
+  return {
+    noteCommit() {
+      if (state === 'waiting' && countLeft() >= dueAt) void copy();
+    },
+    pause: () => (state === 'rest' ? finish() : undefined),
+    close() {
+      closed = true;
+      return thread.close();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(60_000);
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const MEGABYTE = 1024 * 1024;
+/** The first one with which the log is copied. */
+const DUE_MEGABYTES = 33;
+const PAGES_OF_A_MEGABYTE = 256;
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+
+function newDatabase(synchronous: 'FULL' | 'NORMAL') {
+  const dataDir = temporaryFolder();
+  folders.push(dataDir);
+  const path = join(dataDir, 'taskgate.db');
+  return {
+    path,
+    open: () => openStore({ databaseUrl: '', dataDir, synchronous, clock: systemClock, logger: silentLogger }),
+    /** Pages that the log holds since it started anew last. */
+    countLogPages(): number {
+      const file = new SqliteFile(path);
+      const [, pages] = file.query('pragma wal_checkpoint(noop)').values()[0] ?? [];
+      file.close();
+      return Number(pages);
+    },
+  };
+}
+
+let written = 0;
+
+/** A commit each. SQLite does not write pages that stay the same, so each value has its letter. */
+async function write(store: Store, megabytes: number): Promise<void> {
+  for (let i = 0; i < megabytes; i += 1) {
+    written += 1;
+    await store.options.put(`value-${i % 8}`, `${i} ${LETTERS[written % LETTERS.length]?.repeat(MEGABYTE)}`);
+  }
+}
+
+for (const synchronous of ['FULL', 'NORMAL'] as const) {
+  test(`another thread copies the write-ahead log, which starts anew, and nothing of it is lost, ${synchronous}`, async () => {
+    const { path, open, countLogPages } = newDatabase(synchronous);
+    const store = await open();
+    // Far less than SQLite lets gather before it copies the log itself, in this thread.
+    await write(store, DUE_MEGABYTES);
+    await until(async () => {
+      await store.options.put('tick', `${performance.now()}`);
+      return countLogPages() < DUE_MEGABYTES * PAGES_OF_A_MEGABYTE;
+    });
+    await write(store, 20);
+    await store.close();
+    expect(existsSync(`${path}-wal`)).toBe(false);
+
+    const file = new SqliteFile(path);
+    expect(file.query('pragma integrity_check').values()).toEqual([['ok']]);
+    file.close();
+    const again = await open();
+    expect(await again.options.get('value-3')).toStartWith('19 ');
+    await again.close();
+  });
+}
+
+test('while another process reads an old state commits go on; the log starts anew when it has ended', async () => {
+  const { path, open, countLogPages } = newDatabase('NORMAL');
+  const store = await open();
+  const reader = new SqliteFile(path);
+  reader.run('begin');
+  reader.query('select count(*) from options').values();
+  await write(store, 80);
+  expect(countLogPages()).toBeGreaterThan(80 * PAGES_OF_A_MEGABYTE);
+  reader.run('commit');
+  reader.close();
+  await until(async () => {
+    const before = countLogPages();
+    await write(store, 4);
+    return countLogPages() < before;
+  });
+  await store.close();
+});
