@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants } from 'node:zlib';
 import type { BunPlugin } from 'bun';
 import type { PanelFile } from '../src/http/panel-files/panel-manifest.ts';
 import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
@@ -13,7 +13,7 @@ const stampPath = `${output}/built-from`;
 const inputs = ['src/panel', 'contracts', 'package-lock.json', 'tsconfig.json', 'scripts/build-panel.ts'];
 
 type Asset = { name: string; content: Uint8Array<ArrayBuffer>; contentType: string };
-type Entry = Omit<PanelFile, 'file' | 'encodings'> & { stored: { identity?: string; br?: string; gzip?: string } };
+type Entry = Omit<PanelFile, 'file' | 'brotli'> & { stored: { file: string } | { brotli: string } };
 
 const contentTypes: Record<string, string> = {
   css: 'text/css; charset=utf-8',
@@ -27,8 +27,8 @@ const contentTypes: Record<string, string> = {
 
 /**
  * Bundles `src/panel` for browsers into `build/panel` when its inputs have changed: hashed names
- * under `/assets/`, code splitting, brotli and gzip instead of each file that they make smaller,
- * and the manifest that embeds them in the executable. Says whether it built. Throws when the
+ * under `/assets/`, code splitting, brotli instead of each file that it makes smaller, and the
+ * manifest that embeds them in the executable. Says whether it built. Throws when the
  * bundler refuses.
  */
 export async function buildPanel(): Promise<boolean> {
@@ -47,9 +47,12 @@ export async function buildPanel(): Promise<boolean> {
   return true;
 }
 
-/** Without a built panel the server still has a manifest to import: one with no files. */
+/**
+ * Without a built panel the server still has a manifest to import: one with no files. One of former
+ * sources may have another shape.
+ */
 export function ensurePanelManifest(): void {
-  if (existsSync(join(root, manifestPath))) return;
+  if (isFresh(stampPath, hashInputs(inputs), [manifestPath])) return;
   mkdirSync(join(root, output), { recursive: true });
   writeManifest('', []);
 }
@@ -137,12 +140,9 @@ function storeAsset(folder: string, { name, content, contentType }: Asset): Entr
     writeFileSync(join(root, path), bytes);
     return path;
   };
-  const stored: Entry['stored'] = {};
-  const br = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
-  const gzip = gzipSync(content, { level: 9 });
-  if (br.byteLength < content.byteLength * 0.95) stored.br = store('br.bin', br);
-  if (gzip.byteLength < content.byteLength * 0.95) stored.gzip = store('gz.bin', gzip);
-  else stored.identity = store('bin', content);
+  const brotli = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
+  const isSmaller = brotli.byteLength < content.byteLength * 0.95;
+  const stored = isSmaller ? { brotli: store('br.bin', brotli) } : { file: store('bin', content) };
   const etag = `"${createHash('sha256').update(content).digest('hex').slice(0, 32)}"`;
   return { path: `/${name}`, contentType, immutable: name.startsWith('assets/'), etag, stored };
 }
@@ -161,14 +161,9 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     return name;
   };
   const files = entries.map(({ path, contentType, immutable, etag, stored }) => {
-    const encodings = [
-      stored.br === undefined ? [] : [`br: ${embed(stored.br)}`],
-      stored.gzip === undefined ? [] : [`gzip: ${embed(stored.gzip)}`],
-    ].flat();
     const fields = [
       `path: ${JSON.stringify(path)}`,
-      ...(stored.identity === undefined ? [] : [`file: ${embed(stored.identity)}`]),
-      `encodings: { ${encodings.join(', ')} }`,
+      ...Object.entries(stored).map(([name, path]) => `${name}: ${embed(path)}`),
       `contentType: ${JSON.stringify(contentType)}`,
       `immutable: ${immutable}`,
       `etag: ${JSON.stringify(etag)}`,

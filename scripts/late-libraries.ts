@@ -1,5 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { BunPlugin } from 'bun';
 import { root } from './hash-inputs.ts';
@@ -18,6 +18,8 @@ const libraries: readonly (readonly string[])[] = [
   ['pino-pretty'],
   ['age-encryption'],
   ['@fastify/busboy'],
+  ['ajv/dist/2020.js'],
+  ['otpauth'],
 ];
 
 /**
@@ -26,8 +28,14 @@ const libraries: readonly (readonly string[])[] = [
  */
 export const withoutFolders = { __dirname: '"/"', __filename: '"/index.js"' };
 
+/** Of prom-client, for marks that no metric of ours asks for. */
+const unused = /^@opentelemetry\/api$/;
+
 const folder = 'build/late-libraries';
-const factoryManifest = join(root, 'build/factory/manifest.gen.ts');
+const factoryManifest = 'build/factory/manifest.gen.ts';
+/** QuickJS as WebAssembly. */
+const engine = /^@jitl\/quickjs-wasmfile-release-sync\/wasm$/;
+const readEngine = (): Buffer => readFileSync(Bun.resolveSync('@jitl/quickjs-wasmfile-release-sync/wasm', root));
 /** Imports each file once, however many modules it holds. */
 const unpack = `
 const loaded = new Map();
@@ -54,7 +62,14 @@ const isName = /^[A-Za-z_$][\w$]*$/;
 export async function bundleLateLibraries(): Promise<BunPlugin> {
   const modules = (await Promise.all(libraries.map(bundleLibrary))).flat();
   const contentOf = new Map(modules.map(({ name, content }) => [name, content]));
-  const factory = await packFactory();
+  const { factoryPlugins } = (await import(join(root, factoryManifest))) as { factoryPlugins: unknown };
+  const packed = {
+    factory: packJson('factory-plugins', JSON.stringify(factoryPlugins)),
+    migrations: packMigrations(),
+    answers: packJson('panel-answers', readText('src/http/openapi/panel-answers.gen.json')),
+    // Its reader sees by the first bytes that it is compressed.
+    engine: `export { default } from ${JSON.stringify(writePacked('engine.wasm', readEngine()))} with { type: 'file' };`,
+  };
   return {
     name: 'late libraries',
     setup(build) {
@@ -62,11 +77,25 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
         contentOf.has(path) ? { path, namespace: 'late' } : undefined,
       );
       build.onResolve({ filter: /^late:unpack$/ }, ({ path }) => ({ path, namespace: 'unpack' }));
-      build.onLoad({ filter: /build[\\/]factory[\\/]manifest\.gen\.ts$/ }, () => ({
-        contents: factory,
-        loader: 'js',
-        resolveDir: root,
+      const serve = (contents: string) => () => ({ contents, loader: 'js' as const, resolveDir: root });
+      build.onResolve({ filter: /^packed:/ }, ({ path }) => ({
+        path: path.slice('packed:'.length),
+        namespace: 'packed',
       }));
+      for (const [name, contents] of Object.entries(packed))
+        build.onLoad({ filter: new RegExp(`^${name}$`), namespace: 'packed' }, serve(contents));
+      build.onLoad(
+        { filter: /build[\\/]factory[\\/]manifest\.gen\.ts$/ },
+        serve("export { default as factoryPlugins } from 'packed:factory';"),
+      );
+      build.onLoad({ filter: /panel-answers\.gen\.json$/ }, serve("export { default } from 'packed:answers';"));
+      build.onLoad({ filter: /migrations[\\/]\w+[\\/][\w-]+\.sql$/ }, ({ path }) => {
+        const name = relative(root, path).replaceAll('\\', '/');
+        return serve(`import texts from 'packed:migrations';\nexport default texts[${JSON.stringify(name)}];`)();
+      });
+      build.onResolve({ filter: engine }, () => ({ path: 'engine', namespace: 'packed' }));
+      build.onResolve({ filter: unused }, ({ path }) => ({ path, namespace: 'unused' }));
+      build.onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};', loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'unpack' }, () => ({ contents: unpack, loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
         contents: contentOf.get(path) ?? '',
@@ -78,23 +107,35 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
 }
 
 /**
- * The factory plugins' texts, which compiled code would hold a second time. A start unpacks and
- * parses them in a millisecond.
+ * A module whose default export is what a JSON text says. Compiled code would hold the text twice,
+ * or code that builds it. A start unpacks and parses the factory plugins in a millisecond.
  */
-async function packFactory(): Promise<string> {
-  const { factoryPlugins } = (await import(factoryManifest)) as { factoryPlugins: unknown };
-  const file = join(root, folder, 'factory-plugins.json.zst.bin');
-  writeFileSync(file, compress(JSON.stringify(factoryPlugins)));
+function packJson(name: string, text: string): string {
   return [
     "import { readFileSync } from 'node:fs';",
-    `import path from ${JSON.stringify(file)} with { type: 'file' };`,
-    'const text = new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(path)));',
-    'export const factoryPlugins = JSON.parse(text);',
+    `import path from ${JSON.stringify(writePacked(`${name}.json`, text))} with { type: 'file' };`,
+    'export default JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(path))));',
   ].join('\n');
 }
 
-const compress = (text: string): Buffer =>
-  zstdCompressSync(text, { params: { [constants.ZSTD_c_compressionLevel]: 19 } });
+/** All migrations in one: of most of them nobody has a database that needs them. */
+function packMigrations(): string {
+  const texts = [...new Bun.Glob('migrations/**/*.sql').scanSync({ cwd: root })].sort();
+  return packJson('migrations', JSON.stringify(Object.fromEntries(texts.map((path) => [path, readText(path)]))));
+}
+
+const readText = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+/** Where the compressed content is. */
+function writePacked(name: string, content: string | Uint8Array): string {
+  const file = join(root, folder, `${name}.zst.bin`);
+  mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(file, compress(content));
+  return file;
+}
+
+const compress = (content: string | Uint8Array): Buffer =>
+  zstdCompressSync(content, { params: { [constants.ZSTD_c_compressionLevel]: 19 } });
 
 /** One module for each name, with the exports of the original. */
 async function bundleLibrary(names: readonly string[]): Promise<{ name: string; content: string }[]> {

@@ -14,11 +14,11 @@ export type PanelFile = {
   readonly path: string;
   /**
    * A path for `Bun.file`, as `import … with { type: 'file' }` gives it. It works in the compiled
-   * binary too. Absent where a copy compressed by gzip is stored instead.
+   * binary too. Absent where the file is stored compressed.
    */
   readonly file?: string;
-  /** Compressed copies, where compression made the file smaller. */
-  readonly encodings: { readonly br?: string; readonly gzip?: string };
+  /** The path of the file as Brotli, where that is smaller. */
+  readonly brotli?: string;
   /** Includes the charset of text files. */
   readonly contentType: string;
   /** The name contains a hash of the content, so browsers cache the file for a year. */

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import { brotliDecompress, gzip } from 'node:zlib';
 import { randomToken } from '../../kernel/index.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
 
@@ -60,10 +62,11 @@ export function createPanelServer(
   },
 ) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));
+  const gzipped: Gzipped = new Map();
 
-  return function servePanel(request: Request, path: string): Response | undefined {
+  return function servePanel(request: Request, path: string): Promise<Response> | Response | undefined {
     const file = files.get(path);
-    if (file) return serveFile(request, file);
+    if (file) return serveFile(request, file, gzipped);
     if (!isPageAddress(request, path)) return path === '/' ? describeGateway(request, version) : undefined;
     if (manifest.indexHtml === '') return undefined;
     return servePage(request, manifest.indexHtml, { thirdParties: thirdParties(), resultsOrigin });
@@ -105,8 +108,11 @@ function servePage(
   });
 }
 
-function serveFile(request: Request, file: PanelFile): Response {
-  const encoding = chooseEncoding(file, request.headers.get('accept-encoding') ?? '');
+/** Bodies by path of the file that is stored. */
+type Gzipped = Map<string, Promise<Uint8Array<ArrayBuffer>>>;
+
+async function serveFile(request: Request, file: PanelFile, gzipped: Gzipped): Promise<Response> {
+  const encoding = file.brotli === undefined ? undefined : chooseEncoding(request.headers.get('accept-encoding') ?? '');
   const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
   const headers = new Headers({
     'content-type': file.contentType,
@@ -117,22 +123,39 @@ function serveFile(request: Request, file: PanelFile): Response {
   const known = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   if (known.includes(etag)) return new Response(null, { status: 304, headers });
   if (encoding !== undefined) headers.set('content-encoding', encoding);
-  return new Response(request.method === 'HEAD' ? null : openFile(file, encoding), { headers });
+  return new Response(request.method === 'HEAD' ? null : await openFile(file, encoding, gzipped), { headers });
 }
 
 /**
- * Few clients take no compression, so most files are not stored for them: they are unpacked while
- * they are sent, as fast as the client reads.
+ * Few clients take no compression: for them a file is unpacked while it is sent, as fast as they
+ * read. Browsers take Brotli over TLS only, so for others it is packed again, once.
  */
-function openFile({ path, file, encodings }: PanelFile, encoding: 'br' | 'gzip' | undefined): BodyInit {
-  const stored = encoding === undefined ? file : encodings[encoding];
-  if (stored !== undefined) return Bun.file(stored);
-  if (encodings.gzip === undefined) throw new Error(`The panel's manifest has no content for ${path}.`);
-  return Bun.file(encodings.gzip).stream().pipeThrough(new DecompressionStream('gzip'));
+async function openFile(
+  { path, file, brotli }: PanelFile,
+  encoding: 'br' | 'gzip' | undefined,
+  gzipped: Gzipped,
+): Promise<BodyInit> {
+  const stored = brotli ?? file;
+  if (stored === undefined) throw new Error(`The panel's manifest has no content for ${path}.`);
+  if (brotli === undefined || encoding === 'br') return Bun.file(stored);
+  // The name is missing in the types.
+  if (encoding === undefined)
+    return Bun.file(brotli)
+      .stream()
+      .pipeThrough(new DecompressionStream('brotli' as CompressionFormat));
+  const packing = gzipped.get(brotli) ?? packAgain(brotli);
+  gzipped.set(brotli, packing);
+  return packing;
 }
 
-/** The smallest stored encoding that the client accepts; `q=0` refuses one. */
-function chooseEncoding(file: PanelFile, accepted: string): 'br' | 'gzip' | undefined {
+/** In other threads, some milliseconds. */
+async function packAgain(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
+  const plain = await promisify(brotliDecompress)(await Bun.file(brotli).bytes());
+  return new Uint8Array(await promisify(gzip)(plain));
+}
+
+/** The smallest encoding that the client accepts; `q=0` refuses one. */
+function chooseEncoding(accepted: string): 'br' | 'gzip' | undefined {
   const acceptedNames = new Set(
     accepted
       .split(',')
@@ -140,7 +163,5 @@ function chooseEncoding(file: PanelFile, accepted: string): 'br' | 'gzip' | unde
       .filter((part) => !/;\s*q=0(\.0+)?$/.test(part))
       .map((part) => part.split(';', 1)[0]),
   );
-  return (['br', 'gzip'] as const).find(
-    (encoding) => acceptedNames.has(encoding) && file.encodings[encoding] !== undefined,
-  );
+  return (['br', 'gzip'] as const).find((encoding) => acceptedNames.has(encoding));
 }

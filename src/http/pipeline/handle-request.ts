@@ -29,7 +29,7 @@ export type RequestPipeline = AdmissionDeps & {
   guardHost: (request: Request) => void;
   /** Keeps content apart from the panel's origin. */
   results: ResultsSeparation;
-  servePanel: (request: Request, path: string) => Response | undefined;
+  servePanel: (request: Request, path: string) => Promise<Response> | Response | undefined;
   /** Looks up plugins' paths, for those that the gateway does not serve. */
   findNativePath: FindNativePath;
   /** Called when a request begins. */
@@ -96,7 +96,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       } else if (resolution.native) {
         throw httpErrors.not_found();
       } else {
-        response = servePanelOr404(pipeline, request, path);
+        response = await servePanelOr404(pipeline, request, path);
       }
     } catch (thrown) {
       const error = toAppError(thrown);
@@ -167,10 +167,10 @@ async function runNativeRoute(
   return scope.headersOnly ? withoutBody(response) : response;
 }
 
-function servePanelOr404(pipeline: RequestPipeline, request: Request, path: string): Response {
+async function servePanelOr404(pipeline: RequestPipeline, request: Request, path: string): Promise<Response> {
   const isPanelPath = !isBelow(path, '/api') && !isBelow(path, '/v1');
   const reads = request.method === 'GET' || request.method === 'HEAD';
-  const page = isPanelPath && reads ? pipeline.servePanel(request, path) : undefined;
+  const page = isPanelPath && reads ? await pipeline.servePanel(request, path) : undefined;
   if (!page) throw httpErrors.not_found();
   return page;
 }
