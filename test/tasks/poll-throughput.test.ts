@@ -11,13 +11,14 @@ describe("a channel's queue", () => {
   type Begun = { tasks: string[]; enter(stage: PollStage): void; end(): void };
 
   /** Queues whose groups continue when the test says so. */
-  function open(concurrency: number) {
+  function open(concurrency: number, fetchMode: 'single' | 'batch' = 'single') {
+    const plugin = { manifest: { fetchMode } };
     const begun: Begun[] = [];
     const stopping = new AbortController();
     let resumes = 0;
     const queues = createChannelQueues({
       concurrency,
-      pin: () => ({ generation: { loadedPluginOf: () => undefined }, release: () => {} }) as never,
+      pin: () => ({ generation: { loadedPluginOf: () => plugin }, release: () => {} }) as never,
       poll: ({ group, enter }) =>
         new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
       onCapacity: () => {
@@ -77,6 +78,23 @@ describe("a channel's queue", () => {
     next(begun.length - 1);
     next(begun.length - 1);
     expect([queues.full(), resumes()]).toEqual([[], 1]);
+  });
+
+  test('of batches starts no request while 512 tasks wait for the database: each claim passes over them', async () => {
+    const { begun, add } = open(4, 'batch');
+    add(1, 3000);
+    for (let i = 0; i < begun.length; i += 1) {
+      begun[i]?.enter('parsing');
+      begun[i]?.enter('writing');
+    }
+    // Six, and the four requests that began when these had been answered.
+    expect(begun.map(({ tasks }) => tasks.length)).toEqual(Array(10).fill(100));
+    begun[0]?.end();
+    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
+    expect(begun).toHaveLength(10);
+    for (const { end } of begun.slice(1, 5)) end();
+    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
+    expect(begun.length).toBeGreaterThan(10);
   });
 
   test('starts no request while too many answers wait for the database, nor after the stop', () => {

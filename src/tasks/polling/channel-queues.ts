@@ -8,13 +8,18 @@ const WAITING_PER_CHANNEL = 64;
  * is asked: the database cannot keep up.
  */
 const WRITING_PER_CHANNEL = 128;
+/**
+ * The same in tasks, where a group is a batch. Every claim has to pass over all tasks that are
+ * claimed already.
+ */
+const WRITING_TASKS_PER_CHANNEL = 512;
 /** Tasks in one batch query. */
 const BATCH_SIZE = 100;
 /** A batch's tasks are polled in smaller groups after this many failures. */
 const SUSPECT_AFTER = 3;
 
 /** `full`: left out of claims until half of the queue has been polled. */
-type Queue = { waiting: Claimed[]; full: boolean } & Record<PollStage, number>;
+type Queue = { waiting: Claimed[]; full: boolean; writingTasks: number } & Record<PollStage, number>;
 
 export type ChannelQueues = {
   /** Enqueues claimed tasks, and starts as many requests as there are free slots. */
@@ -61,14 +66,17 @@ export function createChannelQueues({
   const queueOf = (channelId: number): Queue => {
     let queue = queues.get(channelId);
     if (!queue) {
-      queue = { waiting: [], full: false, requesting: 0, parsing: 0, writing: 0 };
+      queue = { waiting: [], full: false, writingTasks: 0, requesting: 0, parsing: 0, writing: 0 };
       queues.set(channelId, queue);
     }
     return queue;
   };
 
-  const hasCapacity = ({ requesting, parsing, writing }: Queue): boolean =>
-    requesting < concurrency && parsing < concurrency && writing < WRITING_PER_CHANNEL;
+  const hasCapacity = ({ requesting, parsing, writing, writingTasks }: Queue): boolean =>
+    requesting < concurrency &&
+    parsing < concurrency &&
+    writing < WRITING_PER_CHANNEL &&
+    writingTasks < WRITING_TASKS_PER_CHANNEL;
 
   function drain(channelId: number, queue: Queue): void {
     while (hasCapacity(queue) && queue.waiting.length > 0 && !stopping.aborted) void run(channelId, queue);
@@ -81,7 +89,7 @@ export function createChannelQueues({
   async function run(channelId: number, queue: Queue): Promise<void> {
     const pin = takePin();
     const group = takeGroup(queue, pin);
-    let stage: PollStage = 'requesting';
+    let stage = 'requesting' as PollStage;
     queue.requesting += 1;
     running += 1;
     polls += group.length;
@@ -89,11 +97,13 @@ export function createChannelQueues({
       queue[stage] -= 1;
       queue[next] += 1;
       stage = next;
+      if (next === 'writing') queue.writingTasks += group.length;
       drain(channelId, queue);
     };
     await poll({ pin, channelId, group, enter });
     pin.release();
     queue[stage] -= 1;
+    if (stage === 'writing') queue.writingTasks -= group.length;
     running -= 1;
     drain(channelId, queue);
     if (queue.waiting.length + queue.requesting + queue.parsing + queue.writing === 0) queues.delete(channelId);
