@@ -26,6 +26,7 @@ import postgres21 from './postgres/0021_results_by_user.sql' with { type: 'text'
 import postgres22 from './postgres/0022_retention.sql' with { type: 'text' };
 import postgres23 from './postgres/0023_backup_runs.sql' with { type: 'text' };
 import postgres24 from './postgres/0024_imported_rows.sql' with { type: 'text' };
+import postgres25 from './postgres/0025_previews.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -50,6 +51,7 @@ import sqlite21 from './sqlite/0021_results_by_user.sql' with { type: 'text' };
 import sqlite22 from './sqlite/0022_retention.sql' with { type: 'text' };
 import sqlite23 from './sqlite/0023_backup_runs.sql' with { type: 'text' };
 import sqlite24 from './sqlite/0024_imported_rows.sql' with { type: 'text' };
+import sqlite25 from './sqlite/0025_previews.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -107,4 +109,5 @@ export const migrations: readonly Migration[] = [
   { number: 22, name: '0022_retention', sql: { sqlite: sqlite22, postgres: postgres22 }, checks: [] },
   { number: 23, name: '0023_backup_runs', sql: { sqlite: sqlite23, postgres: postgres23 }, checks: [] },
   { number: 24, name: '0024_imported_rows', sql: { sqlite: sqlite24, postgres: postgres24 }, checks: [] },
+  { number: 25, name: '0025_previews', sql: { sqlite: sqlite25, postgres: postgres25 }, checks: [] },
 ];

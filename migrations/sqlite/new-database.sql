@@ -477,7 +477,7 @@ CREATE TABLE kept_results (
   lease_until integer not null default 0,
   lease_seq integer not null default 0,
   created_at integer not null
-);
+, width integer not null default 0, height integer not null default 0);
 CREATE UNIQUE INDEX kept_results_artifact on kept_results (task_id, artifact_key);
 CREATE INDEX kept_results_due on kept_results (next_attempt_at, lease_until) where state = 'wanted';
 CREATE INDEX kept_results_held on kept_results (lease_owner) where lease_owner is not null;
@@ -528,6 +528,7 @@ CREATE TABLE imported_rows (
   created_at integer not null,
   primary key (source, kind, source_id)
 );
+CREATE INDEX kept_results_previews on kept_results (user_id, kept_at, bytes) where kind = 'preview';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

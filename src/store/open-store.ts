@@ -214,6 +214,12 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       begin: (run) => transaction((tx) => tx.backups.begin(run)),
       endPast: (at) => transaction((tx) => tx.backups.endPast(at)),
     },
+    previews: {
+      ...root.previews,
+      want: (previews, forMs) => transaction((tx) => tx.previews.want(previews, forMs)),
+      add: (preview, file) => transaction((tx) => tx.previews.add(preview, file)),
+      forgetOldest: (userId, limit) => transaction((tx) => tx.previews.forgetOldest(userId, limit)),
+    },
     exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,

@@ -5,6 +5,7 @@
  */
 
 export { TASK_STATUSES } from '../store/ports/index.ts';
+export type { ArtifactList } from './artifacts/describe-artifacts.ts';
 export { isDisplayed, readMediaType, writeMediaType } from './artifacts/media-types.ts';
 export { RESULT_KEY } from './artifacts/result-artifact.ts';
 export type { Content, ContentRequest, LinkLimits } from './artifacts/types.ts';

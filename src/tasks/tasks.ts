@@ -30,6 +30,8 @@ import { createObservationLimit } from './observation/limit-observations.ts';
 import type { TaskWatchers } from './observation/types.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+import { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
+import { describePosters, type Preview } from './previews/describe-previews.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { createFigureReader, type FigureReader } from './reports/read-figures.ts';
 import { createHealthReader, type HealthReader } from './reports/read-health.ts';
@@ -185,6 +187,13 @@ export type Tasks = {
   inputItems(userId: number, id: string, page: ItemPage): Promise<JsonObject>;
   /** `expiresIn`: seconds until its links end, as the client sent them. @throws tasks.artifact_* */
   artifacts(task: TaskRecord, expiresIn?: string | null): Promise<ArtifactList>;
+  /**
+   * Takes a preview that the browser of the task's owner made.
+   * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
+   */
+  acceptPreview(preview: OfferedPreview): Promise<void>;
+  /** A preview of each of these tasks that has one, by its id. */
+  posters(tasks: readonly TaskRecord[]): Promise<Map<string, Preview>>;
   /** Ends the links of an ended task made so far, or of one artifact. @throws tasks.artifact_* */
   revokeLinks(task: TaskRecord, artifactKey?: string): Promise<void>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
@@ -360,6 +369,8 @@ export function createTasks(services: TaskServices): Tasks {
     inputItems: async (userId, id, page) => listInputItems(await ownResponse(deps, userId, id), page),
 
     artifacts: (task, expiresIn) => describeArtifacts(deps, task, expiresIn),
+    acceptPreview: (preview) => acceptPreview(deps, preview),
+    posters: (tasks) => describePosters(deps, tasks),
     revokeLinks: (task, artifactKey) => revokeTaskLinks(deps, task, artifactKey),
     content: async (task, choice, request) =>
       holdSlotUntilSent(deps.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>

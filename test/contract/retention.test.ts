@@ -125,7 +125,12 @@ describeEachStore(
         `insert into kept_results (task_id, artifact_key, user_id, state, next_attempt_at, give_up_at, created_at)
          values ('${kept.taskId}', 'video', 1, 'kept', 0, 0, 0), ('${old.taskId}', 'video', 1, 'lost', 0, 0, 0)`,
       );
+      const { taskId, userId } = old;
+      const file = { sha256: 'a'.repeat(64), bytes: 9, mimeType: 'image/webp', keptAt: 1, keptUntil: 0 };
+      const preview = { taskId, userId, artifactKey: 'preview:video', kind: 'preview', createdAt: 1 };
+      expect(await store.previews.add(preview, file)).toBe('kept');
       expect(await run(store, { taskDays: 365 })).toBe(1);
+      expect(await store.results.files('', 10)).toEqual([{ sha256: file.sha256, bytes: 9, refs: 0 }]);
       expect(await store.tasks.byTaskId(old.taskId)).toBeUndefined();
       expect(await store.tasks.byTaskId(kept.taskId)).toBeDefined();
       const raw = openRaw(opened());

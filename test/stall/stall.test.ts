@@ -5,6 +5,7 @@ import { addressCases } from './cases/addresses.ts';
 import { bodyCases } from './cases/bodies.ts';
 import { headerCases } from './cases/headers.ts';
 import { hookCases } from './cases/hooks.ts';
+import { imageCases } from './cases/images.ts';
 import { pluginCases } from './cases/plugins.ts';
 import { settingCases } from './cases/settings.ts';
 import { vendorAnswerCases } from './cases/vendor-answers.ts';
@@ -15,6 +16,7 @@ const cases: readonly StallCase[] = [
   ...bodyCases,
   ...headerCases,
   ...hookCases,
+  ...imageCases,
   ...pluginCases,
   ...settingCases,
   ...vendorAnswerCases,

@@ -27,7 +27,13 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await engine.tasks.start();
   });
   afterEach(async () => {
-    Object.assign(engine.keeping, { keep: 'off', daysOf: () => 0, quotaOf: () => undefined, usdPerGbDayOf: () => 0 });
+    Object.assign(engine.keeping, {
+      keep: 'off',
+      daysOf: () => 0,
+      quotaOf: () => undefined,
+      usdPerGbDayOf: () => 0,
+      previewBytes: 1_000_000,
+    });
     for (const other of engines.splice(0)) await other.stop();
   });
   afterAll(() => engine.stop());

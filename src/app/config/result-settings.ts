@@ -2,6 +2,7 @@ import type { Json } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { ResultSettings } from '../../tasks/index.ts';
 
+const MB = 1_000_000;
 const GB = 1_000_000_000;
 
 /** What the options say about kept results. */
@@ -11,6 +12,8 @@ export const resultSettings = (options: OptionValues): ResultSettings => ({
   daysOf: (group) => ofGroup(options.json('results.days'), group),
   quotaOf: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
   usdPerGbDayOf: (group) => ofGroup(options.json('results.price_gb_day'), group),
+  previewBytes: options.number('results.previews_mb') * MB,
+  ffmpeg: options.flag('results.ffmpeg'),
   redirects: options.flag('results.s3_redirect'),
 });
 

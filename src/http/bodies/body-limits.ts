@@ -16,6 +16,8 @@ const withFiles = (limit: BodyLimit): BodyLimit => ({ ...limit, maxWireBytes: 16
 /** A route that needs more than `usual` declares `bodyLimit`. */
 export const BODY_LIMITS = {
   usual: json(64 * KIB),
+  /** A preview of 64 KiB in Base64. */
+  preview: json(96 * KIB),
   /** Prices and lists of models, which administrators edit as a whole. */
   configuration: json(256 * KIB),
   /** Options: two legal texts of 100,000 characters each; Chinese takes three bytes a character. */

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../kernel/index.ts';
-import { boolean, choice, json, type OptionRules } from './option-rule.ts';
+import { boolean, choice, integer, json, type OptionRules } from './option-rule.ts';
 
 const GROUP = /^[\w.-]{1,64}$/;
 const MAX_GROUPS = 1000;
@@ -44,6 +44,10 @@ export const resultOptions = {
     proof: 'none',
     ...byGroup('{"default":0}', (usd) => usd >= 0 && usd <= 1000, 'USD from 0 to 1000'),
   },
+  /** MB (10^6 bytes) that the previews of all users may take together; 0: there are none. */
+  'results.previews_mb': { proof: 'none', ...integer(256, 0, 1_000_000) },
+  /** Whether ffmpeg, where it is on the PATH, draws previews that browsers would draw otherwise. */
+  'results.ffmpeg': { proof: 'settings.security', ...boolean(false) },
   /** Whether downloads are redirected to the bucket, where results are kept in one. */
   'results.s3_redirect': { proof: 'settings.security', ...boolean(false) },
 } satisfies OptionRules;

@@ -8,6 +8,7 @@ export * from './identity-stores.ts';
 export * from './import-store.ts';
 export * from './object-store.ts';
 export * from './plugin-history-store.ts';
+export * from './preview-store.ts';
 export * from './records.ts';
 export * from './relay-store.ts';
 export * from './result-store.ts';

@@ -3,7 +3,7 @@
 /** `wanted`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
 export type ResultState = 'wanted' | 'kept' | 'lost';
 
-/** An artifact of a task that the gateway keeps, or is to keep. */
+/** An artifact of a task that the gateway keeps, or is to keep, or a preview of one. */
 export type ResultRecord = {
   id: number;
   taskId: string;
@@ -11,7 +11,7 @@ export type ResultRecord = {
   artifactKey: string;
   userId: number;
   state: ResultState;
-  /** The artifact's type as its plugin says; empty while it is not listed. */
+  /** The artifact's type as its plugin says, or `preview`; empty while it is not listed. */
   kind: string;
   /** In hex; null unless kept. */
   sha256: string | null;
@@ -30,6 +30,9 @@ export type ResultRecord = {
   leaseUntilMs: number;
   leaseSeq: number;
   createdAt: number;
+  /** Of a kept preview, in pixels; 0 for others. */
+  width: number;
+  height: number;
 };
 
 /** Proof of a claim, which each write of the attempt must name. */
@@ -59,6 +62,8 @@ export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId
 /** A file that was copied whole and stands in its place. */
 export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
   sha256: string;
+  /** Of a preview, in pixels. */
+  size?: { width: number; height: number } | undefined;
   /** Bytes that the owner of the result may keep, with this one; undefined: no limit. */
   quotaBytes?: number | undefined;
 };
@@ -108,7 +113,7 @@ export interface ResultStore {
   retry(id: number, forMs: number): Promise<boolean>;
   /** Not an input. */
   find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;
-  /** All results of these tasks, without their inputs. */
+  /** All results of these tasks and their previews, without their inputs. */
   ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
   /**
    * Keeps the files of a task's request, in the transaction that inserts it. False: they do not fit
@@ -125,11 +130,14 @@ export interface ResultStore {
   forgetExpired(until: number, limit: number): Promise<number>;
   /** The same for about `limit` results of users who were deleted. */
   forgetOfDeletedUsers(limit: number): Promise<number>;
-  /** Bytes and number of the kept results of a user. */
+  /** Bytes of what a user keeps, previews included, and the number of results. */
   usage(userId: number): Promise<{ bytes: number; results: number }>;
   /** Bytes of the kept results of each user that has any and is not deleted. */
   usageByUser(): Promise<{ userId: number; group: string; bytes: number }[]>;
-  /** Counts over all users; `lost` since `lostSince`, by its creation. */
+  /**
+   * Counts over all users; `lost` since `lostSince`, by its creation. Previews count among the files
+   * alone.
+   */
   depth(lostSince: number): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
   /** Kept files after a digest, in order of the digest. */
   files(after: string, limit: number): Promise<{ sha256: string; bytes: number; refs: number }[]>;

@@ -15,6 +15,7 @@ import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type { ImportStore } from './import-store.ts';
 import type { PluginOutcomeStore, PluginSourceStore } from './plugin-history-store.ts';
+import type { PreviewStore } from './preview-store.ts';
 import type {
   AuditChainName,
   AuditFault,
@@ -246,6 +247,7 @@ export interface Repositories {
   readonly webhooks: WebhookStore;
   readonly relays: RelayStore;
   readonly results: ResultStore;
+  readonly previews: PreviewStore;
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;

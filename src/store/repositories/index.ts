@@ -17,6 +17,7 @@ import { createPasskeyStore } from './passkeys.ts';
 import { createPersonalDataStore } from './personal-data.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './plugin-history.ts';
 import { createPluginStore } from './plugins.ts';
+import { createPreviewStore } from './previews.ts';
 import { createRelayStore } from './relays.ts';
 import { createResultStore } from './results.ts';
 import { createRetentionStore } from './retention.ts';
@@ -51,6 +52,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     webhooks: withStoreErrors(createWebhookStore(context)),
     relays: withStoreErrors(createRelayStore(context)),
     results: withStoreErrors(createResultStore(context)),
+    previews: withStoreErrors(createPreviewStore(context)),
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),

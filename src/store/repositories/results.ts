@@ -1,11 +1,13 @@
 import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
-import { INPUT_KIND, type ResultRecord, type ResultStore } from '../ports/index.ts';
+import { INPUT_KIND, PREVIEW_KIND, type ResultRecord, type ResultStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
+import { createFileReferences } from './file-references.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
 const WANTED = sql.raw(`'wanted'`);
 const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
+const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
 
 /**
  * `list`, `keep` and the `forget…` methods take several statements. Outside a transaction the store
@@ -17,6 +19,8 @@ export function createResultStore(context: Context): ResultStore {
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
   const isKept = sql`${results.state} = ${KEPT}`;
+  const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
+  const references = createFileReferences(context);
   const isInput = eq(results.kind, INPUT_KIND);
   const ofTask = (taskId: string) => eq(results.taskId, taskId);
   const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
@@ -97,16 +101,9 @@ export function createResultStore(context: Context): ResultStore {
       on conflict (sha256) do update set changed_at = excluded.changed_at
       where kept_files.refs >= 0 returning refs`),
   );
-  // Not while it is being deleted: the file may be gone before this commits.
-  const addReference = lazy(() =>
-    prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
-      values (${at('sha256')}, ${at('bytes')}, 1, ${at('keptAt')})
-      on conflict (sha256) do update set refs = kept_files.refs + 1, changed_at = excluded.changed_at
-      where kept_files.refs >= 0 returning refs`),
-  );
   const markKept = lazy(() => {
-    const { sha256, bytes, mimeType, keptAt, keptUntil } = results;
-    const given = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil });
+    const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;
+    const given = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil, width, height });
     return db
       .update(results)
       .set({ ...released, ...given, state: 'kept', reason: '', attempts: sql`${results.attempts} + 1` })
@@ -146,19 +143,6 @@ export function createResultStore(context: Context): ResultStore {
       .orderBy(results.taskId, results.id)
       .prepare(),
   );
-  const release = lazy(() =>
-    prepare(sql`update kept_files set refs = refs - 1, changed_at = ${nowMs} / 1000
-      where sha256 = ${at('sha256')} and refs > 0`),
-  );
-
-  /** Files that nothing needs any more stay until the sweep takes them. */
-  async function releaseFiles(forgotten: readonly Pick<ResultRecord, 'sha256'>[]): Promise<number> {
-    // In one order everywhere, so that two transactions cannot wait for each other.
-    const digests = forgotten.flatMap(({ sha256 }) => (sha256 === null ? [] : [sha256])).sort();
-    for (const sha256 of digests) await release()({ sha256, ...now() });
-    return forgotten.length;
-  }
-
   /** Bytes that the owner of a result keeps. Their other results wait for this transaction. */
   async function usageWith({ id }: Pick<ResultRecord, 'id'>): Promise<number> {
     const [owner] = await lockOwner()({ id });
@@ -197,13 +181,11 @@ export function createResultStore(context: Context): ResultStore {
       return (await expect()({ sha256, bytes, ...now() })).length === 1;
     },
 
-    async keep(lease, { quotaBytes, ...file }) {
-      const { sha256, bytes, keptAt } = file;
-      if (quotaBytes !== undefined && (await usageWith(lease)) + bytes > quotaBytes) return 'over_quota';
-      const [counted] = await addReference()({ sha256, bytes, keptAt });
-      if (!counted) return 'being_deleted';
-      if ((await markKept().execute({ ...lease, ...file })).length === 1) return 'kept';
-      await releaseFiles([file]);
+    async keep(lease, { quotaBytes, size: { width, height } = { width: 0, height: 0 }, ...file }) {
+      if (quotaBytes !== undefined && (await usageWith(lease)) + file.bytes > quotaBytes) return 'over_quota';
+      if (!(await references.add(file))) return 'being_deleted';
+      if ((await markKept().execute({ ...lease, ...file, width, height })).length === 1) return 'kept';
+      await references.release([file]);
       return 'lost_claim';
     },
 
@@ -243,12 +225,11 @@ export function createResultStore(context: Context): ResultStore {
         const [used] = await sumUsage()({ userId: task.userId });
         if (Number(used?.[0] ?? 0) + total > quotaBytes) return false;
       }
-      // In the order of `releaseFiles`.
+      // In the order of a release.
       const sorted = [...inputs].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
       for (const [index, { sha256, bytes }] of sorted.entries()) {
-        const [counted] = await addReference()({ sha256, bytes, keptAt: task.keptAt });
-        if (counted) continue;
-        await releaseFiles(sorted.slice(0, index));
+        if (await references.add({ sha256, bytes, keptAt: task.keptAt })) continue;
+        await references.release(sorted.slice(0, index));
         return false;
       }
       const shared = { ...task, kind: INPUT_KIND, state: 'kept' as const, createdAt: task.keptAt };
@@ -264,19 +245,19 @@ export function createResultStore(context: Context): ResultStore {
         .where(and(ofTask(taskId), isInput)),
 
     forgetInputs: async (taskId) =>
-      releaseFiles(
+      references.release(
         await db
           .delete(results)
           .where(and(ofTask(taskId), isInput))
           .returning(),
       ),
 
-    forget: async (taskId) => releaseFiles(await db.delete(results).where(ofTask(taskId)).returning()),
+    forget: async (taskId) => references.release(await db.delete(results).where(ofTask(taskId)).returning()),
 
     async forgetExpired(until, limit) {
       const isOver = and(isKept, gt(results.keptUntil, 0), lte(results.keptUntil, until));
       const rows = sql`select ${results.id} from ${results} where ${isOver} order by ${results.keptUntil} limit ${limit}`;
-      return releaseFiles(
+      return references.release(
         await db
           .delete(results)
           .where(and(amongRows(results.id, rows), isOver))
@@ -287,7 +268,7 @@ export function createResultStore(context: Context): ResultStore {
     async forgetOfDeletedUsers(limit) {
       const isTheirs = sql`${results.userId} in (select id from users where deleted_at > 0)`;
       const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${results.id} limit ${limit}`;
-      return releaseFiles(
+      return references.release(
         await db
           .delete(results)
           .where(and(amongRows(results.id, rows), isTheirs))
@@ -297,7 +278,10 @@ export function createResultStore(context: Context): ResultStore {
 
     async usage(userId) {
       const [row] = await db
-        .select({ bytes: sumBytes(results.bytes), results: countAll() })
+        .select({
+          bytes: sumBytes(results.bytes),
+          results: sql<number>`count(case when ${isNoPreview} then 1 end)`.mapWith(Number),
+        })
         .from(results)
         .where(and(eq(results.userId, userId), isKept));
       return row ?? { bytes: 0, results: 0 };
@@ -313,10 +297,10 @@ export function createResultStore(context: Context): ResultStore {
         .orderBy(results.userId),
 
     async depth(lostSince) {
-      const isLost = and(sql`${results.state} = ${LOST}`, gt(results.createdAt, lostSince));
+      const isLost = and(sql`${results.state} = ${LOST}`, gt(results.createdAt, lostSince), isNoPreview);
       const [[wanted], [kept], [lost], [stored]] = await Promise.all([
-        db.select({ total: countAll() }).from(results).where(isWanted),
-        db.select({ total: countAll() }).from(results).where(isKept),
+        db.select({ total: countAll() }).from(results).where(and(isWanted, isNoPreview)),
+        db.select({ total: countAll() }).from(results).where(and(isKept, isNoPreview)),
         db.select({ total: countAll() }).from(results).where(isLost),
         db
           .select({ total: countAll(), bytes: sumBytes(files.bytes) })

@@ -1,6 +1,7 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
-import type { ContentChange, RetentionStore } from '../ports/index.ts';
+import { type ContentChange, PREVIEW_KIND, type RetentionStore } from '../ports/index.ts';
 import { type Context, encodeTexts, lazy, lazyByShape } from './context.ts';
+import { createFileReferences } from './file-references.ts';
 import { createLedgerFold } from './fold-ledger.ts';
 
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
@@ -10,6 +11,7 @@ export function createRetentionStore(context: Context): RetentionStore {
   const { dialect, db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
   const { tasks, taskEvents, webhookOutbox: notices, keptResults, usageLogs } = tables;
   const at = sql.placeholder;
+  const references = createFileReferences(context);
   const hasEnded = sql`${tasks.status} in ${ENDED}`;
 
   const readProgress = lazy(() =>
@@ -92,7 +94,14 @@ export function createRetentionStore(context: Context): RetentionStore {
       if (taskIds.length === 0) return 0;
       await deleteEvents(taskIds);
       await db.delete(notices).where(inArray(notices.taskId, taskIds));
-      await db.delete(keptResults).where(and(inArray(keptResults.taskId, taskIds), eq(keptResults.state, 'lost')));
+      // A preview goes with its task; a task with a kept result is not deleted.
+      const isTheirs = or(eq(keptResults.state, 'lost'), eq(keptResults.kind, PREVIEW_KIND));
+      await references.release(
+        await db
+          .delete(keptResults)
+          .where(and(inArray(keptResults.taskId, taskIds), isTheirs))
+          .returning(),
+      );
       return taskIds.length;
     },
 
@@ -161,7 +170,8 @@ export function createAgedTasks({ prepare }: Context, owner = sql``) {
   const read = lazy(() =>
     prepare(sql`
       select id, task_id, status, created_at, finish_time,
-        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', 'wanted'))
+        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', 'wanted')
+          and r.kind <> 'preview')
       from tasks where id > ${at('after')} ${owner} order by id limit ${at('limit')}`),
   );
   return async (after: number, limit: number, values: Record<string, unknown> = {}) =>

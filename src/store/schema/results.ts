@@ -26,6 +26,8 @@ export const defineResults = (kit: Kit) => ({
     leaseUntilMs: kit.big('lease_until').notNull().default(0),
     leaseSeq: kit.big('lease_seq').notNull().default(0),
     createdAt: kit.big('created_at').notNull(),
+    width: kit.int('width').notNull().default(0),
+    height: kit.int('height').notNull().default(0),
   }),
 
   keptFiles: kit.table('kept_files', {

@@ -12,27 +12,36 @@ const MAX_LIFE = 366 * DAY;
 /** An absolute link that works without an API key. `expiresAt`: Unix seconds; 0: never. */
 export type IssuedLink = { url: string; expiresAt: number };
 
+type LinkIssuer = (task: Pick<TaskRecord, 'taskId' | 'linkVersions'>) => (artifactKey: string) => IssuedLink;
+
 /**
- * Makes the links of one task. Expiries are rounded up to full hours, so that links stay the same;
- * not where `lifeSeconds` asks for one: that is exact.
+ * Makes links to results of a user's tasks. Expiries are rounded up to full hours, so that links
+ * stay the same; not where `lifeSeconds` asks for one: that is exact.
  */
-export async function issueArtifactLinks(
+export async function createLinkIssuer(
   { store, clock, limits, cryptoSecrets: [secret] }: TaskDeps,
-  task: TaskRecord,
+  userId: number,
   { base, lifeSeconds }: { base: string; lifeSeconds?: number | undefined },
-): Promise<(artifactKey: string) => IssuedLink> {
-  const { taskId, userId } = task;
+): Promise<LinkIssuer> {
   const { days } = limits.links;
   const longest = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
   const expiresAt = lifeSeconds === undefined ? longest : clock.unix() + lifeSeconds;
   const version = (await store.users.byId(userId))?.linkVersion ?? 0;
-  return (artifactKey) => {
+  return (task) => (artifactKey) => {
+    const { taskId } = task;
     const terms = { expiresAt, version, taskVersion: linkVersionOf(task, artifactKey) };
     const access = artifactCapability(secret, { taskId, artifactKey }, terms);
     const url = `${base}/v1/tasks/${taskId}/artifacts/${encodeURIComponent(artifactKey)}/content?access=${access}`;
     return { url, expiresAt };
   };
 }
+
+/** The same for one task. */
+export const issueArtifactLinks = async (
+  deps: TaskDeps,
+  task: TaskRecord,
+  life: { base: string; lifeSeconds?: number | undefined },
+): Promise<ReturnType<LinkIssuer>> => (await createLinkIssuer(deps, task.userId, life))(task);
 
 /**
  * Checks the life that a client asks for its links.

@@ -1,5 +1,6 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { previewedKey } from '../previews/preview-keys.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import type { TaskDeps } from '../types.ts';
 import { listTaskArtifacts } from './read-artifacts.ts';
@@ -15,11 +16,15 @@ const readVersions = (text: string): Versions => (text === '' ? {} : (JSON.parse
 const versionUnder = (versions: Versions, key: string): number =>
   (Object.hasOwn(versions, key) ? versions[key] : 0) ?? 0;
 
-/** The version of an artifact's links. It only rises: each revocation adds one. */
+/**
+ * The version of an artifact's links, which are also those of its preview. It only rises: each
+ * revocation adds one.
+ */
 export function linkVersionOf({ linkVersions }: Pick<TaskRecord, 'linkVersions'>, artifactKey: string): number {
   if (linkVersions === '') return 0;
   const versions = readVersions(linkVersions);
-  return versionUnder(versions, ALL) + (artifactKey === ALL ? 0 : versionUnder(versions, artifactKey));
+  const key = previewedKey(artifactKey) ?? artifactKey;
+  return versionUnder(versions, ALL) + (key === ALL ? 0 : versionUnder(versions, key));
 }
 
 /**
@@ -43,7 +48,7 @@ export async function revokeTaskLinks(deps: TaskDeps, task: TaskRecord, artifact
 }
 
 async function hasArtifact(deps: TaskDeps, task: TaskRecord, artifactKey: string): Promise<boolean> {
-  if (artifactKey === ALL) return false;
+  if (artifactKey === ALL || previewedKey(artifactKey) !== undefined) return false;
   const results = await deps.store.results.ofTasks([task.taskId]);
   if (results.some((result) => result.artifactKey === artifactKey)) return true;
   const { artifacts, legacy } = await listTaskArtifacts(deps, task);

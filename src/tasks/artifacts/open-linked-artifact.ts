@@ -1,6 +1,7 @@
 import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { previewedKey, previewKey } from '../previews/preview-keys.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
 import { isLinkExpired } from './issue-artifact-links.ts';
@@ -20,7 +21,8 @@ export type ArtifactLink = {
 };
 
 const MAX_TASK_ID = 191;
-const MAX_ARTIFACT_KEY = 128;
+/** An artifact's key, or that of its preview. */
+const MAX_ARTIFACT_KEY = previewKey('').length + 128;
 
 /**
  * Opens content for anyone who has the link. The link is verified before anything is read. After
@@ -48,7 +50,9 @@ export async function openLinkedArtifact(
         owner.linkVersion === terms.version && linkVersionOf(task, artifactKey) === (terms.taskVersion ?? 0);
       if (!isCurrent || isLinkExpired(deps, terms, task)) throw taskErrors.artifact_not_found();
       const download = { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } };
-      return result?.state === 'kept' ? openContent(deps, { ...download, result }) : openArtifact(deps, download);
+      const mayBeKept = result?.state === 'kept' || previewedKey(artifactKey) !== undefined;
+      if (!mayBeKept) return openArtifact(deps, download);
+      return openContent(deps, result ? { ...download, result } : download);
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

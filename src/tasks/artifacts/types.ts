@@ -57,7 +57,11 @@ export type VendorContent = {
 };
 
 /** The same, or a kept copy: a `Blob` is sent by the operating system. */
-export type Content = Omit<VendorContent, 'body'> & { body: VendorContent['body'] | Blob };
+export type Content = Omit<VendorContent, 'body'> & {
+  body: VendorContent['body'] | Blob;
+  /** How long a client may use its copy without asking; absent: it must not store one. */
+  maxAgeSeconds?: number;
+};
 
 /**
  * An artifact by its key, or by OpenAI's name for a variant of a video: `video` is the first

@@ -1,5 +1,11 @@
 import { randomAlnum, streamOf } from '../../kernel/index.ts';
-import type { ByteSpan, FileStore, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import {
+  type ByteSpan,
+  type FileStore,
+  PREVIEW_KIND,
+  type ResultRecord,
+  type TaskRecord,
+} from '../../store/ports/index.ts';
 import { isDisplayed, readMediaType, writeMediaType } from '../artifacts/media-types.ts';
 import type { ArtifactChoice, Content, ContentRequest } from '../artifacts/types.ts';
 import type { TaskDeps } from '../types.ts';
@@ -7,6 +13,8 @@ import { readRanges } from './read-ranges.ts';
 
 /** How long a link to the place of the files works. */
 const REDIRECT_SECONDS = 300;
+/** Lists show the same previews again and again. A link shows one image for ever. */
+const PREVIEW_MAX_AGE_SECONDS = 3600;
 
 type Kept = ResultRecord & { sha256: string };
 type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord };
@@ -19,7 +27,8 @@ export async function openKept(
   const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
   if (!kept) return undefined;
   const { files, settings } = deps.results;
-  if (settings().redirects && client.method === 'GET') {
+  const isPreview = kept.kind === PREVIEW_KIND;
+  if (settings().redirects && client.method === 'GET' && !isPreview) {
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
     if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
   }
@@ -28,7 +37,7 @@ export async function openKept(
     const logFields = { task_id: task.taskId, artifact: kept.artifactKey, sha256: kept.sha256 };
     deps.logger.error(logFields, 'the file of a kept result is missing; the vendor is asked instead');
   }
-  return opened;
+  return opened && isPreview ? { ...opened, maxAgeSeconds: PREVIEW_MAX_AGE_SECONDS } : opened;
 }
 
 /**
@@ -54,7 +63,8 @@ async function findKept(
   }
   const rows = await store.results.ofTasks([taskId]);
   const row = rows.find(
-    ({ artifactKey, kind }) => kind === variant || (variant !== 'video' && artifactKey === variant),
+    ({ artifactKey, kind }) =>
+      kind !== PREVIEW_KIND && (kind === variant || (variant !== 'video' && artifactKey === variant)),
   );
   return isKept(row) ? row : undefined;
 }

@@ -1,4 +1,5 @@
-import type { ResultLease, ResultRecord } from '../../store/ports/index.ts';
+import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
+import { makePreview } from '../previews/make-preview.ts';
 import type { TaskDeps } from '../types.ts';
 import { type CopyFailure, copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
 import { KEEP_TRIES_MS } from './want-results.ts';
@@ -131,12 +132,14 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
         await store.results.list(lease, listed.value, KEEP_TRIES_MS);
         return;
       }
-      const copied = await copyResult(deps, result, AbortSignal.any([stopping.signal, held.lost]));
+      const isPreview = result.kind === PREVIEW_KIND;
+      const copy = isPreview ? makePreview : copyResult;
+      const copied = await copy(deps, result, AbortSignal.any([stopping.signal, held.lost]));
       if (!copied.ok) return await postpone(result, lease, copied.error);
       const outcome = await store.results.keep(lease, copied.value);
       if (outcome === 'kept') {
         placeFault = undefined;
-        counts.kept += 1;
+        counts.kept += isPreview ? 0 : 1;
         counts.keptBytes += copied.value.bytes;
       }
       if (outcome === 'over_quota') await postpone(result, lease, overQuota);
@@ -166,10 +169,11 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
   async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
     placeFault = failure.placeFault ?? placeFault;
     if (!(await store.results.postpone(lease, failure))) return;
-    const { taskId, artifactKey, giveUpAtMs } = result;
+    const { taskId, artifactKey, giveUpAtMs, kind } = result;
     const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
-    counts[isLost ? 'lost' : 'failed'] += 1;
     const logFields = { task_id: taskId, artifact: artifactKey, reason: failure.reason };
+    if (kind === PREVIEW_KIND) return logger.debug(logFields, 'a preview was not made');
+    counts[isLost ? 'lost' : 'failed'] += 1;
     if (isLost) logger.warn(logFields, 'a result could not be kept; it is lost once its vendor drops it');
     else logger.debug({ ...logFields, in_ms: failure.inMs }, 'a result was not kept yet; retrying later');
   }

@@ -1,5 +1,5 @@
 import type { CleanUpStep } from '../../kernel/index.ts';
-import type { ResultRecord } from '../../store/ports/index.ts';
+import { PREVIEW_KIND, type ResultRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 import { createStorageCharge } from './charge-storage.ts';
 import { createResultWorker, type ResultStats } from './result-worker.ts';
@@ -56,7 +56,9 @@ export function createResults(deps: TaskDeps): Results {
     stats: worker.stats,
     findFault: async () => (await results.files.findFault()) ?? worker.stats().placeFault,
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
-    ofTask: (taskId) => store.results.ofTasks([taskId]),
+    async ofTask(taskId) {
+      return (await store.results.ofTasks([taskId])).filter(({ kind }) => kind !== PREVIEW_KIND);
+    },
     async usage({ id, group }) {
       const { keep, keepInputs, quotaOf, daysOf, usdPerGbDayOf } = results.settings();
       return {
@@ -69,7 +71,7 @@ export function createResults(deps: TaskDeps): Results {
     },
     async retry(taskId) {
       let retried = 0;
-      for (const { id, state } of await store.results.ofTasks([taskId])) {
+      for (const { id, state } of await this.ofTask(taskId)) {
         if (state !== 'kept' && (await store.results.retry(id, KEEP_TRIES_MS))) retried += 1;
       }
       worker.wake();

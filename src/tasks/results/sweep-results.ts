@@ -8,6 +8,8 @@ import type { TaskDeps } from '../types.ts';
 const UNUSED_SECONDS = 3600;
 /** Interrupted writes are removed after this time. */
 const PARTIAL_SECONDS = 24 * 3600;
+/** Previews of one user that go before it is looked again who has the most. */
+const PREVIEWS_A_BATCH = 50;
 /** Files that one run compares with the rows; the next run goes on from there. */
 const COMPARED_FILES = 20_000;
 
@@ -17,10 +19,21 @@ export function resultCleanUpSteps(deps: TaskDeps): CleanUpStep[] {
   return [
     { step: 'expired results', deleteBatch: (limit) => store.results.forgetExpired(clock.unix(), limit) },
     { step: 'results of deleted users', deleteBatch: (limit) => store.results.forgetOfDeletedUsers(limit) },
+    { step: 'previews', deleteBatch: (limit) => makePreviewRoom(deps, limit) },
     { step: 'files of results', deleteBatch: (limit) => deleteUnused(deps, limit) },
     { step: 'files without results', deleteBatch: createOrphanSweep(deps) },
     { step: 'interrupted copies', deleteBatch: () => results.files.sweep(clock.unix() - PARTIAL_SECONDS) },
   ];
+}
+
+/**
+ * Leaves a tenth of the room for previews free for those of the next hour. Who has the most loses
+ * their oldest first, so that nobody pushes out what others have.
+ */
+async function makePreviewRoom({ store, results }: TaskDeps, limit: number): Promise<number> {
+  const { bytes, largestUserId } = await store.previews.usage();
+  if (largestUserId === undefined || bytes <= results.settings().previewBytes * 0.9) return 0;
+  return store.previews.forgetOldest(largestUserId, Math.min(limit, PREVIEWS_A_BATCH));
 }
 
 async function deleteUnused({ store, clock, results }: TaskDeps, limit: number): Promise<number> {

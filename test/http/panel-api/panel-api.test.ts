@@ -307,6 +307,7 @@ describe('every route declares who may call it', () => {
         'POST /api/price/quote',
         'POST /api/task',
         'POST /api/task/quote',
+        'POST /api/task/{task_id}/artifacts/{key}/preview',
         'POST /api/task/{task_id}/cancel',
         'POST /api/task/{task_id}/links/revoke',
         'POST /api/task/{task_id}/retry',

@@ -1,7 +1,7 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
-import { RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
+import { type ArtifactList, RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
@@ -49,10 +49,7 @@ export function createTaskReader(tasks: Tasks) {
    */
   async function listArtifacts(task: Task) {
     try {
-      const { artifacts, ...legacy } = await tasks.artifacts(task);
-      const { legacy_content_url: url, legacy_content_type: type = 'video', legacy_content_expires_at: at } = legacy;
-      const expiry = at === undefined ? {} : { expires_at: at };
-      return url === undefined ? artifacts : [{ key: RESULT_KEY, type, content_url: url, ...expiry }];
+      return listEach(await tasks.artifacts(task));
     } catch (error) {
       if (error instanceof AppError) return [];
       throw error;
@@ -60,6 +57,34 @@ export function createTaskReader(tasks: Tasks) {
   }
 
   return { readableUser, readDetail };
+}
+
+/** A result that no plugin listed, like one that was. */
+export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifacts'] {
+  const { legacy_content_url: url, legacy_content_type: type = 'video', legacy_content_expires_at: at } = legacy;
+  if (url === undefined) return artifacts;
+  const {
+    legacy_content_preview: preview,
+    legacy_content_kept: kept,
+    legacy_content_bytes: bytes,
+    legacy_content_sha256: sha256,
+    legacy_content_kept_until: until,
+    legacy_content_kept_reason: reason,
+  } = legacy;
+  return [
+    {
+      key: RESULT_KEY,
+      type,
+      content_url: url,
+      ...(at !== undefined && { expires_at: at }),
+      ...(preview && { preview }),
+      ...(kept && { kept }),
+      ...(bytes !== undefined && { bytes }),
+      ...(sha256 !== undefined && { sha256 }),
+      ...(until !== undefined && { kept_until: until }),
+      ...(reason !== undefined && { kept_reason: reason }),
+    },
+  ];
 }
 
 /** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */

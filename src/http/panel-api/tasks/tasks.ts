@@ -33,7 +33,11 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
           },
           page,
         );
-        const items = found.items.map((task) => describeTask(task, isAdmin(panel)));
+        const posters = await tasks.posters(found.items);
+        const items = found.items.map((task) => {
+          const poster = posters.get(task.taskId);
+          return { ...describeTask(task, isAdmin(panel)), ...(poster && { poster }) };
+        });
         return ok(paged(page, { total: found.total, items }));
       },
       {
@@ -78,6 +82,30 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
           expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links end.' })),
         }),
         detail: { summary: 'The artifacts of a task, with links that need no key' },
+      },
+    )
+    .post(
+      '/api/task/:task_id/artifacts/:key/preview',
+      async ({ panel, params, body }) => {
+        const image = Buffer.from(body.image, 'base64');
+        await tasks.acceptPreview({ userId: panel.user.id, taskId: params.task_id, artifactKey: params.key, image });
+        return ok(null);
+      },
+      {
+        user: true,
+        bodyLimit: 'preview',
+        body: strictObject({
+          image: t.String({
+            maxLength: 90_000,
+            pattern: '^[A-Za-z0-9+/]+={0,2}$',
+            description: 'Base64 of a still PNG, JPEG or WebP of at most 64 KiB and 512 pixels a side.',
+          }),
+        }),
+        detail: {
+          summary: 'Give an artifact of your task its preview',
+          description:
+            'Taken once: 409 PREVIEW_EXISTS where there is one. Without an audit row: browsers do it by themselves.',
+        },
       },
     )
     .post(
