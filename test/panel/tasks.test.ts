@@ -113,6 +113,29 @@ describe('the list', () => {
   });
 });
 
+describe('previews', () => {
+  test('a result that is first seen in the list gets a poster, drawn once and in its place', async () => {
+    const { page } = await open('/tasks');
+    const row = page.getByRole('row', { name: /a paper boat/ });
+    const picture = row.locator('img[loading=lazy]');
+    await picture.waitFor();
+    await until('it is shown', () => picture.evaluate((image: HTMLImageElement) => image.naturalWidth > 0));
+    expect(await picture.evaluate((image: HTMLImageElement) => [image.width, image.height])).toEqual([64, 40]);
+    expect(
+      await page
+        .getByRole('row', { name: /a lost one/ })
+        .locator('img')
+        .count(),
+    ).toBe(0);
+
+    await page.goto(`${panel.origin()}${taskOf('a paper boat [seconds=3]')}`);
+    const poster = await page.locator('video').getAttribute('poster');
+    expect(poster).toMatch(/^\/v1\/tasks\/task_\w+\/artifacts\/preview%3Avideo\/content\?access=/);
+    const shown = await ask(`${panel.gateway().url}${poster}`);
+    expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/webp']);
+  });
+});
+
 describe('a task', () => {
   test('that has finished plays its video, explains its bill and shows its timeline', async () => {
     const { page } = await open(taskOf('a paper boat [seconds=3]'));

@@ -83,7 +83,6 @@ export async function startEngine(
     usdPerGbDayOf: () => 0,
     redirects: false,
     previewBytes: 1_000_000,
-    ffmpeg: false,
   };
   const common = { store, clock, logger, syncFrequencyMs: 60_000 };
   const plugins = createPluginService({

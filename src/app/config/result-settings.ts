@@ -13,7 +13,6 @@ export const resultSettings = (options: OptionValues): ResultSettings => ({
   quotaOf: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
   usdPerGbDayOf: (group) => ofGroup(options.json('results.price_gb_day'), group),
   previewBytes: options.number('results.previews_mb') * MB,
-  ffmpeg: options.flag('results.ffmpeg'),
   redirects: options.flag('results.s3_redirect'),
 });
 

@@ -1,4 +1,4 @@
-import { AppError, err, ok, type Result } from '../../kernel/index.ts';
+import { AppError, err, type Result } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import type { CopiedFile, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
@@ -21,8 +21,7 @@ const later = (reason: string): CopyFailure => ({ reason, inMs: RETRY_MS });
 
 /**
  * Makes the preview of one artifact: the vendor's own picture, or the image itself, where it is a
- * still within the limits; else what ffmpeg draws, where that is allowed. Rejects when the database
- * fails or `signal` is aborted.
+ * still within the limits. Rejects when the database fails or `signal` is aborted.
  */
 export async function makePreview(
   deps: TaskDeps,
@@ -57,28 +56,11 @@ type Source = { task: TaskRecord; artifact: Artifact; all: readonly Artifact[]; 
 
 async function findImage(deps: TaskDeps, { task, artifact, all, signal }: Source): Promise<Result<StillImage, string>> {
   const picture = artifact.type === 'image' ? artifact : findPicture(all, artifact);
-  let fault = 'It has no picture.';
   // A sound's preview shows how it sounds; its cover has a preview of its own.
-  if (picture && artifact.type !== 'audio') {
-    const bytes = await readSmall(deps, { task, key: picture.key, signal });
-    const image = bytes ? readStillImage(bytes) : err('is too large');
-    if (image.ok) return image;
-    fault = `The picture ${image.error}.`;
-  }
-  return deps.results.settings().ffmpeg && deps.results.drawStill ? draw(deps, { task, artifact, signal }) : err(fault);
-}
-
-/** What ffmpeg draws is checked like what a browser sends. */
-async function draw(
-  deps: TaskDeps,
-  { task, artifact: { key, type }, signal }: Omit<Source, 'all'>,
-): Promise<Result<StillImage, string>> {
-  const { drawStill } = deps.results;
-  if (!drawStill || type === 'file') return err('It has no picture.');
-  const drawn = await drawStill({ type, source: await openSource(deps, { task, key, signal }), signal });
-  if (!drawn.ok) return drawn;
-  const image = readStillImage(drawn.value);
-  return image.ok ? ok(image.value) : err(`The picture ${image.error}.`);
+  if (!picture || artifact.type === 'audio') return err('It has no picture.');
+  const bytes = await readSmall(deps, { task, key: picture.key, signal });
+  const image = bytes ? readStillImage(bytes) : err('is too large');
+  return image.ok ? image : err(`The picture ${image.error}.`);
 }
 
 type Chosen = { task: TaskRecord; key: string; signal: AbortSignal };

@@ -7,11 +7,9 @@ import { previewKey } from './preview-keys.ts';
 /** How long the gateway tries; the browser that looks can make one at any time. */
 const TRIES_MS = 10 * 60_000;
 
-/** Whether the gateway can make a preview of an artifact: of a picture, or of anything by ffmpeg. */
-export const canMake = (deps: Pick<TaskDeps, 'results'>, artifacts: readonly Artifact[], artifact: Artifact): boolean =>
-  artifact.type === 'image' ||
-  (artifact.type === 'video' && findPicture(artifacts, artifact) !== undefined) ||
-  (artifact.type !== 'file' && deps.results.settings().ffmpeg && deps.results.drawStill !== undefined);
+/** Whether there is a picture that may be the preview as it is. */
+const hasPicture = (artifacts: readonly Artifact[], artifact: Artifact): boolean =>
+  artifact.type === 'image' || (artifact.type === 'video' && findPicture(artifacts, artifact) !== undefined);
 
 /**
  * Orders the previews of a task that somebody looks at for the first time. `known`: its results. A
@@ -24,7 +22,7 @@ export async function wantPreviews(
 ): Promise<void> {
   if (deps.results.settings().previewBytes === 0 || !deps.canStore()) return;
   const wanted = artifacts
-    .filter((artifact) => canMake(deps, artifacts, artifact))
+    .filter((artifact) => hasPicture(artifacts, artifact))
     .map(({ key }) => previewKey(key))
     .filter((key) => !known.some(({ artifactKey }) => artifactKey === key));
   if (wanted.length === 0) return;

@@ -1,4 +1,3 @@
-import type { Result } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
 
 /** What administrators decide about kept results; may change while the gateway runs. */
@@ -17,16 +16,7 @@ export type ResultSettings = {
   redirects: boolean;
   /** Bytes that all previews together may take; 0: there are none. */
   previewBytes: number;
-  /** Whether ffmpeg may draw previews. */
-  ffmpeg: boolean;
 };
-
-/** Draws a picture of a file: a frame, a smaller image or a waveform. Never rejects but by abort. */
-export type DrawStill = (input: {
-  type: 'video' | 'audio' | 'image';
-  source: ReadableStream<Uint8Array>;
-  signal: AbortSignal;
-}) => Promise<Result<Uint8Array, string>>;
 
 /** Dependencies that `app` passes for kept results. */
 export type ResultServices = {
@@ -34,6 +24,4 @@ export type ResultServices = {
   settings: () => ResultSettings;
   /** RESULTS_MAX_FILE_MB in bytes. */
   maxFileBytes: number;
-  /** Present where ffmpeg is. */
-  drawStill?: DrawStill | undefined;
 };

@@ -7,6 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { copyText } from '../../ui/display/copy-text.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { artifactPath } from './artifact-path.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 
@@ -19,7 +20,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
   const [errorText, setErrorText] = useState<TextKey | null>(null);
   const [tries, setTries] = useState(0);
   const format = useFormat();
-  const path = pathOf(artifact);
+  const path = artifactPath(artifact.content_url);
   const label = t('task.artifact', { key: artifact.key });
 
   const onError = async (): Promise<void> => setErrorText(await diagnoseArtifact(path));
@@ -67,6 +68,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
           {t('task.copyLink')}
         </Button>
       </Group>
+      <KeptState artifact={artifact} />
       {artifact.expires_at !== undefined && (
         <Text size="sm" c="dimmed">
           {t('task.linkExpires', { time: format.time(artifact.expires_at) })}
@@ -78,7 +80,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
 
 type MediaProps = { artifact: Artifact; path: string; label: string; onError(): void };
 
-function Media({ artifact: { type }, path, label, onError }: MediaProps) {
+function Media({ artifact: { type, preview, cover }, path, label, onError }: MediaProps) {
   if (type === 'video') {
     return (
       // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
@@ -87,6 +89,7 @@ function Media({ artifact: { type }, path, label, onError }: MediaProps) {
         controls
         playsInline
         preload="metadata"
+        poster={preview && artifactPath(preview.url)}
         src={path}
         aria-label={label}
         onError={onError}
@@ -95,8 +98,14 @@ function Media({ artifact: { type }, path, label, onError }: MediaProps) {
   }
   if (type === 'audio') {
     return (
-      // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
-      <audio className={classes.sound} controls preload="metadata" src={path} aria-label={label} onError={onError} />
+      <>
+        <div className={classes.sounds}>
+          {cover !== undefined && <Still preview={cover} className={classes.cover} />}
+          {preview !== undefined && <Still preview={preview} className={classes.wave} />}
+        </div>
+        {/* biome-ignore lint/a11y/useMediaCaption: vendors make no captions */}
+        <audio className={classes.sound} controls preload="metadata" src={path} aria-label={label} onError={onError} />
+      </>
     );
   }
   if (type === 'image') return <img className={classes.picture} src={path} alt={label} onError={onError} />;
@@ -104,10 +113,28 @@ function Media({ artifact: { type }, path, label, onError }: MediaProps) {
   return null;
 }
 
-/** The content security policy allows this origin only, whatever public address the link has. */
-function pathOf({ content_url }: Artifact): string {
-  const { pathname, search } = new URL(content_url, window.location.origin);
-  return `${pathname}${search}`;
+type StillProps = { preview: NonNullable<Artifact['preview']>; className: string | undefined };
+
+/** Decorative: the player beside it says what it is. */
+const Still = ({ preview: { url, width, height }, className }: StillProps) => (
+  <img className={className} src={artifactPath(url)} width={width} height={height} loading="lazy" alt="" />
+);
+
+/** Whether the gateway keeps the file, until when, or why not. */
+function KeptState({ artifact: { kept, kept_until, kept_reason } }: { artifact: Artifact }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (kept === undefined) return null;
+  const texts = {
+    wanted: t('task.keptWanted'),
+    kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
+    lost: t('task.keptLost', { reason: kept_reason ?? '' }),
+  };
+  return (
+    <Text size="sm" c="dimmed">
+      {texts[kept]}
+    </Text>
+  );
 }
 
 function fileExtension({ mimeType }: Artifact): string {

@@ -7,6 +7,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { isFinished } from './is-finished.ts';
 import { sentAt } from './sent-at.ts';
 import classes from './task-columns.module.css';
+import { TaskPoster } from './task-poster.tsx';
 import { TaskProgress } from './task-progress.tsx';
 import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
 
@@ -36,15 +37,18 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         key: 'task',
         heading: t('tasks.column.task'),
         render: (task) => (
-          <div className={classes.task}>
-            <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.name}>
-              {task.input || t('tasks.withoutInput', { model: task.model })}
-            </Link>
-            <span className={classes.model}>
-              {task.model}
-              <span aria-hidden="true"> · </span>
-              {plugins.get(task.platform) ?? task.platform}
-            </span>
+          <div className={classes.row}>
+            <TaskPoster task={task} />
+            <div className={classes.task}>
+              <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.name}>
+                {task.input || t('tasks.withoutInput', { model: task.model })}
+              </Link>
+              <span className={classes.model}>
+                {task.model}
+                <span aria-hidden="true"> · </span>
+                {plugins.get(task.platform) ?? task.platform}
+              </span>
+            </div>
           </div>
         ),
       },

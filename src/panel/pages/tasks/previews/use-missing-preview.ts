@@ -1,0 +1,46 @@
+import { type QueryClient, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import type { Session } from '../../../session/session.ts';
+import { useSession } from '../../../session/session-context.tsx';
+
+/** The page comes first; after this it is not waited for an idle moment any longer. */
+const idleMs = 3000;
+
+/** Tasks that this page has tried: what cannot be drawn is not loaded again and again. */
+const tried = new Set<string>();
+/** One at a time, whatever the number of rows. */
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Lets this browser draw the previews of a finished task that has none, when it is idle. `isMissing`
+ * is false for tasks of others: the gateway takes previews from the owner alone.
+ */
+export function useMissingPreview(taskId: string, isMissing: boolean): void {
+  const session = useSession();
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!isMissing || tried.has(taskId) || savesData()) return;
+    tried.add(taskId);
+    last = last
+      .then(idle)
+      .then(() => offer(session, queries, taskId))
+      .catch(() => undefined);
+  }, [taskId, isMissing, session, queries]);
+}
+
+async function offer(session: Session, queries: QueryClient, taskId: string): Promise<void> {
+  const { offerPreviews } = await import('./offer-previews.ts');
+  if (!(await offerPreviews(session, taskId))) return;
+  await queries.invalidateQueries({
+    predicate: ({ queryKey: [kind, path] }) => kind === 'api' && /^\/api\/task(?:\?|\/|$)/.test(String(path)),
+  });
+}
+
+const idle = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (typeof requestIdleCallback === 'function') requestIdleCallback(() => resolve(), { timeout: idleMs });
+    else setTimeout(resolve, idleMs);
+  });
+
+const savesData = (): boolean =>
+  (navigator as Navigator & { connection?: { saveData?: boolean } }).connection?.saveData === true;

@@ -1,0 +1,39 @@
+import { IconPhoto } from '@tabler/icons-react';
+import { useEffect, useRef, useState } from 'react';
+import type { TaskSummary } from '../../api/types.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { artifactPath } from './artifact-path.ts';
+import { useMissingPreview } from './previews/use-missing-preview.ts';
+import classes from './task-poster.module.css';
+
+/** A small picture of a task's result. Decorative: the task is named beside it. */
+export function TaskPoster({ task }: { task: TaskSummary }) {
+  const { bundle } = useSessionSnapshot();
+  const [box, isSeen] = useSeen();
+  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
+  useMissingPreview(task.id, isSeen && isOwn && task.status === 'SUCCESS' && task.poster === undefined);
+  return (
+    <span ref={box} className={classes.poster} aria-hidden="true">
+      {task.poster === undefined ? (
+        <IconPhoto size={18} stroke={1.4} />
+      ) : (
+        <img src={artifactPath(task.poster.url)} width={64} height={40} loading="lazy" decoding="async" alt="" />
+      )}
+    </span>
+  );
+}
+
+/** Whether the element has been on the screen. */
+function useSeen() {
+  const ref = useRef<HTMLSpanElement>(null);
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    if (isSeen || ref.current === null) return;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
+    });
+    observer.observe(ref.current);
+    return () => observer.disconnect();
+  }, [isSeen]);
+  return [ref, isSeen] as const;
+}
