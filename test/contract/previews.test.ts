@@ -87,7 +87,7 @@ describeEachStore('previews', (opened) => {
   test('they count in the quota and not among the results; who has the most loses the oldest', async () => {
     const { store } = opened();
     const [many, one] = [await taskWithPreview(store), await taskWithPreview(store)];
-    const add = (of: typeof many, key: string, keptAt: number, quotaBytes?: number) =>
+    const add = (of: typeof many, key: string, { keptAt = 0, quotaBytes }: Partial<CopiedFile>) =>
       store.previews.add(
         { ...of.preview, artifactKey: `preview:${key}` },
         image(`${key} of many`, { keptAt, quotaBytes }),
@@ -97,9 +97,9 @@ describeEachStore('previews', (opened) => {
       ['a', 10],
       ['c', 30],
     ] as const)
-      expect(await add(many, key, keptAt)).toBe('kept');
-    expect(await add(one, 'a', 5)).toBe('kept');
-    expect(await add(many, 'd', 40, 35)).toBe('over_quota');
+      expect(await add(many, key, { keptAt })).toBe('kept');
+    expect(await add(one, 'a', { keptAt: 5 })).toBe('kept');
+    expect(await add(many, 'd', { keptAt: 40, quotaBytes: 35 })).toBe('over_quota');
     expect(await refsOf(store, 'd of many')).toBeUndefined();
     expect(await store.results.usage(many.userId)).toEqual({ bytes: 27, results: 0 });
     expect(await refsOf(store, 'a of many')).toBe(2);

@@ -135,8 +135,8 @@ export interface ResultStore {
   /** Bytes of the kept results of each user that has any and is not deleted. */
   usageByUser(): Promise<{ userId: number; group: string; bytes: number }[]>;
   /**
-   * Counts over all users; `lost` since `lostSince`, by its creation. Previews count among the files
-   * alone.
+   * Counts over all users; `lost` since `lostSince`, by its creation. Previews count among the
+   * files alone.
    */
   depth(lostSince: number): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
   /** Kept files after a digest, in order of the digest. */

@@ -10,7 +10,8 @@ import { storePreview } from './store-preview.ts';
 export type OfferedPreview = { userId: number; taskId: string; artifactKey: string; image: Uint8Array };
 
 /**
- * Takes a preview that its owner's browser made of an artifact: once, and only after it was checked.
+ * Takes a preview that its owner's browser made of an artifact: once, and only after it was
+ * checked.
  * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
  */
 export async function acceptPreview(deps: TaskDeps, offered: OfferedPreview): Promise<void> {

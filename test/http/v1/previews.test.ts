@@ -56,7 +56,7 @@ describe('the gateway itself', () => {
     expect(shown.bytes.length).toBe(png.length - 28);
   });
 
-  test('leaves an image that is no still within the limits to the browser of whoever looks', async () => {
+  test('leaves an image that is no still within the limits to the owner’s browser', async () => {
     const id = await world.finished({
       list: [{ key: 'image', type: 'image' }],
       content: { url: dataUrl('image/jpeg', await makeJpeg(600, 400)) },
