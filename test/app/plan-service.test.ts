@@ -31,6 +31,7 @@ test('systemd, the system: a user of its own, no rights, nothing to write but it
     ...machine,
   });
   expect(plan.file.path).toBe('/etc/systemd/system/taskgate.service');
+  expect(plan.file.content).toContain('\nExecReload=/bin/kill -HUP $MAINPID\n');
   const unit = textOf(plan);
   for (const line of [
     'User=taskgate',

@@ -4,6 +4,7 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { setUp, startGateway } from '../support/gateway.ts';
+import { makeCertificate as makeCertificateIn } from '../support/make-certificate.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -11,15 +12,7 @@ setDefaultTimeout(60_000);
 
 const folder = temporaryFolder();
 
-/** Makes a certificate for localhost; its name tells which one is served. */
-function makeCertificate(name: string): { cert: string; key: string } {
-  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost'];
-  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30'];
-  const made = Bun.spawnSync(['openssl', 'req', '-x509', ...kind, ...subject, '-keyout', key, '-out', cert]);
-  if (made.exitCode !== 0) throw new Error(made.stderr.toString());
-  return { cert, key };
-}
+const makeCertificate = (name: string) => makeCertificateIn(folder, name);
 
 const servedName = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {

@@ -7,9 +7,9 @@ import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
 import { startMemoryRelease } from '../operations/release-memory.ts';
 import { createRetention, startRetention } from '../operations/run-retention.ts';
-import { createCertificateWatch } from '../operations/watch-certificate.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
+import { openCertificate } from './open-certificate.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
 
 /** How long a shutdown waits for running polls before it frees their leases. */
@@ -48,15 +48,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   let { port } = config;
   const listeners: Listening[] = [];
   let isDraining = false;
-  const certificate =
-    config.tlsCert === ''
-      ? undefined
-      : createCertificateWatch({
-          ...{ certFile: config.tlsCert, keyFile: config.tlsKey, clock, logger },
-          serve: (renewed) => {
-            for (const each of listeners) each.renew(renewed);
-          },
-        });
+  const certificate = openCertificate(foundation, services, listeners);
   const { http, settingsService, demo } = composeHttp(foundation, services, {
     port: () => port,
     isDraining: () => isDraining,

@@ -16,6 +16,7 @@ import {
 import { isLoopback } from '../config/check-config.ts';
 import { decidingProxies } from '../config/config-kinds.ts';
 import { marketSources } from '../config/market-sources.ts';
+import { servesTls } from '../config/node-address.ts';
 import { panelHostNames } from '../config/panel-names.ts';
 import { isRetentionDecided, retentionSettings } from '../config/retention-settings.ts';
 import { createLedgerCheck } from '../operations/check-ledger.ts';
@@ -82,7 +83,7 @@ export function composeHttp(
       trustedOrigins: config.cookieTrustedUrls,
       trustedProxies: config.trustedProxies,
       decidingProxies: decidingProxies(config.trustedProxies),
-      tls: config.tlsCert !== '',
+      tls: servesTls(config),
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,

@@ -21,6 +21,14 @@ export function checkConfig(
     const missing = set.has('TLS_KEY_FILE') ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
     faults.push(`${missing}: not set; allowed: TLS_CERT_FILE and TLS_KEY_FILE together, or neither`);
   }
+  if (config.acmeDomains.length > 0 && set.has('TLS_CERT_FILE')) {
+    faults.push('ACME_DOMAIN: set with TLS_CERT_FILE; allowed: one of the two');
+  }
+  if (config.acmeDomains.length > 0 && config.databaseUrl !== '') {
+    warnings.push(
+      'ACME_DOMAIN is set with PostgreSQL: of several nodes, the authority must reach the one that asks; let a proxy end TLS for several',
+    );
+  }
   if (config.databaseUrl !== '') {
     for (const [env, value] of [
       ['SESSION_SECRET', config.sessionSecret],

@@ -1,3 +1,4 @@
+import { ACME_VARIABLES } from './acme-variables.ts';
 import { BACKUP_VARIABLES } from './backup-variables.ts';
 import type { Variable } from './define-variable.ts';
 import { GATEWAY_VARIABLES } from './gateway-variables.ts';
@@ -5,7 +6,13 @@ import { TASK_VARIABLES } from './task-variables.ts';
 import { UPGRADE_VARIABLES } from './upgrade-variables.ts';
 
 /** Every environment variable, by the name of its value in `Config`. */
-export const VARIABLES = { ...GATEWAY_VARIABLES, ...UPGRADE_VARIABLES, ...TASK_VARIABLES, ...BACKUP_VARIABLES };
+export const VARIABLES = {
+  ...GATEWAY_VARIABLES,
+  ...ACME_VARIABLES,
+  ...UPGRADE_VARIABLES,
+  ...TASK_VARIABLES,
+  ...BACKUP_VARIABLES,
+};
 
 export type VariableName = keyof typeof VARIABLES;
 

@@ -54,11 +54,13 @@ export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput):
     '',
     '[Service]',
     `ExecStart=${command}`,
+    // Reads the TLS certificate again.
+    'ExecReload=/bin/kill -HUP $MAINPID',
     ...service,
     'Restart=on-failure',
     'RestartSec=2',
-    // Requests in flight get 25 seconds.
-    'TimeoutStopSec=40',
+    // Draining, which is off by default, may take a minute; then requests in flight get 25 seconds.
+    'TimeoutStopSec=100',
     // The sandbox's processes end with the gateway, which tells them.
     'KillMode=mixed',
     'LimitNOFILE=65536',

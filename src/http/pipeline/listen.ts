@@ -24,6 +24,11 @@ export type Listening = {
    */
   renew(tls: { cert: string; key: string }): void;
   /**
+   * Closes the socket, so that somebody else can listen on the port, until `reopen` is called.
+   * Connections that are open go on. To be called while nobody calls `renew`.
+   */
+  lend(): { host: string; port: number; reopen(): void };
+  /**
    * Stops accepting connections and waits for the requests in flight, for at most `drainMs`
    * milliseconds; then it closes what is left.
    */
@@ -87,6 +92,15 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
   /** Sockets that are closed for new connections, with requests that have not ended. */
   const former = new Set<typeof server>();
 
+  let isStopped = false;
+
+  /** Closes the socket at once; the requests on it go on. */
+  function release(): void {
+    const ending = server;
+    former.add(ending);
+    void end(ending).finally(() => former.delete(ending));
+  }
+
   async function end(ending: typeof server, drainMs?: number): Promise<void> {
     const timer = drainMs === undefined ? undefined : setTimeout(() => void ending.stop(true), drainMs);
     await ending.stop(false);
@@ -97,10 +111,8 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
     port,
     url: `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
     renew(renewed) {
-      const ending = server;
-      former.add(ending);
-      // Closes the socket at once: a connection that comes before the next line is refused.
-      void end(ending).finally(() => former.delete(ending));
+      // A connection that comes before the socket is opened again is refused.
+      release();
       try {
         server = open(port, renewed);
         tls = renewed;
@@ -109,7 +121,18 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
         throw error;
       }
     },
+    lend() {
+      release();
+      return {
+        host: options.host,
+        port,
+        reopen() {
+          if (!isStopped) server = open(port, tls);
+        },
+      };
+    },
     async stop(drainMs) {
+      isStopped = true;
       await Promise.all([server, ...former].map((each) => end(each, drainMs)));
     },
   };

@@ -1,3 +1,4 @@
+import { servesTls } from '../../config/node-address.ts';
 import { askLocalGateway } from '../ask-local-gateway.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -6,7 +7,7 @@ import { readSettings } from '../read-settings.ts';
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   const host = reachable(config.host);
-  const scheme = config.tlsCert === '' ? 'http' : 'https';
+  const scheme = servesTls(config) ? 'https' : 'http';
   const address = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${config.port}`;
   const { status, reason, body } = await askLocalGateway(address, '/readyz');
   const ready = status === 200;

@@ -1,0 +1,48 @@
+import type { AnswerChallenge } from './types.ts';
+
+const PREFIX = '/.well-known/acme-challenge/';
+
+export type HttpChallenges = { answer: AnswerChallenge; port: number; stop(): Promise<void> };
+
+/**
+ * A listener for HTTP-01, which sends browsers to HTTPS. It serves nothing else, so that no key
+ * and no cookie is answered without TLS.
+ *
+ * @throws the platform's error, for instance `EADDRINUSE`
+ */
+export function listenForHttpChallenges(options: {
+  host: string;
+  port: number;
+  names: readonly string[];
+}): HttpChallenges {
+  const answers = new Map<string, string>();
+  const server = Bun.serve({
+    hostname: options.host,
+    port: options.port,
+    development: false,
+    reusePort: false,
+    maxRequestBodySize: 0,
+    error: () => new Response(null, { status: 500 }),
+    fetch(request) {
+      const { hostname, pathname, search } = new URL(request.url);
+      const answer = pathname.startsWith(PREFIX) ? answers.get(pathname.slice(PREFIX.length)) : undefined;
+      if (answer !== undefined) return new Response(answer, { headers: { 'content-type': 'text/plain' } });
+      const isRead = request.method === 'GET' || request.method === 'HEAD';
+      // Another name would make this an open redirect.
+      if (!isRead || pathname.startsWith(PREFIX) || !options.names.includes(hostname)) {
+        return new Response(null, { status: 404 });
+      }
+      return new Response(null, { status: 308, headers: { location: `https://${hostname}${pathname}${search}` } });
+    },
+  });
+  return {
+    port: server.port ?? options.port,
+    async answer({ token, keyAuthorization }) {
+      answers.set(token, keyAuthorization);
+      return async () => {
+        answers.delete(token);
+      };
+    },
+    stop: () => server.stop(true),
+  };
+}

@@ -1,0 +1,206 @@
+/** The protocol of ACME with a stand-in authority that checks every signature and nonce. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { createPublicKey, verify } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAcmeRequests } from '../../src/app/acme/acme-requests.ts';
+import { listenForHttpChallenges } from '../../src/app/acme/answer-http-challenges.ts';
+import { keepCertificate } from '../../src/app/acme/keep-certificate.ts';
+import { createSelfSigned, newKey } from '../../src/app/acme/make-certificates.ts';
+import { orderCertificate } from '../../src/app/acme/order-certificate.ts';
+import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createUpstream } from '../../src/upstream/index.ts';
+import { makeCertificate } from '../support/make-certificate.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const folder = temporaryFolder();
+const own = makeCertificate(folder, 'authority');
+const read = (path: string) => readFileSync(path, 'utf8');
+
+type Signed = { alg: string; nonce: string; url: string; kid?: string; jwk?: JsonWebKey };
+
+/** One order for one name. `faults` are what tests look at. */
+function startAuthority(httpPort: () => number) {
+  const nonces = new Set<string>();
+  const seen: string[] = [];
+  let accountKey: JsonWebKey | undefined;
+  let challenge: { status: string; error?: object } = { status: 'pending' };
+  let isRefused = false;
+  let csr = '';
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    tls: { cert: read(own.cert), key: read(own.key) },
+    async fetch(request) {
+      const { pathname, origin } = new URL(request.url);
+      const nonce = crypto.randomUUID();
+      nonces.add(nonce);
+      const answer = (body: unknown, status = 200, headers: Record<string, string> = {}) =>
+        new Response(typeof body === 'string' ? body : JSON.stringify(body), {
+          status,
+          headers: { 'replay-nonce': nonce, ...headers },
+        });
+      const problem = (type: string, detail: string) =>
+        answer({ type: `urn:ietf:params:acme:error:${type}`, detail }, 400);
+      if (request.method === 'HEAD') return answer('');
+      if (pathname === '/dir') {
+        return answer({ newNonce: `${origin}/nonce`, newAccount: `${origin}/account`, newOrder: `${origin}/order` });
+      }
+      const body = (await request.json()) as { protected: string; payload: string; signature: string };
+      const header = JSON.parse(Buffer.from(body.protected, 'base64url').toString()) as Signed;
+      const payload = body.payload === '' ? undefined : JSON.parse(Buffer.from(body.payload, 'base64url').toString());
+      if (!nonces.delete(header.nonce)) return problem('badNonce', 'used twice');
+      if (!isRefused) {
+        isRefused = true;
+        return problem('badNonce', 'try again');
+      }
+      const jwk = pathname === '/account' ? header.jwk : accountKey;
+      const key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
+      const isSigned = verify(
+        'sha256',
+        Buffer.from(`${body.protected}.${body.payload}`),
+        { key, dsaEncoding: 'ieee-p1363' },
+        Buffer.from(body.signature, 'base64url'),
+      );
+      if (!isSigned || header.url !== request.url) return problem('malformed', 'bad signature');
+      if (pathname !== '/account' && header.kid !== `${origin}/account/1`) return problem('malformed', 'no account');
+      seen.push(pathname);
+      const order = { authorizations: [`${origin}/authorization`], finalize: `${origin}/finalize` };
+      switch (pathname) {
+        case '/account':
+          accountKey = header.jwk;
+          return answer({ contact: payload.contact }, 201, { location: `${origin}/account/1` });
+        case '/order':
+          return answer({ ...order, status: 'pending' }, 201, { location: `${origin}/order/1` });
+        case '/authorization':
+          return answer({
+            status: challenge.status,
+            identifier: { type: 'dns', value: 'gate.test' },
+            challenges: [{ type: 'http-01', url: `${origin}/challenge`, token: 'token-1', ...challenge }],
+          });
+        case '/challenge': {
+          const proof = await fetch(`http://127.0.0.1:${httpPort()}/.well-known/acme-challenge/token-1`);
+          challenge = (await proof.text()).startsWith('token-1.')
+            ? { status: 'valid' }
+            : { status: 'invalid', error: { detail: `read ${proof.status}\u202e` } };
+          return answer(challenge);
+        }
+        case '/finalize':
+          csr = payload.csr;
+          return answer({ ...order, status: 'processing' });
+        case '/order/1':
+          return answer({ ...order, status: 'valid', certificate: `${origin}/certificate` });
+        default:
+          return answer('the chain');
+      }
+    },
+  });
+  return { url: `https://localhost:${server.port}/dir`, seen, csr: () => csr, stop: () => server.stop(true) };
+}
+
+const upstream = createUpstream({
+  allowPrivate: false,
+  clock: systemClock,
+  logger: silentLogger,
+  trustedCertificates: [read(own.cert)],
+});
+afterAll(() => upstream.close());
+
+async function order(isAnswered: boolean) {
+  const http = listenForHttpChallenges({ host: '127.0.0.1', port: 0, names: ['gate.test'] });
+  const authority = startAuthority(() => http.port);
+  const signal = new AbortController().signal;
+  const requests = createAcmeRequests({ upstream, directoryUrl: authority.url, accountKey: newKey(), signal });
+  const answer = isAnswered ? http.answer : async () => async () => undefined;
+  try {
+    const deps = { requests, challengeType: 'http-01' as const, answer, clock: systemClock, signal };
+    const ordered = { directoryUrl: authority.url, names: ['gate.test', 'www.gate.test'], email: 'root@gate.test' };
+    return { certificate: await orderCertificate(deps, ordered), authority, port: http.port };
+  } finally {
+    await Promise.all([authority.stop(), http.stop()]);
+  }
+}
+
+describe('an order', () => {
+  test('proves the name, asks for all names and signs every request with a fresh nonce', async () => {
+    const { certificate, authority } = await order(true);
+    expect(certificate.cert).toBe('the chain');
+    expect(authority.seen).toEqual(
+      ['account', 'order', 'authorization', 'challenge', 'authorization', 'finalize', 'order/1', 'certificate'].map(
+        (name) => `/${name}`,
+      ),
+    );
+    const path = join(folder, 'request.der');
+    writeFileSync(path, Buffer.from(authority.csr(), 'base64url'));
+    const shown = Bun.spawnSync(['openssl', 'req', '-inform', 'DER', '-in', path, '-noout', '-text', '-verify']);
+    expect(shown.exitCode).toBe(0);
+    expect(shown.stdout.toString()).toContain('DNS:gate.test, DNS:www.gate.test');
+  });
+
+  test('tells in the words of the authority why a name was not verified', async () => {
+    expect(order(false)).rejects.toThrow('the authority could not verify gate.test: read 404');
+  });
+});
+
+describe('a kept certificate', () => {
+  test('is renewed when a third of its time or 30 days are left, and tried again later and later', async () => {
+    const startMs = Date.parse('2030-01-01T00:00:00Z');
+    let nowMs = startMs;
+    let isAway = false;
+    const orders: number[] = [];
+    const slept: number[] = [];
+    let wake: (() => void) | undefined;
+    const clock: Clock = {
+      ...systemClock,
+      nowMs: () => nowMs,
+      async sleep(ms, signal) {
+        slept.push(ms);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        signal?.addEventListener('abort', () => resolve());
+        await promise;
+        nowMs += ms;
+      },
+    };
+    const served: string[] = [];
+    const kept = keepCertificate({
+      names: ['gate.test'],
+      files: { accountKey: async () => newKey(), read: async () => undefined, write: async () => undefined },
+      async order() {
+        orders.push(nowMs);
+        if (isAway) throw new Error('away');
+        return createSelfSigned(['gate.test'], { nowMs, days: 89 });
+      },
+      ...{ clock, logger: silentLogger, serve: ({ cert }: { cert: string }) => served.push(cert) },
+    });
+    /** Lets the loop sleep once more, and waits until it does. */
+    const next = async () => {
+      const count = slept.length;
+      wake?.();
+      await until('the loop sleeps', () => slept.length > count);
+    };
+    await kept.first();
+    kept.start();
+    await until('the loop sleeps', () => slept.length > 0);
+    expect(served.length).toBe(1);
+    nowMs = startMs + 58 * 86_400_000;
+    await next();
+    expect(orders.length).toBe(1);
+    isAway = true;
+    nowMs = startMs + 59 * 86_400_000;
+    await next();
+    await next();
+    await next();
+    expect(kept.fault()).toContain('(away)');
+    const [once = 0, twice = 0, thrice = 0] = slept.slice(-3);
+    expect(once).toBeGreaterThan(60_000);
+    expect(twice).toBeGreaterThan(once);
+    expect(thrice).toBeGreaterThan(twice);
+    isAway = false;
+    await next();
+    expect(kept.fault()).toBeUndefined();
+    expect(served.length).toBe(2);
+    await kept.stop();
+  });
+});
