@@ -32,6 +32,7 @@ export type {
   RequestBody,
   RequestFile,
   TaskLimits,
+  TaskMeter,
 } from './types.ts';
 export { fileToken, TOKEN_PREFIX_LENGTH } from './vendor/restore-files.ts';
 export { createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';

@@ -108,6 +108,7 @@ export type TaskServices = {
   onPoll: (latenessMs: number) => void;
   /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
   onOutcome?: (outcome: PluginOutcome) => void;
+  meter?: TaskMeter;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
   /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
@@ -117,6 +118,17 @@ export type TaskServices = {
   /** Shared by all nodes when Redis is configured. */
   counters: Counters;
   watchCache?: WatchCache;
+};
+
+/** Told what this node does, for metrics. It neither throws nor takes time. */
+export type TaskMeter = {
+  /** After the commit, as `spent`. */
+  ended(end: { plugin: string; channelId: number; succeeded: boolean }): void;
+  /** `quota`: what was billed for a task or a relayed request. */
+  spent(channelId: number, quota: number): void;
+  /** `status`: the answer's, or how the request failed. */
+  answered(exchange: { channelId: number; call: 'submit' | 'poll'; status: number | string; ms: number }): void;
+  phase(phase: 'wait' | 'prepare' | 'reserve' | 'send' | 'record', ms: number): void;
 };
 
 /** How a task ends, and what that means for its bill. */

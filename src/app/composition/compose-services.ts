@@ -26,6 +26,8 @@ import { retentionSettings } from '../config/retention-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
+import { measureHooks } from '../operations/measure-hooks.ts';
+import { measureTasks } from '../operations/measure-tasks.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
 import { createDiskWatch } from '../operations/watch-disks.ts';
@@ -70,7 +72,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
 
   const plugins = createPluginService({
     store,
-    sandbox,
+    sandbox: measureHooks(metrics.registry, sandbox, clock),
     clock,
     logger,
     factory: development ? [] : factoryPlugins,
@@ -157,6 +159,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     pin: () => plugins.pin(),
     onOutcome: plugins.count,
+    meter: measureTasks(metrics.registry),
     nodeId,
     limits: taskLimits(config),
     cryptoSecrets: secrets.crypto,
@@ -186,7 +189,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     tellOfFailure: (reason) => auth.mail.tellOfFailedBackup(reason),
   });
   const databaseSize = () => store.figures.databaseSize();
-  registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize });
+  registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize, clock, ping: () => store.ping() });
 
   return {
     plugins,

@@ -1,8 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { WatchCache } from '../../kernel/index.ts';
+import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
+import { VERSION } from '../version.ts';
+import { readFromStore, withinDeadline } from './read-from-store.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
 /** Seconds; fine-grained around the aim: 99 of 100 polls within a second of their due time. */
@@ -48,7 +50,8 @@ export function countSignIns(registry: Registry): (sample: { method: string; out
 }
 
 /**
- * Adds the figures of polling and of the sandbox to `/metrics`; they are read at every scrape.
+ * Adds the figures of polling and of the sandbox to `/metrics`; they are read at every scrape. Those
+ * of the database stay as they were while it is away, and `taskgate_database_up` says so.
  */
 export function registerMetrics(
   registry: Registry,
@@ -58,19 +61,32 @@ export function registerMetrics(
     disks: Pick<DiskWatch, 'states'>;
     backups: Pick<Backups, 'lastDone'>;
     databaseSize: () => Promise<{ bytes: number; freeBytes: number }>;
+    clock: Clock;
+    /** Rejects while the database is away. */
+    ping: () => Promise<unknown>;
   },
 ): void {
-  const { tasks, sandbox, disks, databaseSize } = services;
-  registerBackups(registry, services.backups);
+  const { tasks, sandbox, disks, backups } = services;
+  registerProcess(registry, services.clock);
+  registerDatabaseState(registry, services.ping);
+  const databaseSize = readFromStore(services.databaseSize);
+  const queueDepth = readFromStore(() => tasks.queueDepth());
+  const webhookDepth = readFromStore(() => tasks.webhooks.depth());
+  registerBackups(
+    registry,
+    readFromStore(() => backups.lastDone().then((run) => run ?? { startedAt: 0, bytes: 0 })),
+  );
+  registerTotals(registry, tasks);
   new Gauge({
     name: 'taskgate_database_bytes',
     help: 'Size of the database: all of it, and what a SQLite file keeps free for later rows.',
     labelNames: ['part'],
     registers: [registry],
     async collect() {
-      const { bytes, freeBytes } = await databaseSize();
-      this.set({ part: 'all' }, bytes);
-      this.set({ part: 'free' }, freeBytes);
+      const size = await databaseSize();
+      if (!size) return;
+      this.set({ part: 'all' }, size.bytes);
+      this.set({ part: 'free' }, size.freeBytes);
     },
   });
   new Gauge({
@@ -89,7 +105,8 @@ export function registerMetrics(
     labelNames: ['state'],
     registers: [registry],
     async collect() {
-      const depth = await tasks.queueDepth();
+      const depth = await queueDepth();
+      if (!depth) return;
       this.set({ state: 'all' }, depth.unfinished);
       this.set({ state: 'due' }, depth.due);
     },
@@ -99,7 +116,7 @@ export function registerMetrics(
     help: 'How far behind its due time the latest poll is.',
     registers: [registry],
     async collect() {
-      this.set((await tasks.queueDepth()).latestLatenessMs / 1000);
+      this.set(((await queueDepth())?.latestLatenessMs ?? Number.NaN) / 1000);
     },
   });
   new Gauge({
@@ -119,7 +136,7 @@ export function registerMetrics(
     help: 'Webhooks that have not been delivered yet, on all nodes.',
     registers: [registry],
     async collect() {
-      this.set((await tasks.webhooks.depth()).pending);
+      this.set((await webhookDepth())?.pending ?? Number.NaN);
     },
   });
   new Gauge({
@@ -127,7 +144,7 @@ export function registerMetrics(
     help: 'Age of the oldest webhook that has not been delivered yet.',
     registers: [registry],
     async collect() {
-      this.set((await tasks.webhooks.depth()).oldestSeconds);
+      this.set((await webhookDepth())?.oldestSeconds ?? Number.NaN);
     },
   });
   new Gauge({
@@ -161,14 +178,68 @@ export function registerMetrics(
   });
 }
 
+function registerProcess(registry: Registry, clock: Clock): void {
+  const startedAt = clock.unix();
+  new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'When the gateway process was started, in Unix seconds.',
+    registers: [registry],
+  }).set(startedAt);
+  new Gauge({
+    name: 'taskgate_build_info',
+    help: 'Always 1, with the version of the gateway as a label.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version: VERSION }, 1);
+}
+
+function registerDatabaseState(registry: Registry, ping: () => Promise<unknown>): void {
+  const isUp = withinDeadline(ping);
+  new Gauge({
+    name: 'taskgate_database_up',
+    help: 'Whether the database answers: 1 or 0. At 0, the figures read from it are the last ones known, or NaN.',
+    registers: [registry],
+    async collect() {
+      this.set((await isUp()) ? 1 : 0);
+    },
+  });
+}
+
+/** What `taskgate_polls` and `taskgate_webhook_attempts` count, as counters. */
+function registerTotals(registry: Registry, tasks: Pick<Tasks, 'stats' | 'webhooks'>): void {
+  new Counter({
+    name: 'taskgate_polls_total',
+    help: 'Polls that this node has made.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(tasks.stats().polls);
+    },
+  });
+  new Counter({
+    name: 'taskgate_webhook_deliveries_total',
+    help: 'Attempts of this node to deliver webhooks, by result: delivered, retried or failed for good.',
+    labelNames: ['result'],
+    registers: [registry],
+    collect() {
+      const { delivered, retried, failed } = tasks.webhooks.stats();
+      this.reset();
+      for (const [result, count] of Object.entries({ delivered, retried, failed })) this.inc({ result }, count);
+    },
+  });
+}
+
 /** Both are 0 before the first back-up. */
-function registerBackups(registry: Registry, backups: Pick<Backups, 'lastDone'>): void {
+function registerBackups(
+  registry: Registry,
+  lastDone: () => Promise<{ startedAt: number; bytes: number } | undefined>,
+): void {
   new Gauge({
     name: 'taskgate_backup_last_success_timestamp_seconds',
     help: 'When the latest back-up that was made and verified was begun, on all nodes, in Unix seconds.',
     registers: [registry],
     async collect() {
-      this.set((await backups.lastDone())?.startedAt ?? 0);
+      this.set((await lastDone())?.startedAt ?? Number.NaN);
     },
   });
   new Gauge({
@@ -176,7 +247,7 @@ function registerBackups(registry: Registry, backups: Pick<Backups, 'lastDone'>)
     help: 'Bytes of the latest back-up: database and kept results.',
     registers: [registry],
     async collect() {
-      this.set((await backups.lastDone())?.bytes ?? 0);
+      this.set((await lastDone())?.bytes ?? Number.NaN);
     },
   });
 }

@@ -69,7 +69,7 @@ export async function pollVendor(
   credential.addSecretsOf(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
   if (!request.ok) return pollFailed('hook_error', request.error.message);
-  const answer = await exchange(deps, request.value, { tasks: 1, secrets: options.secrets });
+  const answer = await exchange(deps, request.value, { tasks: 1, channel, secrets: options.secrets });
   onAnswer();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.onUnauthorized();
@@ -115,7 +115,7 @@ export async function pollVendorBatch(
   credential.addSecretsOf(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
   if (!request.ok) return all(pollFailed('hook_error', request.error.message));
-  const answer = await exchange(deps, request.value, { tasks: tasks.length, secrets: options.secrets });
+  const answer = await exchange(deps, request.value, { tasks: tasks.length, channel, secrets: options.secrets });
   onAnswer();
   if ('kind' in answer) return all(answer);
   if (answer.status === 401) credential.onUnauthorized();
@@ -147,9 +147,13 @@ export async function pollVendorBatch(
 async function exchange(
   deps: TaskDeps,
   request: UpstreamRequest,
-  { tasks, secrets }: { tasks: number; secrets: Secrets },
+  { tasks, channel, secrets }: { tasks: number; channel: ChannelRecord; secrets: Secrets },
 ): Promise<VendorAnswer | Verdict> {
+  const startedMs = deps.clock.monotonicMs();
   const sent = await deps.upstream.request(request);
+  const ms = deps.clock.monotonicMs() - startedMs;
+  const status = sent.ok ? sent.value.status : sent.error.kind;
+  deps.meter?.answered({ channelId: channel.id, call: 'poll', status, ms });
   if (!sent.ok)
     return sent.error.kind === 'aborted'
       ? postponed('the gateway is stopping')

@@ -123,17 +123,23 @@ export async function billRelay(deps: TaskDeps, relay: RelayRecord, answered: An
   throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 
-function writeBill(deps: TaskDeps, relay: RelayRecord, { httpStatus, usage, trouble }: Answered): Promise<boolean> {
+async function writeBill(
+  deps: TaskDeps,
+  relay: RelayRecord,
+  { httpStatus, usage, trouble }: Answered,
+): Promise<boolean> {
   const { store, clock, billing, nodeId } = deps;
   const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
   const bill = billing.finalBill(asTask(used), trouble);
-  return store.transaction(async (tx) => {
+  const written = await store.transaction(async (tx) => {
     const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
     if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: nodeId }, reserved: relay.quota }, ending)))
       return false;
     await billing.settle(tx, asTask(relay), bill);
     return true;
   });
+  if (written) deps.meter?.spent(relay.channelId, bill.quota);
+  return written;
 }
 
 /**

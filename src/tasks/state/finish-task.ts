@@ -68,6 +68,9 @@ export async function finishTask(
       reserved: task.quota,
       billed: bill.quota,
     });
+    const { platform: plugin, channelId } = task;
+    deps.meter?.ended({ plugin, channelId, succeeded });
+    if (succeeded) deps.meter?.spent(channelId, bill.quota);
     deps.watchers.changed(task);
     if (wantsResults) deps.wakeResults();
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');

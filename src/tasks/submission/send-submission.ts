@@ -26,6 +26,8 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   const startedMs = deps.clock.monotonicMs();
   const sent = await deps.upstream.request(prepared.request);
   const ms = Math.round(deps.clock.monotonicMs() - startedMs);
+  const status = sent.ok ? sent.value.status : sent.error.kind;
+  deps.meter?.answered({ channelId: prepared.channel.id, call: 'submit', status, ms });
   const result = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
   traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {
@@ -41,8 +43,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     const mayTryAnother = notSent || prepared.channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome };
   }
-  const { status } = sent.value;
-  const accepted = status >= 200 && status < 300;
+  const accepted = sent.value.status >= 200 && sent.value.status < 300;
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error.message, shouldRetry: adviseRetry('in_doubt') });
@@ -54,7 +55,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     return classifyRefusal(deps, submission, { prepared, answer: read.value, plain });
   }
   const { headers, body, uncut, base64 } = read.value;
-  const response = { statusCode: status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
+  const response = { statusCode: sent.value.status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
   const parsed = await parseSubmitResponse(
     submission.plugin,
     { ctx: prepared.context, response },

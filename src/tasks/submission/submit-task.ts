@@ -7,7 +7,7 @@ import { asksToKeep } from '../results/want-results.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import type { Submission, TaskDeps } from '../types.ts';
+import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { adviseOnFailure, type Doubt, isRepeatable } from '../vendor/retry-advice.ts';
 import { chooseCallback } from '../webhooks/choose-callback.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
@@ -68,10 +68,13 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
       let prepared: Prepared;
+      const endPhase = timePhases(deps);
       const enter = () => deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       let release = await enter();
+      endPhase('wait');
       try {
         prepared = await prepareSubmission(deps, { submission, channel, publicTaskId: taskId });
+        endPhase('prepare');
         if (!task && hasInputsToKeep(deps, submission)) {
           // To store files may take as long as the place of results does.
           release();
@@ -95,6 +98,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       } finally {
         release();
       }
+      endPhase('reserve');
       traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
       const held = leaseOf(task);
       // Renewed until the submission ends: preparing the request for another channel takes time
@@ -103,12 +107,15 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, submission, prepared);
+      endPhase('send');
       deps.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
         const { result, isCut } = attempt;
-        return await recordAccepted(deps, { submission, prepared, task, result, isCut });
+        const recorded = await recordAccepted(deps, { submission, prepared, task, result, isCut });
+        endPhase('record');
+        return recorded;
       }
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
@@ -125,6 +132,16 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
   } finally {
     lease?.stop();
   }
+}
+
+/** The returned function ends the running phase, under its name, and begins the next. */
+function timePhases({ clock, meter }: TaskDeps): (phase: Parameters<TaskMeter['phase']>[0]) => void {
+  let startedMs = clock.monotonicMs();
+  return (phase) => {
+    const now = clock.monotonicMs();
+    meter?.phase(phase, now - startedMs);
+    startedMs = now;
+  };
 }
 
 const pick = (
