@@ -2,21 +2,25 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { findProgram } from '../support/find-program.ts';
-import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(60_000);
 
 const ops = (name: string) => new URL(`../../ops/${name}`, import.meta.url).pathname;
 const promtool = findProgram(['promtool']);
 let gateway: Gateway;
+let admin: Administrator;
 let metrics = '';
 
 beforeAll(async () => {
   gateway = await startGateway();
-  await setUp(gateway);
-  metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  admin = await setUp(gateway);
+  metrics = await scrape();
 });
 afterAll(() => gateway.kill());
+
+const scrape = async () => (await fetch(`${gateway.url}/metrics`)).text();
 
 function runPromtool(argv: string[], stdin = ''): { code: number; out: string } {
   const run = Bun.spawnSync([promtool ?? 'promtool', ...argv], { stdin: Buffer.from(stdin), stderr: 'pipe' });
@@ -43,4 +47,29 @@ test.if(promtool !== null)('promtool finds nothing to say about the metrics', ()
 test.if(promtool !== null)('alerts fire when they should, and only then', () => {
   const { code, out } = runPromtool(['test', 'rules', ops('prometheus/alerts.test.yaml')]);
   expect(code, out).toBe(0);
+});
+
+test('a task is counted by its outcome, its vendor, its phases and its hooks', async () => {
+  const vendor = await startVendor();
+  try {
+    const channel = await admin.createChannel(vendor.url);
+    const submitted = await ask(`${gateway.url}/v1/tasks/demo`, {
+      token: await admin.createKey(),
+      body: { model: 'demo-video', prompt: 'a heron [duration=0]' },
+    });
+    expect(submitted.status, JSON.stringify(submitted.body)).toBeLessThan(300);
+    const counted = `taskgate_tasks_ended_total{plugin="demo",channel="${channel}",outcome="success"} 1`;
+    const after = await until('it has ended', async () => {
+      const text = await scrape();
+      return text.includes(counted) ? text : undefined;
+    });
+    expect(after).toContain(`taskgate_vendor_responses_total{channel="${channel}",call="submit",status="20`);
+    expect(after).toContain(`taskgate_vendor_responses_total{channel="${channel}",call="poll",status="200"}`);
+    for (const phase of ['wait', 'prepare', 'reserve', 'send', 'record'])
+      expect(after).toContain(`taskgate_submission_phase_duration_seconds_count{phase="${phase}"} 1`);
+    expect(after).toMatch(/taskgate_hook_duration_seconds_count\{hook="[\w.]*parseSubmitResponse",outcome="ok"\} 1/);
+    expect(after).not.toContain('a heron');
+  } finally {
+    await vendor.stop();
+  }
 });

@@ -20,8 +20,8 @@ export function readFromStore<T>(
 }
 
 /**
- * Whether `work` succeeds in time; the log and `/readyz` say why it does not. Those who ask while it
- * runs share it, so that calls to a database that hangs do not pile up.
+ * Whether `work` succeeds in time; the log and `/readyz` say why it does not. Those who ask while
+ * it runs share it, so that calls to a database that hangs do not pile up.
  */
 export function withinDeadline(work: () => Promise<unknown>, deadlineMs: number = DEADLINE_MS): () => Promise<boolean> {
   let running: Promise<boolean> | undefined;

@@ -50,8 +50,8 @@ export function countSignIns(registry: Registry): (sample: { method: string; out
 }
 
 /**
- * Adds the figures of polling and of the sandbox to `/metrics`; they are read at every scrape. Those
- * of the database stay as they were while it is away, and `taskgate_database_up` says so.
+ * Adds the figures of polling and of the sandbox to `/metrics`; they are read at every scrape.
+ * Those of the database stay as they were while it is away, and `taskgate_database_up` says so.
  */
 export function registerMetrics(
   registry: Registry,
