@@ -278,7 +278,7 @@ describe('with Chromium', () => {
     const { query } = await idp.agree((await begin('github')).authorization_url);
     const { page, apiCalls } = await open();
     await page.goto(`${gateway.url}/oauth/github?${new URLSearchParams(query)}`);
-    await page.getByText('did not begin in this tab').waitFor();
+    await page.getByText('started in another tab').waitFor();
     expect(apiCalls.filter((call) => call.includes('/api/oauth/'))).toEqual([]);
     await page.goto(`${gateway.url}/api/oauth/github?${new URLSearchParams(query)}`);
     expect(await page.content()).toContain('AUTH_ORIGIN_FORBIDDEN');
@@ -325,7 +325,7 @@ describe('with Chromium', () => {
       `?${new URLSearchParams(query)}`,
     );
     await window.close();
-    await page.getByText('Nothing was changed').waitFor();
+    await page.getByText('Nothing changed').waitFor();
     expect(await root.call<Data[]>('GET', '/api/user/oauth/bindings')).toEqual([]);
   });
 
@@ -344,7 +344,7 @@ describe('with Chromium', () => {
     await asked.promise;
     await (await popup).close();
     held.resolve();
-    await page.getByText('Nothing was changed').waitFor();
+    await page.getByText('Nothing changed').waitFor();
     expect(breaches(complaints)).toEqual([]);
   });
 });

@@ -330,7 +330,7 @@ describe('a changed CRYPTO_SECRET', () => {
     await panel.gateway.stop();
     const env = { CRYPTO_SECRET: 'another secret, as long as it has to be for this' };
     const doctor = await runCommand(['doctor', '--data-dir', dataDir], { env });
-    expect([doctor.code, doctor.out]).toEqual([0, expect.stringMatching(/decrypts the options .*GitHubClientSecret/)]);
+    expect([doctor.code, doctor.out]).toEqual([1, expect.stringMatching(/decrypts the options .*GitHubClientSecret/)]);
 
     const gateway = await startGateway({ dataDir, env });
     try {
