@@ -58,6 +58,8 @@ export function createBackups(deps: Deps): Backups {
   const stopping = new AbortController();
   const children = new Set<Bun.Subprocess>();
   let looking: Promise<void> | undefined;
+  /** Why the last one failed here: before it could record a run, no row says so. */
+  let failure: string | undefined;
 
   async function make(words: readonly string[]): Promise<void> {
     const command = [...program, 'backup', 'create', '--json', '--data-dir', config.dataDir, ...words];
@@ -69,10 +71,12 @@ export function createBackups(deps: Deps): Backups {
       if (stopping.signal.aborted) return;
       const answer = readAnswer(text);
       if (code === 0) {
+        failure = undefined;
         if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a back-up was made and verified');
         return;
       }
       const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
+      failure = reason;
       logger.error({ reason }, 'a back-up failed');
       if (words.includes('--schedule')) await deps.tellOfFailure(reason);
     } finally {
@@ -110,13 +114,14 @@ export function createBackups(deps: Deps): Backups {
     async attention() {
       const items: Awaited<ReturnType<Backups['attention']>> = [];
       const [latest] = await store.backups.latest(1);
-      if (latest?.status === 'failed') {
-        items.push({ code: 'backup_failed', message: `The latest back-up failed: ${latest.message}.` });
+      const reason = latest?.status === 'failed' ? latest.message : failure;
+      if (reason !== undefined) {
+        items.push({ code: 'backup_failed', message: `The latest back-up failed: ${reason}.` });
       }
       const isDaily = options.flag('backup.daily');
       if (isDaily && place === null) {
         items.push({ code: 'backup_overdue', message: 'No back-up is made: BACKUP_TO is not set.' });
-      } else if (isDaily && latest?.status !== 'failed') {
+      } else if (isDaily && reason === undefined) {
         const done = await store.backups.latestDone();
         const { at } = lastDue(clock.unix(), options.number('backup.hour'));
         // What was due before the last one counts once this one has had its time as well.

@@ -12,6 +12,7 @@ import type { Config } from '../../config/config-variables.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { askPassphrase } from '../read-passphrase.ts';
 import { readSettings } from '../read-settings.ts';
+import { requireDatabase } from '../require-database.ts';
 import { stopSignals } from '../stop-signals.ts';
 
 /** The lowest priority of processes: a gateway beside it comes first. */
@@ -25,6 +26,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   } catch {
     // Then it runs as any other program.
   }
+  await requireDatabase(config);
   const isScheduled = input.values.schedule === true;
   const seal = isScheduled ? await configuredSeal(config) : await chooseSeal(input, config);
   const request = { config, to: option(input, 'to'), seal, signal: stopSignals() };

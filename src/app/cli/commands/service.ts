@@ -1,11 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { readEnvironment } from '../../config/config.ts';
 import { planService } from '../../service/plan-service.ts';
 import { SYSTEM_DATA_DIR } from '../../service/systemd-unit.ts';
 import type { ServicePlan, ServiceScope, ServiceStep } from '../../service/types.ts';
 import { TARGET } from '../../version.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 type Outcome = { code: number; text: string };
@@ -18,13 +18,21 @@ export async function install(input: CommandInput): Promise<ExitCode> {
     input.io.out(typeof content === 'string' ? content : new TextDecoder('utf-16le').decode(content));
     return EXIT.ok;
   }
+  const former = existsSync(path) ? readFileSync(path) : undefined;
   try {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content, { mode: 0o644 });
   } catch (error) {
     throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
   }
-  await runSteps(plan.install);
+  try {
+    await runSteps(plan.install);
+  } catch (error) {
+    // What no service manager knows of is no service; an earlier one is left as it was.
+    if (former === undefined) rmSync(path, { force: true });
+    else writeFileSync(path, former, { mode: 0o644 });
+    throw error;
+  }
   const lines = [`Taskgate runs as a service (${scope}): ${path}`, ...plan.hints, 'Its panel: taskgate open'];
   answer(input, { ok: true, scope, file: path }, lines.join('\n'));
   return EXIT.ok;
@@ -50,6 +58,9 @@ export async function status(input: CommandInput): Promise<ExitCode> {
 function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope } {
   // From source, the program would be the runtime.
   if (TARGET === '') throw new CommandError('only the compiled program can be a service: npm run build');
+  if (input.values.system === true && input.values.user === true) {
+    throw new UsageError('--system and --user exclude each other');
+  }
   const { config } = readSettings(input);
   const uid = process.getuid?.() ?? -1;
   const scope = input.values.system === true || (uid === 0 && input.values.user !== true) ? 'system' : 'user';

@@ -1,0 +1,19 @@
+import { resolve } from 'node:path';
+import { databaseVersion } from '../../store/index.ts';
+import type { Config } from '../config/config-variables.ts';
+import { CommandError } from './command.ts';
+
+/**
+ * For commands about what is there: with a wrong data directory they would create an empty database
+ * and find nothing in it.
+ *
+ * @throws `CommandError` where there is no database of a gateway
+ */
+export async function requireDatabase(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<void> {
+  if ((await databaseVersion(config)) > 0) return;
+  throw new CommandError(
+    config.databaseUrl === ''
+      ? `there is no database in ${resolve(config.dataDir)}: name the gateway's data directory by --data-dir or DATA_DIR`
+      : 'the database of DATABASE_URL is not one of a gateway',
+  );
+}

@@ -1,0 +1,97 @@
+/** What the daily back-up removes from its place, and what it leaves there. */
+import { expect, test } from 'bun:test';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openBackupPlace } from '../../src/app/backup/open-place.ts';
+import { pruneBackups } from '../../src/app/backup/prune-backups.ts';
+import type { Config } from '../../src/app/config/config-variables.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const NOW = Date.UTC(2026, 4, 10, 12) / 1000;
+const DAY = 86_400;
+const ONE_OF_EACH = { daily: 1, weekly: 0, monthly: 0 };
+
+const sha256 = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex');
+const idOf = (day: number) => `202605${String(day).padStart(2, '0')}T030000Z-AAAAAA`;
+
+function openFolder() {
+  const folder = join(temporaryFolder(), 'backups');
+  mkdirSync(folder);
+  const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
+  const place = openBackupPlace(deps, folder);
+  return {
+    prune: () => pruneBackups(place, ONE_OF_EACH, NOW),
+    /** The kept result with this content, last changed so many days ago; gives its path. */
+    async keep(content: string, days: number): Promise<string> {
+      const source = new Blob([content]).stream();
+      await place.results.put(source, { maxBytes: 1000, signal: new AbortController().signal });
+      const digest = sha256(content);
+      const [path] = [...new Bun.Glob(`results/**/${digest}`).scanSync({ cwd: folder, absolute: true })];
+      if (path === undefined) throw new Error('the file of the result is not where the test looks');
+      utimesSync(path, NOW - days * DAY, NOW - days * DAY);
+      return path;
+    },
+    backUp(day: number, contents: readonly string[], { manifest = true, trigger = 'schedule' } = {}): void {
+      const id = idOf(day);
+      mkdirSync(join(folder, id));
+      const list = contents.map((each) => `${sha256(each)} ${each.length}\n`).sort();
+      const results = list.join('');
+      writeFileSync(join(folder, id, 'results.txt'), results);
+      writeFileSync(join(folder, id, 'database.dump'), 'x');
+      if (!manifest) return;
+      const partOf = (file: string, text: string) => ({ file, bytes: text.length, sha256: sha256(text) });
+      const text = JSON.stringify({
+        ...{ format: 1, id, created_at: NOW - (10 - day) * DAY, trigger, version: '1.0.0', installation: 'a' },
+        database: { kind: 'postgres', migration: 1, ...partOf('database.dump', 'x'), unpacked: null },
+        counts: { users: 0, tasks: 0, ledger_entries: 0, ledger_sum: '0' },
+        secrets: null,
+        results: { ...partOf('results.txt', results), count: contents.length, total_bytes: 1, missing: 0 },
+      });
+      writeFileSync(join(folder, id, 'manifest.json'), text);
+    },
+    damage: (day: number) => writeFileSync(join(folder, idOf(day), 'manifest.json'), '{'),
+    ids: () =>
+      readdirSync(folder)
+        .filter((name) => name !== 'results')
+        .sort(),
+  };
+}
+
+test('back-ups that need not stay go, with the results that only they list', async () => {
+  const place = openFolder();
+  const [shared, old, fresh] = [
+    await place.keep('shared', 30),
+    await place.keep('old', 30),
+    // That of a back-up in the making, which has no list yet.
+    await place.keep('fresh', 1),
+  ];
+  place.backUp(1, ['shared', 'old'], { trigger: 'schedule' });
+  place.backUp(2, ['shared'], { trigger: 'manual' });
+  place.backUp(9, ['shared']);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idOf(2), idOf(9)]);
+  expect([existsSync(shared), existsSync(old), existsSync(fresh)]).toEqual([true, false, true]);
+  expect(await place.prune()).toBe(0);
+});
+
+test('what an interrupted back-up left goes after two days', async () => {
+  const place = openFolder();
+  place.backUp(7, [], { manifest: false });
+  place.backUp(9, []);
+  place.backUp(10, [], { manifest: false });
+  expect(await place.prune()).toBe(0);
+  expect(place.ids()).toEqual([idOf(9), idOf(10)]);
+});
+
+test('while a manifest cannot be read, no result goes: it may be listed there', async () => {
+  const place = openFolder();
+  const old = await place.keep('old', 30);
+  place.backUp(1, ['old']);
+  place.backUp(2, ['old']);
+  place.backUp(9, []);
+  place.damage(2);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idOf(2), idOf(9)]);
+  expect(existsSync(old)).toBe(true);
+});
