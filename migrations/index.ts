@@ -73,6 +73,8 @@ export type Migration = {
   down?: { sqlite: string; postgres: string };
 };
 
+const bothWays = (text: string) => ({ sqlite: text, postgres: text });
+
 export const migrations: readonly Migration[] = [
   { number: 1, name: '0001_gateway', sql: { sqlite: sqlite1, postgres: postgres1 }, checks: [] },
   {
@@ -105,9 +107,26 @@ export const migrations: readonly Migration[] = [
   { number: 18, name: '0018_task_sources', sql: { sqlite: sqlite18, postgres: postgres18 }, checks: [] },
   { number: 19, name: '0019_kept_results', sql: { sqlite: sqlite19, postgres: postgres19 }, checks: [] },
   { number: 20, name: '0020_task_links', sql: { sqlite: sqlite20, postgres: postgres20 }, checks: [] },
-  { number: 21, name: '0021_results_by_user', sql: { sqlite: sqlite21, postgres: postgres21 }, checks: [] },
+  {
+    number: 21,
+    name: '0021_results_by_user',
+    sql: { sqlite: sqlite21, postgres: postgres21 },
+    checks: [],
+    // An index alone.
+    down: bothWays('drop index kept_results_turn'),
+  },
+  // Not to be taken back: where a person was erased, a program that does not know `redacted_by`
+  // would find the audit log changed, and lines of the ledger may have been folded.
   { number: 22, name: '0022_retention', sql: { sqlite: sqlite22, postgres: postgres22 }, checks: [] },
-  { number: 23, name: '0023_backup_runs', sql: { sqlite: sqlite23, postgres: postgres23 }, checks: [] },
+  {
+    number: 23,
+    name: '0023_backup_runs',
+    sql: { sqlite: sqlite23, postgres: postgres23 },
+    checks: [],
+    // The program before it makes no back-ups; those that were made stay in their place.
+    down: bothWays('drop table backup_runs'),
+  },
+  // Not to be taken back: a second import would not know what the first has taken.
   { number: 24, name: '0024_imported_rows', sql: { sqlite: sqlite24, postgres: postgres24 }, checks: [] },
   { number: 25, name: '0025_previews', sql: { sqlite: sqlite25, postgres: postgres25 }, checks: [] },
 ];

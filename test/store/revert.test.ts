@@ -37,3 +37,31 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await raw.close();
   });
 }
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`${dialect}: each marked migration is taken back and made again, and nothing else changes`, async () => {
+    const setup = await places.setUp(dialect);
+    await migrateStore(setup);
+    const text =
+      dialect === 'sqlite'
+        ? "select type, name, sql from sqlite_master where name not like 'sqlite_%' order by name"
+        : `select table_name || '.' || column_name as name, data_type as type, '' as sql from information_schema.columns
+           where table_schema = current_schema()
+           union all select indexname, 'index', indexdef from pg_indexes where schemaname = current_schema() order by 1, 2`;
+    const layout = async () => {
+      const raw = await openRaw(setup);
+      const rows = await raw.rows(text);
+      await raw.close();
+      return rows;
+    };
+    const before = await layout();
+    for (const { number, name, down: back } of migrations.filter((each) => each.down)) {
+      const raw = await openRaw(setup);
+      await raw.run(back?.[dialect] ?? '');
+      expect(await layout()).not.toEqual(before);
+      await raw.run(migrations[number - 1]?.sql[dialect] ?? '');
+      await raw.close();
+      expect([name, await layout()]).toEqual([name, before]);
+    }
+  });
+}
