@@ -1,4 +1,4 @@
-/** What the home page says about back-ups, and whom a failed one is told. */
+/** What the home page says about back-ups, and whom a failed one reaches. */
 import { expect, test } from 'bun:test';
 import { createBackups } from '../../src/app/backup/backup-schedule.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
@@ -17,10 +17,10 @@ type Case = {
   daily?: boolean;
   config?: Partial<Config>;
   program?: string[];
-  told?: string[];
+  reasons?: string[];
 };
 
-function openBackups({ now, runs = [], daily = true, config = {}, program = [], told = [] }: Case) {
+function openBackups({ now, runs = [], daily = true, config = {}, program = [], reasons = [] }: Case) {
   const backups = {
     latest: async () => runs as BackupRun[],
     latestDone: async () => runs.find(({ status }) => status === 'done') as BackupRun | undefined,
@@ -47,7 +47,7 @@ function openBackups({ now, runs = [], daily = true, config = {}, program = [], 
     } as Config,
     options: { flag: () => daily, number: () => DUE_HOUR } as unknown as OptionValues,
     program,
-    tellOfFailure: async (reason) => void told.push(reason),
+    tellOfFailure: async (reason) => void reasons.push(reason),
   });
 }
 
@@ -87,14 +87,14 @@ test('an overdue one is named with its age', async () => {
   expect(item?.message).toBe('The latest back-up is 31 hours old.');
 });
 
-test('a daily back-up that fails is told to administrators, with its reason', async () => {
-  const told: string[] = [];
+test('a daily back-up that fails is sent to administrators, with its reason', async () => {
+  const reasons: string[] = [];
   const program = ['sh', '-c', 'echo \'{"error":"the disk is full"}\'; exit 1', 'sh'];
-  const backups = openBackups({ now: at(10, 4), program, told });
+  const backups = openBackups({ now: at(10, 4), program, reasons });
   backups.start();
-  await until('it is told', () => told.length > 0);
+  await until('it is sent', () => reasons.length > 0);
   await backups.stop();
-  expect(told).toEqual(['the disk is full']);
+  expect(reasons).toEqual(['the disk is full']);
   // Even where it failed before it could record a run.
   expect(await backups.attention()).toEqual([
     { code: 'backup_failed', message: 'The latest back-up failed: the disk is full.' },
