@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -148,6 +149,21 @@ test.each(releaseTargets.map((target) => [target.name, target] as const))(
   },
 );
 
+/** What a new user waits at most, from the download to the end of the first task. */
+const NEW_USER_MS = 60_000;
+
+/** Begins when a download is unpacked; `ended` prints how long it took to the end of a task. */
+function startWatch(what: string): { ended: () => void } {
+  const begun = performance.now();
+  return {
+    ended() {
+      const ms = performance.now() - begun;
+      console.log(`${what}: ${(ms / 1000).toFixed(1)} s from the download to the first finished task`);
+      expect(ms).toBeLessThan(NEW_USER_MS);
+    },
+  };
+}
+
 /** A new user's first task: the demo channel's vendor, from the set-up link to the end. */
 async function firstTask(link: string): Promise<void> {
   const url = new URL(link);
@@ -216,10 +232,12 @@ describe('packages', () => {
         'ls -d /var/lib/taskgate/taskgate.db; test ! -e /usr/bin/taskgate; echo all done',
       ].join('\n');
       // The package lies in the part of the file system that the copy shows too.
-      const text = await withGateway(
-        [...overlayRoot(), 'bash', '-c', script, fileNamed(/_linux_amd64\.deb$/)],
-        firstTask,
-      );
+      const watch = startWatch('.deb');
+      const command = [...overlayRoot(), 'bash', '-c', script, fileNamed(/_linux_amd64\.deb$/)];
+      const text = await withGateway(command, async (link) => {
+        await firstTask(link);
+        watch.ended();
+      });
       expect(text).toContain('640 root:taskgate /etc/taskgate/taskgate.env');
       expect(text).toContain('700 taskgate:taskgate /var/lib/taskgate');
       expect(text).toContain('755 root:root /usr/bin/taskgate');
@@ -241,6 +259,7 @@ describe('packages', () => {
 test.skipIf(!canOverlay)(
   'the image: in a root with its libraries alone, as its user, it is healthy and does a first task',
   async () => {
+    const watch = startWatch('the image, without its build');
     const folder = temporaryFolder();
     expect(run(['tar', '-xzf', fileNamed(/-container\.tar\.gz$/), '-C', folder])).toMatchObject({ status: 0 });
     const context = join(folder, readdirSync(folder)[0] ?? '');
@@ -264,9 +283,29 @@ test.skipIf(!canOverlay)(
     await makeBareRoot(image, ['/usr/bin/env']);
     const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     await withGateway(inside(...words, '/usr/bin/taskgate', 'serve'), async (link) => {
-      expect(run(inside(...words, '/usr/bin/taskgate', 'healthcheck'))).toMatchObject({ status: 0 });
+      const [, health = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+      expect(run(inside(...words, ...(JSON.parse(health) as string[])))).toMatchObject({ status: 0 });
       await firstTask(link);
+      watch.ended();
     });
+    const [program, service] = [/^ENTRYPOINT (.*)$/m, /^CMD (.*)$/m].map((line) => line.exec(dockerfile)?.[1]);
+    expect([program, service]).toEqual(['["/usr/bin/taskgate"]', '["serve"]']);
+  },
+);
+
+test.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(
+  'the executable: unpacked and started without a command, it does a first task',
+  async () => {
+    const watch = startWatch('the executable');
+    const folder = temporaryFolder();
+    expect(run(['tar', '-xzf', fileNamed(/-linux-x64\.tar\.gz$/), '-C', folder])).toMatchObject({ status: 0 });
+    const path = join(folder, readdirSync(folder)[0] ?? '', 'taskgate');
+    const port = String(await freePort());
+    await withGateway(['env', '-i', `HOME=${folder}`, path, '--no-open', '--port', port], async (link) => {
+      await firstTask(link);
+      watch.ended();
+    });
+    expect(existsSync(join(folder, '.local/share/taskgate/taskgate.db'))).toBe(true);
   },
 );
 
