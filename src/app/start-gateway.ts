@@ -66,6 +66,7 @@ export async function startGateway(deps: {
     const { openStore } = await import('../store/index.ts');
     const store = await openStore({
       databaseUrl: config.databaseUrl,
+      poolUrl: config.databasePoolUrl,
       dataDir,
       synchronous: config.sqliteSynchronous,
       clock,

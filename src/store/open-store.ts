@@ -12,6 +12,11 @@ import { requireNoSqliteRestore } from './snapshot/sqlite-restore.ts';
 export type StoreOptions = {
   /** `postgres://…`, or empty for SQLite in `dataDir`. */
   databaseUrl: string;
+  /**
+   * PostgreSQL only: the same database through a pooler of transactions. What needs a session goes
+   * around it.
+   */
+  poolUrl?: string;
   dataDir: string;
   /**
    * SQLite only. With FULL every commit survives a power cut. With NORMAL the last commits may be

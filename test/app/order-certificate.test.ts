@@ -139,7 +139,7 @@ describe('an order', () => {
   });
 
   test('tells in the words of the authority why a name was not verified', async () => {
-    expect(order(false)).rejects.toThrow('the authority could not verify gate.test: read 404');
+    await expect(order(false)).rejects.toThrow('the authority could not verify gate.test: read 404');
   });
 });
 

@@ -29,6 +29,9 @@ export function checkConfig(
       'ACME_DOMAIN is set with PostgreSQL: of several nodes, the authority must reach the one that asks; let a proxy end TLS for several',
     );
   }
+  if (config.databasePoolUrl !== '' && config.databaseUrl === '') {
+    faults.push('DATABASE_POOL_URL: set without DATABASE_URL; allowed: only together with it');
+  }
   if (config.databaseUrl !== '') {
     for (const [env, value] of [
       ['SESSION_SECRET', config.sessionSecret],

@@ -52,14 +52,32 @@ export function connectPostgres(databaseUrl: string, max: number): SQL {
   });
 }
 
+/**
+ * Connections to a pooler, which gives each transaction another session of the server: no statement
+ * stays prepared, and settings of a session cannot be sent.
+ */
+function connectPooled(poolUrl: string): SQL {
+  return new SQL({
+    url: poolUrl,
+    max: MAX_CONNECTIONS,
+    connectionTimeout: CONNECT_TIMEOUT_S,
+    prepare: false,
+    connection: { application_name: 'taskgate' },
+  });
+}
+
 export async function openPostgres(options: {
   databaseUrl: string;
+  /** A pooler in front of the same database. What needs a session goes around it. */
+  poolUrl?: string;
   bind: BindRepositories;
   clock: Clock;
   logger: Logger;
 }): Promise<Driver> {
   const { clock } = options;
-  const openPool = (): Pool => ({ sql: connectPostgres(options.databaseUrl, MAX_CONNECTIONS), calls: new Set() });
+  const connect = () =>
+    options.poolUrl ? connectPooled(options.poolUrl) : connectPostgres(options.databaseUrl, MAX_CONNECTIONS);
+  const openPool = (): Pool => ({ sql: connect(), calls: new Set() });
   let pool = openPool();
   // Not from the pool, so that it outlives one.
   const listener = connectPostgres(options.databaseUrl, 1);
