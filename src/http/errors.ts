@@ -171,8 +171,10 @@ const publishDetails = (details: unknown): unknown =>
  * database) as a warning, a client's fault for debugging only.
  */
 export function logFailure(log: Logger, error: AppError): void {
-  const fields = { code: error.code, err: error.cause ?? error };
-  if (error.kind === 'internal') log.error(fields, 'request failed unexpectedly');
-  else if (statusOf(error) >= 500) log.warn(fields, error.message);
+  if (error.kind === 'internal')
+    log.error({ code: error.code, err: error.cause ?? error }, 'request failed unexpectedly');
+  // Vendors fail every day: without a cause there is nothing that a stack would explain.
+  else if (statusOf(error) >= 500)
+    log.warn({ code: error.code, ...(error.cause === undefined ? {} : { err: error.cause }) }, error.message);
   else log.debug({ code: error.code, cause: error.cause }, error.message);
 }

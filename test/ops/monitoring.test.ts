@@ -14,7 +14,7 @@ let admin: Administrator;
 let metrics = '';
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ env: { LOG_LEVEL: 'info' } });
   admin = await setUp(gateway);
   metrics = await scrape();
 });
@@ -55,7 +55,7 @@ test('a task is counted by its outcome, its vendor, its phases and its hooks', a
     const channel = await admin.createChannel(vendor.url);
     const submitted = await ask(`${gateway.url}/v1/tasks/demo`, {
       token: await admin.createKey(),
-      body: { model: 'demo-video', prompt: 'a heron [duration=0]' },
+      body: { model: 'demo-video', prompt: 'a heron [duration=1]' },
     });
     expect(submitted.status, JSON.stringify(submitted.body)).toBeLessThan(300);
     const counted = `taskgate_tasks_ended_total{plugin="demo",channel="${channel}",outcome="success"} 1`;
@@ -72,4 +72,23 @@ test('a task is counted by its outcome, its vendor, its phases and its hooks', a
   } finally {
     await vendor.stop();
   }
+});
+
+test("a vendor's failure is logged in short lines with the request's id, and without a stack", async () => {
+  const down = await startVendor();
+  await down.stop();
+  await admin.createChannel(down.url, { models: ['demo-video-pro'] });
+  const refused = await ask(`${gateway.url}/v1/tasks/demo`, {
+    ...{ token: await admin.createKey(), headers: { 'x-request-id': 'vendor-down' } },
+    body: { model: 'demo-video-pro', prompt: 'a heron' },
+  });
+  expect(refused.status).toBe(502);
+  await gateway.logged('"path":"/v1/tasks/demo"');
+  const lines = gateway
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"vendor-down"'));
+  expect(lines.some((line) => line.includes('vendor did not accept a submission'))).toBe(true);
+  expect(lines.some((line) => line.includes('tasks.vendor_unreachable'))).toBe(true);
+  expect(lines.join('\n')).not.toContain('"stack"');
 });

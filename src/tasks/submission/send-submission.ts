@@ -51,7 +51,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
   if (!accepted) {
-    const plain = refusal(deps, prepared, read.value);
+    const plain = refusal(deps, { prepared, requestId }, read.value);
     return classifyRefusal(deps, submission, { prepared, answer: read.value, plain });
   }
   const { headers, body, uncut, base64 } = read.value;
@@ -74,7 +74,11 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
 }
 
 /** What the status of an answer says. */
-function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): FailedAttempt {
+function refusal(
+  deps: TaskDeps,
+  { prepared, requestId }: { prepared: Prepared; requestId: string },
+  answer: VendorAnswer,
+): FailedAttempt {
   const { status, headers } = answer;
   const { secrets } = prepared.credential;
   const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
@@ -92,7 +96,8 @@ function refusal(deps: TaskDeps, prepared: Prepared, answer: VendorAnswer): Fail
   }
   if (status === 401 || status === 403) {
     if (status === 401) prepared.credential.onUnauthorized();
-    deps.logger.warn({ channel_id: prepared.channel.id, status }, "vendor refused the channel's key; check the key");
+    const refused = { request_id: requestId, channel_id: prepared.channel.id, status };
+    deps.logger.warn(refused, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
       error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry }),

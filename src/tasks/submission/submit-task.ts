@@ -121,7 +121,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       lastError = attempt.error;
       retryable &&= isRepeatable(attempt.outcome);
       deps.logger.info(
-        { task_id: taskId, channel_id: channel.id, reason: lastError.message },
+        { request_id: requestId, task_id: taskId, channel_id: channel.id, reason: lastError.message },
         'vendor did not accept a submission',
       );
       if (!attempt.mayTryAnother) break;
