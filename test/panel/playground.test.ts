@@ -232,7 +232,7 @@ describe('a request', () => {
     await editor(page).fill('{"model": ');
     await showForm(page);
     await prompt(page).waitFor();
-    await waitForText(page, /^The JSON request is not valid as it stands in the JSON view\. Invalid JSON/);
+    await waitForText(page, /^The JSON request is not valid\. Invalid JSON/);
     expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('mended');
     await page.getByText(/^The JSON request is not valid/).waitFor({ state: 'detached' });
@@ -437,7 +437,7 @@ describe('the model', () => {
 
   testInFullRun('of a plugin that does not offer it falls back to another plugin with a notice', async () => {
     const { page } = await open('/playground?model=demo-video&plugin=gone');
-    await waitForText(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
+    await waitForText(page, /^demo-video \(gone\) is not available to you\./);
     expect(await model(page).inputValue()).toBe('demo-video');
     await page.goto(`${panel.origin()}/playground?model=gone`);
     await waitForText(page, /^gone is not offered to you, or no longer\./);

@@ -229,7 +229,7 @@ describe('WeChat', () => {
     const { page } = await openSignIn();
     await page.route('**/api/oauth/wechat/qrcode', (route) => route.fulfill({ status: 502, json: {} }));
     await button(page, 'Continue with WeChat').click();
-    await waitForText(page, "Follow this gateway's WeChat account");
+    await waitForText(page, 'Follow this gateway’s WeChat account');
     expect(await page.getByRole('main').getByRole('img').count()).toBe(0);
     await button(page, 'More sign-in options').click();
     await heading(page, 'Sign in').waitFor();
@@ -301,7 +301,7 @@ describe('Telegram', () => {
     const { page } = watched;
     await page.route(`${site}**`, (route: Route) => route.abort());
     await button(page, 'Continue with Telegram').click();
-    await alert(page).getByText("Telegram's button did not load.").waitFor();
+    await alert(page).getByText('Telegram’s button did not load.').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.unroute(`${site}**`);
     await stand(page, { id: 7003 });

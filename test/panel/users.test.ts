@@ -308,7 +308,7 @@ describe('lost sign-in methods', () => {
     const { access_token: token } = await signIn('jon');
     await ask(`${gateway().url}/api/user/token`, { method: 'POST', token: token ?? '' });
     const page = await openAsRoot(`/users/${idOf('jon')}`);
-    const revoke = page.getByRole('button', { name: 'Revoke' });
+    const revoke = page.getByRole('button', { name: 'Revoke', exact: true });
     await revoke.waitFor();
     await root().call('POST', '/api/user/manage', { id: idOf('jon'), action: 'delete' });
     await revoke.click();

@@ -151,7 +151,7 @@ async function openFile(
 /** In other threads, some milliseconds. */
 async function packAgain(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
   const plain = await promisify(brotliDecompress)(await Bun.file(brotli).bytes());
-  return new Uint8Array(await promisify(gzip)(plain));
+  return new Uint8Array(await promisify(gzip)(plain, { level: 9 }));
 }
 
 /** The smallest encoding that the client accepts; `q=0` refuses one. */
