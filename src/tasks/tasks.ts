@@ -256,6 +256,7 @@ export function createTasks(services: TaskServices): Tasks {
     sources: createSourceKeeper(),
     outcomes: createOutcomeCounter(clock, services.onOutcome ?? (() => {})),
     wakeResults: () => results.wake(),
+    wakeWebhooks: () => webhooks.taskChanged(),
   };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);

@@ -83,6 +83,8 @@ export type TaskDeps = TaskServices & {
   sources: SourceKeeper;
   /** Call after the commit that wants results. */
   wakeResults: () => void;
+  /** Call after the commit that writes a notice. */
+  wakeWebhooks: () => void;
 };
 
 /** Dependencies that `app` passes to `createTasks`. */

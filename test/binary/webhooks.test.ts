@@ -3,6 +3,7 @@
  * two nodes, and after a change of CRYPTO_SECRET.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { sha256Hex } from '../../src/kernel/index.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
@@ -23,7 +24,12 @@ import { type Receiver, startReceiver, verified } from '../support/webhook-recei
 
 setDefaultTimeout(120_000);
 
-const ENV = { TASK_POLL_INTERVAL_SECONDS: '1', WEBHOOK_ALLOWED_HOSTS: '127.0.0.0/8', LOG_LEVEL: 'warn' };
+const ENV = {
+  TASK_POLL_INTERVAL_SECONDS: '1',
+  WEBHOOK_ALLOWED_HOSTS: '127.0.0.0/8',
+  LOG_LEVEL: 'warn',
+  RESULTS_MIN_FREE_MB: '0',
+};
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -68,6 +74,34 @@ describe('on SQLite', () => {
   afterAll(async () => {
     await gateway?.stop();
     await receiver?.stop();
+  });
+
+  test('killed after a result was kept: its one notice arrives after the start, with the digest of the file', async () => {
+    await admin.call('PUT', '/api/option', { key: 'results.keep', value: 'asked' });
+    const port = await freePort();
+    const headers = { 'x-callback-url': `http://127.0.0.1:${port}/late`, 'x-keep-result': 'true' };
+    const submitted = await ask(`${gateway.url}/v1/tasks/demo`, {
+      ...{ token: key.key, headers, body: { model: 'demo-video', prompt: 'a cat [duration=0] [bytes=100000]' } },
+    });
+    const id = String(submitted.body.id);
+    await waitForEnd(gateway.url, key.key, id);
+    const list = () => ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token: key.key });
+    await until('the result is kept', async () => JSON.stringify((await list()).body).includes('"kept":"kept"'));
+    await gateway.kill();
+    const late = await startReceiver(port);
+    try {
+      await restart();
+      const keptOf = () => late.received.filter(({ payload }) => payload.type === 'task.artifacts_kept');
+      await until('both notices arrive', () => keptOf().length > 0 && finishedOf(late, id).length > 0);
+      const notice = keptOf()[0] ?? expect.unreachable();
+      expect(verified(notice, key.secret)).toBe(1);
+      const [artifact] = notice.payload.artifacts as [{ content_url: string; sha256: string; bytes: number }];
+      const bytes = Buffer.from(await (await fetch(artifact.content_url)).arrayBuffer());
+      expect([artifact.bytes, artifact.sha256]).toEqual([bytes.length, sha256Hex(bytes)]);
+      expect(new Set(keptOf().map((one) => one.id)).size).toBe(1);
+    } finally {
+      await late.stop();
+    }
   });
 
   test('killed between the transition and its delivery: the notice arrives after the start', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
 import type { CopiedFile, ResultLease, ResultRecord, Store, WantedResult } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { describeEachStore } from './each-store.ts';
+import { describeEachStore, newTask } from './each-store.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -75,6 +75,38 @@ describeEachStore('kept results', (opened) => {
     });
     expect(await claim(store)).toEqual([]);
     expect(await refsOf(store, 'film')).toBe(1);
+  });
+
+  test('of two results that two nodes end at once, the last one writes the notice of its task; a later one none', async () => {
+    const { store, openAnother } = opened();
+    const other = await openAnother();
+    const { id: userId } = await addUser(store, { username: `u${randomAlnum(10)}` });
+    const { taskId } = await store.tasks.insert(newTask({ userId }));
+    const rows = ['video', 'sound'].map((artifactKey) => wanted({ taskId, userId, artifactKey }));
+    await store.results.want(rows, DAY);
+    const webhook = {
+      ...{ eventId: `msg_${randomAlnum(27)}`, taskId, userId, apiKeyId: 1, event: 'task.artifacts_kept' as const },
+      ...{ url: 'https://receiver.example', host: 'receiver.example', payload: { n: 1 }, createdAt: 1 },
+    };
+    const end = (at: Store, one: ResultRecord, isLost: boolean) =>
+      at.transaction(async (tx) => {
+        expect(await tx.results.lockTask(taskId)).toBe(true);
+        if (isLost) await tx.results.postpone(leaseOf(one), { inMs: null, reason: 'gone' });
+        else await tx.results.keep(leaseOf(one), copied(one.artifactKey));
+        return tx.webhooks.putKept(webhook, DAY);
+      });
+    const noticed = async () => (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 9 })).total;
+    const claimed = (await claim(store, 'node-1', 100)).filter((one) => one.taskId === taskId);
+    const [video, sound] = claimed as [ResultRecord, ResultRecord];
+    expect((await Promise.all([end(store, video, false), end(other, sound, true)])).toSorted()).toEqual([false, true]);
+    expect(await noticed()).toBe(1);
+
+    const lostOne = (await store.results.ofTasks([taskId])).find(({ state }) => state === 'lost');
+    expect(await store.results.retry(lostOne?.id ?? 0, DAY)).toBe(true);
+    const again = (await claim(store, 'node-1', 100)).find((one) => one.taskId === taskId) ?? expect.unreachable();
+    expect(await end(store, again, false)).toBe(false);
+    expect(await noticed()).toBe(1);
+    expect(await store.transaction((tx) => tx.results.lockTask('task_unknown'))).toBe(false);
   });
 
   test('files of a request are kept together or not at all, and are no results of the task', async () => {

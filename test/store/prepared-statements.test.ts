@@ -180,6 +180,8 @@ const polls: Work[] = [
   ],
   ['a webhook about progress', ({ webhooks }, ids) => webhooks.putUpdate(webhook(ids), 1, 1)],
   ['a webhook about the end', ({ webhooks }, ids) => webhooks.putFinish(webhook(ids), 1)],
+  ['a webhook about kept results', ({ webhooks }, ids) => webhooks.putKept(webhook(ids), 1)],
+  ['the lock of a task', ({ results }, { task }) => results.lockTask(task.taskId)],
   ['due webhooks', ({ webhooks }) => webhooks.claim({ ...lease, exclude: { hosts: [], users: [], userHosts: [] } })],
   [
     'the end of an attempt',

@@ -66,6 +66,12 @@ const webhooks: Query[] = [
     /outbox_(task|due)/,
   ],
   [
+    'putKept',
+    ({ webhooks }) => webhooks.putKept({ ...notice, event: 'task.artifacts_kept' }, 1),
+    'kept_results',
+    /kept_results/,
+  ],
+  [
     'settle',
     ({ webhooks }) =>
       webhooks.settle(

@@ -85,6 +85,7 @@ async function openNode(
   const startWorker = (over: Store = store): WebhookWorker => {
     const worker = createWebhookWorker({
       ...{ store: over, clock, upstream, logger: silentLogger, nodeId: newUuid() },
+      attachArtifacts: async () => ({}),
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
         ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8, attemptMs: options.attemptMs ?? 15_000 },

@@ -1,6 +1,6 @@
 /** Notices of tasks, from the transition to the receiver, on real parts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { createSecretBox, randomBase64, systemClock } from '../../src/kernel/index.ts';
+import { createSecretBox, randomBase64, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
 import { type Caller, type ClientRequest, taskObject } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -78,6 +78,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
       type: 'task.finished',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       data: taskObject(done),
+      artifacts: [expect.objectContaining({ key: 'video', type: 'video', content_url: expect.any(String) })],
     });
     expect(done.status).toBe('SUCCESS');
     expect(new Set(notices.map(({ id }) => id)).size).toBe(notices.length);
@@ -89,7 +90,59 @@ const describeWebhooks = (opened: () => OpenedStore) => {
       expect(one.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'taskgate' });
     }
     // Private columns are not sent.
-    for (const { body } of notices) expect(body).not.toMatch(/upstream|callback|token=|lease|channel/);
+    for (const { payload } of notices)
+      expect(JSON.stringify(payload.data)).not.toMatch(/upstream|callback|token=|lease|channel/);
+  });
+
+  test('a task whose result is kept sends one more notice, with the digest of the file; another sends none', async () => {
+    engine.keeping.keep = 'asked';
+    const url = receiver.url;
+    const request = { ...jsonRequest({ model: 'demo-video', prompt: 'a cat [duration=0]' }), callbackUrl: url };
+    const keepResult = 'true';
+    const { taskId } = await engine.tasks.submitGeneric(caller, {
+      ...{ requestId: 'req-1', pluginKey: 'demo', request: { ...request, keepResult } },
+    });
+    const other = await submit('a dog [duration=0]');
+    engine.finishJobs();
+    const keptOf = (id: string) => of(id).filter(({ payload }) => payload.type === 'task.artifacts_kept');
+    const [notice] = await until('the notice arrives', () => keptOf(taskId).length > 0 && keptOf(taskId));
+    engine.keeping.keep = 'off';
+    if (!notice) return expect.unreachable();
+    expect([verified(notice, secret), notice.id]).toEqual([1, expect.stringMatching(/^msg_[A-Za-z0-9]{27}$/)]);
+    const { data, artifacts } = notice.payload;
+    const task = await ended(store, taskId);
+    expect(data).toEqual(taskObject(task));
+    const { artifacts: listed } = await engine.tasks.artifacts(task);
+    expect(artifacts).toEqual(JSON.parse(JSON.stringify(listed)));
+    const client = { method: 'GET' as const, headers: {}, signal: AbortSignal.timeout(5000), requestId: 'r' };
+    const { body } = await engine.tasks.content(task, { key: 'video' }, client);
+    const bytes = await new Response(body as never).bytes();
+    expect(artifacts).toMatchObject([{ kept: 'kept', bytes: bytes.length, sha256: sha256Hex(bytes) }]);
+    await finished(other.taskId);
+    expect([keptOf(taskId).length, keptOf(other.taskId).length]).toEqual([1, 0]);
+    const { items } = await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 });
+    // Links are made at each attempt; what is stored has none.
+    for (const { payload } of items) expect(JSON.stringify(payload)).not.toContain('access=');
+  });
+
+  test('a notice whose artifacts cannot be listed is sent without them', async () => {
+    receiver.answer((_, response) => void response.writeHead(500).end());
+    const { taskId } = await submit('a cat [duration=0]');
+    await finished(taskId);
+    expect(of(taskId).at(-1)?.payload.artifacts).toHaveLength(1);
+    await store.tasks.hide(await ended(store, taskId));
+    receiver.answer((_, response) => void response.writeHead(204).end());
+    const notice = of(taskId).at(-1);
+    await until('the attempt is noted', async () =>
+      engine.tasks.webhooks.redeliver(taskId, null, notice?.id ?? '').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until('it arrives again', () => of(taskId).filter(({ id }) => id === notice?.id).length > 1);
+    expect(of(taskId).at(-1)?.payload).toEqual({
+      ...{ type: 'task.finished', timestamp: notice?.payload.timestamp, data: notice?.payload.data },
+    });
   });
 
   test('a failed task and a submission that the vendor refuses send task.finished', async () => {

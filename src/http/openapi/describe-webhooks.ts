@@ -39,6 +39,28 @@ const HEADERS: [name: string, description: string][] = [
   ],
 ];
 
+/** Beside `data` where a task has succeeded; the rest of each is that of the list of artifacts. */
+const ARTIFACTS = {
+  type: 'array',
+  description:
+    'What GET /v1/tasks/{id}/artifacts lists, read anew for each attempt. Absent unless the task succeeded, where it cannot be listed, and where it has more than 128 KiB. Of a plugin that lists none, legacy_content_url and its companions stand beside it.',
+  items: {
+    type: 'object',
+    required: ['key', 'type', 'content_url'],
+    properties: {
+      key: text(''),
+      type: text('image, video, audio, …'),
+      content_url: text('A link that works without a key.'),
+      expires_at: time('Unix seconds after which the link no longer works; absent: never.'),
+      kept: { type: 'string', enum: ['wanted', 'kept', 'lost'], description: 'Absent: the gateway does not keep it.' },
+      bytes: time('Size of the kept file.'),
+      sha256: text('Digest of the kept file, in hex.'),
+      kept_until: time('Unix seconds; absent: for ever.'),
+      preview: { type: 'object', description: 'A still image: url, width, height, type.' },
+    },
+  },
+};
+
 const describeEvent = (type: string, summary: string) => ({
   post: {
     summary,
@@ -60,6 +82,7 @@ const describeEvent = (type: string, summary: string) => ({
               type: constant(type),
               timestamp: { type: 'string', format: 'date-time', description: 'When it happened.' },
               data: { type: 'object', required: Object.keys(TASK), properties: TASK },
+              ...(type === 'task.updated' ? {} : { artifacts: ARTIFACTS }),
             },
           },
         },
@@ -77,5 +100,9 @@ export const WEBHOOKS = {
     'task.updated',
     'The status or the progress of a task changed; of changes in quick succession only the last one is sent',
   ),
-  'task.finished': describeEvent('task.finished', 'A task has ended; always sent, as the last event of its task'),
+  'task.finished': describeEvent('task.finished', 'A task has ended; always sent, after every update'),
+  'task.artifacts_kept': describeEvent(
+    'task.artifacts_kept',
+    'Each result of a task is kept or lost; sent once, only for tasks whose results the gateway keeps',
+  ),
 };

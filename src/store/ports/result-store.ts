@@ -109,6 +109,11 @@ export interface ResultStore {
    * is over or `inMs` is null. False when the claim was lost.
    */
   postpone(lease: ResultLease, change: { inMs: number | null; reason: string }): Promise<boolean>;
+  /**
+   * Makes others that end a result of this task wait for the transaction. Call it before anything
+   * else there. False: the task is deleted.
+   */
+  lockTask(taskId: string): Promise<boolean>;
   /** Makes a lost or wanted result due at once, given up `forMs` from now. False: there is none. */
   retry(id: number, forMs: number): Promise<boolean>;
   /** Not an input. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './records.ts';
 
-export type WebhookEvent = 'task.updated' | 'task.finished';
+export type WebhookEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
 /**
  * `superseded`: a later webhook of its task replaced it before it was delivered. `failed`: given
  * up, until somebody requests a redelivery.
@@ -85,6 +85,12 @@ export interface WebhookStore {
    * update of the task is superseded.
    */
   putFinish(webhook: NewWebhook, forMs: number): Promise<void>;
+  /**
+   * Writes a `task.artifacts_kept`, due at once, in the transaction that ends the work on a result;
+   * call `results.lockTask` first. False, and nothing is written, while results of the task are
+   * wanted, and where a notice with its id is there.
+   */
+  putKept(webhook: NewWebhook, forMs: number): Promise<boolean>;
   /**
    * Milliseconds until the next pending webhook is due, by the store's clock: 0 or less when one
    * is; undefined without one whose lease is free.

@@ -86,6 +86,9 @@ export function createResultStore(context: Context): ResultStore {
       .returning({ id: results.id })
       .prepare(),
   );
+  const lockTask = lazy(() =>
+    prepare(sql`select task_id from tasks where task_id = ${at('taskId')} and hidden_at = 0 ${lockRows}`),
+  );
   const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
   const lockOwner = lazy(() =>
     prepare(sql`select id from users
@@ -192,6 +195,10 @@ export function createResultStore(context: Context): ResultStore {
     async postpone(lease, { inMs, reason }) {
       const change = { inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0, reason };
       return (await postpone().execute({ ...lease, ...change, ...now() })).length === 1;
+    },
+
+    async lockTask(taskId) {
+      return (await lockTask()({ taskId })).length === 1;
     },
 
     async retry(id, forMs) {

@@ -1,5 +1,11 @@
 import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, sql } from 'drizzle-orm';
-import type { NewWebhook, WebhookOutcome, WebhookRecord, WebhookStore } from '../ports/index.ts';
+import {
+  type NewWebhook,
+  PREVIEW_KIND,
+  type WebhookOutcome,
+  type WebhookRecord,
+  type WebhookStore,
+} from '../ports/index.ts';
 import { type Context, columnPlaceholders, countAll, lazy, paged } from './context.ts';
 
 /** Attempts of one webhook that are kept, the latest. */
@@ -7,6 +13,7 @@ const MAX_DELIVERIES = 50;
 
 /** A literal and not a parameter, so that the partial index of pending webhooks applies. */
 const PENDING = sql.raw(`'pending'`);
+const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
 
 /**
  * The `put…` methods and `settle` take several statements. Outside a transaction the store opens
@@ -51,19 +58,24 @@ export function createWebhookStore(context: Context): WebhookStore {
    * An insert takes the clock's time as an update does: as a placeholder on SQLite, as a query on
    * PostgreSQL.
    */
-  const prepareInsert = lazy(() => {
+  const buildInsert = () => {
     const { eventId, taskId, userId, apiKeyId, event, url, host, payload, retries, createdAt } = outbox;
     const given = { eventId, taskId, userId, apiKeyId, event, url, host, payload, retries, createdAt };
-    return db
-      .insert(outbox)
-      .values({
-        ...columnPlaceholders(given),
-        status: 'pending',
-        nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
-        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
-      })
-      .prepare();
-  });
+    return db.insert(outbox).values({
+      ...columnPlaceholders(given),
+      status: 'pending',
+      nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
+      giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
+    });
+  };
+  const prepareInsert = lazy(() => buildInsert().prepare());
+  const insertOnce = lazy(() =>
+    buildInsert().onConflictDoNothing({ target: outbox.eventId }).returning({ id: outbox.id }).prepare(),
+  );
+  const findWanted = lazy(() =>
+    prepare(sql`select id from kept_results
+      where task_id = ${at('taskId')} and state = 'wanted' and kind <> ${PREVIEW} limit 1`),
+  );
   const insert = async (
     webhook: NewWebhook,
     forMs: number,
@@ -152,6 +164,13 @@ export function createWebhookStore(context: Context): WebhookStore {
     async putFinish(webhook, forMs) {
       await supersedeUpdates().execute({ taskId: webhook.taskId });
       await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
+    },
+
+    async putKept(webhook, forMs) {
+      const { taskId } = webhook;
+      if ((await findWanted()({ taskId })).length > 0) return false;
+      const given = { ...webhook, retries: 0, notBeforeMs: 0, forMs, ...now() };
+      return (await insertOnce().execute(given)).length === 1;
     },
 
     async untilDue() {

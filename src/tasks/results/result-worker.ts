@@ -2,6 +2,7 @@ import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/p
 import { makePreview } from '../previews/make-preview.ts';
 import type { TaskDeps } from '../types.ts';
 import { type CopyFailure, copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
+import { settleResult } from './settle-result.ts';
 import { KEEP_TRIES_MS } from './want-results.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
@@ -136,7 +137,10 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
       const copy = isPreview ? makePreview : copyResult;
       const copied = await copy(deps, result, AbortSignal.any([stopping.signal, held.lost]));
       if (!copied.ok) return await postpone(result, lease, copied.error);
-      const outcome = await store.results.keep(lease, copied.value);
+      const outcome = await settleResult(deps, result, {
+        write: (tx) => tx.results.keep(lease, copied.value),
+        isSettled: (written) => written === 'kept',
+      });
       if (outcome === 'kept') {
         placeFault = undefined;
         counts.kept += isPreview ? 0 : 1;
@@ -168,7 +172,11 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
 
   async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
     placeFault = failure.placeFault ?? placeFault;
-    if (!(await store.results.postpone(lease, failure))) return;
+    const isWritten = await settleResult(deps, result, {
+      write: (tx) => tx.results.postpone(lease, failure),
+      isSettled: (written) => written,
+    });
+    if (!isWritten) return;
     const { taskId, artifactKey, giveUpAtMs, kind } = result;
     const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
     const logFields = { task_id: taskId, artifact: artifactKey, reason: failure.reason };

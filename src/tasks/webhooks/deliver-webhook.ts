@@ -1,6 +1,7 @@
 import type { ApiKeyRecord, WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
+import type { AttachArtifacts } from './attach-artifacts.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
 import { signatureHeaders, signingKeys } from './sign-message.ts';
 
@@ -9,7 +10,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 
 const GONE = 410;
 
-type Deps = Pick<TaskDeps, 'clock' | 'webhooks'>;
+type Deps = Pick<TaskDeps, 'clock' | 'webhooks'> & { attachArtifacts: AttachArtifacts };
 /** Why an attempt was aborted: it timed out, or the node is stopping. */
 type AbortReason = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
@@ -43,11 +44,11 @@ export async function deliverWebhook(deps: Deps, { notice, key, controller }: De
   const checked = webhooks.urls.check(notice.url);
   if (!checked.ok) return end(retry(), 0, 'not_allowed');
 
-  const body = JSON.stringify(notice.payload);
   const { signal } = controller;
   const abortReason = (): AbortReason | undefined => (signal.aborted ? signal.reason : undefined);
   const timer = setTimeout(() => controller.abort('timeout' satisfies AbortReason), attemptMs);
   try {
+    const body = JSON.stringify({ ...notice.payload, ...(await deps.attachArtifacts(notice, signal)) });
     const answered = await webhooks.upstream.request({
       url: notice.url,
       method: 'POST',

@@ -2,6 +2,7 @@ import { sleepInStep } from '../../kernel/index.ts';
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps } from '../types.ts';
+import type { AttachArtifacts } from './attach-artifacts.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
 
@@ -22,7 +23,9 @@ const CAPACITY = 512;
 /** Longest wait for aborted attempts to end. */
 const ABORT_WAIT_MS = 1000;
 
-type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'>;
+type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'> & {
+  attachArtifacts: AttachArtifacts;
+};
 /** Pauses while the database is unavailable: an outcome is stored soon after it has recovered. */
 const UNAVAILABLE_PAUSES_MS = [250, 500, 1000];
 const LONGEST_UNAVAILABLE_PAUSE_MS = 2500;

@@ -1,6 +1,7 @@
 import type { Page, Paged, WebhookDelivery, WebhookRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
+import { createAttachArtifacts } from './attach-artifacts.ts';
 import { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
 import { createWebhookWorker, type WebhookStats } from './webhook-worker.ts';
 
@@ -41,7 +42,7 @@ const DAY_SECONDS = 24 * 3600;
  */
 export function createWebhooks(deps: TaskDeps): Webhooks {
   const { store, clock } = deps;
-  const worker = createWebhookWorker(deps);
+  const worker = createWebhookWorker({ ...deps, attachArtifacts: createAttachArtifacts(deps) });
 
   async function requireTask(taskId: string, userId: number | null): Promise<void> {
     const task = await store.tasks.byTaskId(taskId);
