@@ -17,6 +17,7 @@ import { openContent } from './artifacts/open-content.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
 import { createResolvedLinks } from './artifacts/resolved-links.ts';
 import type { ArtifactChoice, Content, ContentRequest } from './artifacts/types.ts';
+import { createVerifiedLinks } from './artifacts/verified-links.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
@@ -260,7 +261,11 @@ export function createTasks(services: TaskServices): Tasks {
   };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
-  const linkDeps = { ...deps, links: createLinkLimit(services, limits.links) };
+  const linkDeps = {
+    ...deps,
+    links: createLinkLimit(services, limits.links),
+    verifiedLinks: createVerifiedLinks(services.cryptoSecrets, services.watchCache),
+  };
   const webhooks = createWebhooks(deps);
   const results = createResults(deps);
   const rendered = createRenderedVideos();

@@ -58,6 +58,7 @@ function suite(opened: () => OpenedStore): void {
     const [result] = await store.results.ofTasks([task.taskId]);
     expect(await tasks.linked(task.taskId, 'video')).toMatchObject({ task: { linkVersions: '{"":1}' }, result });
     const orphan = await addRunningTask(store, { userId: user.id + 1000 });
+    expect(await tasks.linkedResult(task.taskId, 'video')).toBeUndefined();
     expect((await tasks.linked(orphan.taskId, 'video'))?.owner).toBeUndefined();
     expect(await tasks.linked('task_unknown', 'video')).toBeUndefined();
   });

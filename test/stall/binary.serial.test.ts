@@ -47,7 +47,7 @@ test('every cache that input from outside can grow reports its size', async () =
     ...['counters', 'success_lists', 'verified_tokens', 'discovery_documents', 'sandbox_kills', 'sandbox_call_times'],
     ...['price_expressions', 'service_account_tokens', 'marketplace_listings', 'figures', 'downloads_by_link'],
     ...['slowed_addresses', 'repeated_answers', 'sandbox_results', 'rendered_videos', 'resolved_links'],
-    ...['client_addresses', 'deciding_addresses', 'guarded_hosts', 'request_hosts', 'small_results'],
+    ...['client_addresses', 'deciding_addresses', 'guarded_hosts', 'request_hosts', 'small_results', 'verified_links'],
   ];
   expect(sizes.map(([, cache]) => cache).sort()).toEqual(caches.sort());
   for (const [, , entries] of sizes) expect(Number(entries)).toBeLessThanOrEqual(100_000);

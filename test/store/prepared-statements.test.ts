@@ -69,6 +69,7 @@ const requests: Work[] = [
       }),
   ],
   ['a task by its id', ({ tasks }, { task }) => tasks.byTaskId(task.taskId)],
+  ['a kept result by a link', ({ tasks }, { task }) => tasks.linkedResult(task.taskId, 'video')],
   ['a task by a link', ({ tasks }, { task }) => tasks.linked(task.taskId, 'video')],
   ['a task of a user', ({ tasks }, { task }) => tasks.byUser(task.userId, task.taskId)],
   ['the summary of a task', ({ tasks }, { task }) => tasks.summaryByUser(task.userId, task.taskId)],

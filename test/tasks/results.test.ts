@@ -127,6 +127,49 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await expect(retried).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
+  test('a stale link: what ended it counts at the next download of a kept result, however often it was used', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.keep = 'all';
+    const task = await make(caller);
+    const row = await kept(task);
+    const linkOf = async (expiresIn?: string) => {
+      const { artifacts } = await engine.tasks.artifacts(task, expiresIn);
+      return new URL(artifacts[0]?.content_url ?? '').searchParams.getAll('access');
+    };
+    const open = (access: string[], artifact = { taskId: task.taskId, artifactKey: 'video' }) =>
+      engine.tasks.contentByLink(
+        { ...artifact, access, address: '203.0.113.1' },
+        { method: 'GET', headers: {}, signal: new AbortController().signal, requestId: 'r' },
+      );
+    const opensAlways = async (access: string[]) => {
+      for (let n = 0; n < 3; n += 1) expect((await open(access)).headers.etag).toBe(`"${row.sha256}"`);
+    };
+    const refused = { code: 'tasks.artifact_not_found' };
+
+    const first = await linkOf();
+    await opensAlways(first);
+    const other = await make(caller);
+    await expect(open(first, { taskId: other.taskId, artifactKey: 'video' })).rejects.toMatchObject(refused);
+    await expect(open(first, { taskId: task.taskId, artifactKey: 'cover' })).rejects.toMatchObject(refused);
+    await engine.tasks.revokeLinks(task);
+    await expect(open(first)).rejects.toMatchObject(refused);
+
+    const current = (await store.tasks.byTaskId(task.taskId)) as TaskRecord;
+    Object.assign(task, current);
+    const short = await linkOf('2');
+    await until('the link has ended', () =>
+      open(short).then(
+        () => false,
+        ({ code }) => code === refused.code,
+      ),
+    );
+
+    const last = await linkOf();
+    await opensAlways(last);
+    await engine.tasks.delete(caller.user.id, task.taskId);
+    await expect(open(last)).rejects.toMatchObject(refused);
+  });
+
   test('ranges and conditions are answered from the copy', async () => {
     engine.keeping.keep = 'all';
     const task = await make(await addCaller(store));

@@ -95,6 +95,13 @@ export type LinkedTask = {
   result?: ResultRecord;
 };
 
+/** What decides on a link to a kept result, and that result; a few columns of one statement. */
+export type LinkedResult = {
+  task: Pick<TaskRecord, 'taskId' | 'status' | 'hiddenAt' | 'finishTime' | 'linkVersions'>;
+  owner: { status: number; linkVersion: number };
+  result: Pick<ResultRecord, 'artifactKey' | 'kind' | 'state' | 'sha256' | 'bytes' | 'keptAt' | 'mimeType'>;
+};
+
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
 
 export interface TaskStore {
@@ -102,6 +109,8 @@ export interface TaskStore {
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   linked(taskId: string, artifactKey: string): Promise<LinkedTask | undefined>;
+  /** The same without what may be large; undefined unless the result is kept and has an owner. */
+  linkedResult(taskId: string, artifactKey: string): Promise<LinkedResult | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
   /** The same without what may be large. */
   summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;

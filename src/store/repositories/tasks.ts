@@ -4,6 +4,7 @@ import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, columnPlaceholder, countAll, escapeLike, lazy, paged } from './context.ts';
+import { createLinkedResult } from './linked-result.ts';
 import { createTaskEvents } from './task-events.ts';
 
 /** `memory`: set if leases of running tasks are held in memory. */
@@ -206,6 +207,8 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       // Without a row of a left join, its columns are there, and null.
       return { task: withClaim(task), ...owner, ...(result?.id ? { result } : {}) };
     },
+
+    linkedResult: createLinkedResult(context),
 
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });

@@ -64,7 +64,7 @@ export function readLinkLife({ limits }: Pick<TaskDeps, 'limits'>, text: string)
 export function isLinkExpired(
   { clock, limits }: Pick<TaskDeps, 'clock' | 'limits'>,
   { expiresAt }: LinkTerms,
-  { finishTime }: TaskRecord,
+  { finishTime }: Pick<TaskRecord, 'finishTime'>,
 ): boolean {
   const { days } = limits.links;
   if (expiresAt > 0) return clock.unix() >= expiresAt;

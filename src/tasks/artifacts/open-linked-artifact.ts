@@ -1,14 +1,16 @@
 import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
+import { type LinkedResult, STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { previewedKey, previewKey } from '../previews/preview-keys.ts';
+import { openKept } from '../results/open-kept.ts';
 import type { TaskDeps } from '../types.ts';
-import { type LinkTerms, verifyCapability } from './artifact-links.ts';
+import type { LinkTerms } from './artifact-links.ts';
 import { isLinkExpired } from './issue-artifact-links.ts';
 import { linkVersionOf } from './link-versions.ts';
 import { openArtifact } from './open-artifact.ts';
 import { openContent } from './open-content.ts';
 import type { Content, ContentRequest, LinkLimit } from './types.ts';
+import type { VerifiedLink, VerifiedLinks } from './verified-links.ts';
 
 /** An artifact and the capability in its link. */
 export type ArtifactLink = {
@@ -31,26 +33,35 @@ const MAX_ARTIFACT_KEY = previewKey('').length + 128;
  * @throws tasks.artifact_not_found, tasks.artifact_access_limited
  */
 export async function openLinkedArtifact(
-  deps: TaskDeps & { links: LinkLimit },
+  deps: TaskDeps & { links: LinkLimit; verifiedLinks: VerifiedLinks },
   link: ArtifactLink,
   client: ContentRequest,
 ): Promise<Content> {
   const { taskId, artifactKey, address } = link;
-  const terms = readTerms(deps.cryptoSecrets, link);
-  if (!terms) {
+  const verified = verify(deps.verifiedLinks, link);
+  if (!verified) {
     await deps.links.countInvalid(address);
     throw taskErrors.artifact_not_found();
   }
   const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
+      const request = { ...client, onStreamEnd };
+      if (verified.wasKept) {
+        const kept = await deps.store.tasks.linkedResult(taskId, artifactKey);
+        if (kept) {
+          assertOpens(deps, kept, { link, terms: verified.terms });
+          const choice = { key: artifactKey };
+          const content = await openKept(deps, { task: kept.task, choice, client: request, result: kept.result });
+          if (content) return content;
+        }
+      }
       const { task, owner, result } = (await deps.store.tasks.linked(taskId, artifactKey)) ?? {};
-      if (task?.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
-      const isCurrent =
-        owner.linkVersion === terms.version && linkVersionOf(task, artifactKey) === (terms.taskVersion ?? 0);
-      if (!isCurrent || isLinkExpired(deps, terms, task)) throw taskErrors.artifact_not_found();
-      const download = { task, choice: { key: artifactKey }, client: { ...client, onStreamEnd } };
-      const mayBeKept = result?.state === 'kept' || previewedKey(artifactKey) !== undefined;
+      if (!task) throw taskErrors.artifact_not_found();
+      assertOpens(deps, { task, owner }, { link, terms: verified.terms });
+      verified.wasKept = result?.state === 'kept';
+      const download = { task, choice: { key: artifactKey }, client: request };
+      const mayBeKept = verified.wasKept || previewedKey(artifactKey) !== undefined;
       if (!mayBeKept) return openArtifact(deps, download);
       return openContent(deps, result ? { ...download, result } : download);
     });
@@ -63,9 +74,22 @@ export async function openLinkedArtifact(
   }
 }
 
-function readTerms(secrets: readonly string[], { taskId, artifactKey, access }: ArtifactLink): LinkTerms | undefined {
+/** Read anew for each download, so that an end counts at once: deletion, revocation, expiry. */
+function assertOpens(
+  deps: Pick<TaskDeps, 'clock' | 'limits'>,
+  { task, owner }: { task: LinkedResult['task']; owner: LinkedResult['owner'] | undefined },
+  { link, terms }: { link: ArtifactLink; terms: LinkTerms },
+): void {
+  if (task.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
+  const isCurrent =
+    owner.linkVersion === terms.version && linkVersionOf(task, link.artifactKey) === (terms.taskVersion ?? 0);
+  if (!isCurrent || isLinkExpired(deps, terms, task)) throw taskErrors.artifact_not_found();
+  if (task.status !== 'SUCCESS') throw taskErrors.artifact_not_ready();
+}
+
+function verify(links: VerifiedLinks, { taskId, artifactKey, access }: ArtifactLink): VerifiedLink | undefined {
   const [presented] = access;
   if (presented === undefined || access.length > 1) return undefined;
   if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return undefined;
-  return verifyCapability(secrets, { taskId, artifactKey }, presented);
+  return links.verify({ taskId, artifactKey }, presented);
 }

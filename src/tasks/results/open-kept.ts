@@ -2,8 +2,8 @@ import { randomAlnum, streamOf } from '../../kernel/index.ts';
 import {
   type ByteSpan,
   type FileStore,
+  type LinkedResult,
   PREVIEW_KIND,
-  type ResultRecord,
   type TaskRecord,
 } from '../../store/ports/index.ts';
 import { isDisplayed, readMediaType, writeMediaType } from '../artifacts/media-types.ts';
@@ -16,8 +16,14 @@ const REDIRECT_SECONDS = 300;
 /** Lists show the same previews again and again. A link shows one image for ever. */
 const PREVIEW_MAX_AGE_SECONDS = 3600;
 
-type Kept = ResultRecord & { sha256: string };
-type Download = { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord };
+type Result = LinkedResult['result'];
+type Kept = Result & { sha256: string };
+type Download = {
+  task: Pick<TaskRecord, 'taskId'>;
+  choice: ArtifactChoice;
+  client: ContentRequest;
+  result?: Result;
+};
 
 /** The kept copy of an artifact; undefined where there is none, and the vendor is asked. */
 export async function openKept(
@@ -50,11 +56,11 @@ function servedAs(mimeType: string): { mimeType: string; disposition: string } {
   return { mimeType: 'application/octet-stream', disposition: 'attachment' };
 }
 
-const isKept = (row: ResultRecord | undefined): row is Kept => row?.state === 'kept' && row.sha256 !== null;
+const isKept = (row: Result | undefined): row is Kept => row?.state === 'kept' && row.sha256 !== null;
 
 async function findKept(
   { store }: Pick<TaskDeps, 'store'>,
-  { taskId }: TaskRecord,
+  { taskId }: Pick<TaskRecord, 'taskId'>,
   { key, variant }: { key?: string; variant?: string },
 ): Promise<Kept | undefined> {
   if (variant === undefined) {
