@@ -20,6 +20,13 @@ const TICK_MS = 100;
 /** Longest interval of claims: another node's tasks may become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
 /**
+ * The same for the only node of a database. A task that it accepts meanwhile is due later than the
+ * end of such a pause.
+ */
+const ONLY_NODE_TICK_MS = 2000;
+/** A pause in step is longer by at most this. */
+const LONGER_IN_STEP_MS = 500;
+/**
  * Largest claim, whatever the configuration allows: more tasks would only wait under their leases.
  */
 const MAX_CLAIM = 256;
@@ -49,8 +56,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   // A task that is written meanwhile is due later than the end of the pause.
   const shortestDelayMs = shortestPollDelayMs(limits.pollIntervalMs);
   const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
-  /** A pause in step may be half as long again. */
   const pausesInStep = shortestDelayMs >= 2 * IDLE_TICK_MS;
+  const longestPauseMs = ONLY_NODE_TICK_MS + LONGER_IN_STEP_MS;
+  const mayPauseLong = store.dialect === 'sqlite' && shortestDelayMs >= longestPauseMs;
   const underway = new Set<Claimed>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -194,15 +202,20 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     let claimed = 0;
     while (!stopping.signal.aborted) {
       try {
-        const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? idleTickMs);
+        const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? Number.POSITIVE_INFINITY);
         claimed = 0;
         if (dueInMs <= 0 && deps.canStore()) claimed = await claim();
-        if (claimed < claimBatch) await pause(Math.min(Math.max(dueInMs, TICK_MS), idleTickMs));
+        if (claimed < claimBatch) await pause(pauseMs(dueInMs));
       } catch (error) {
         logger.error({ err: error }, 'due tasks could not be claimed; retrying');
         await clock.sleep(1000, stopping.signal);
       }
     }
+  }
+
+  function pauseMs(dueInMs: number): number {
+    if (mayPauseLong && dueInMs >= longestPauseMs) return ONLY_NODE_TICK_MS;
+    return Math.min(Math.max(dueInMs, TICK_MS), idleTickMs);
   }
 
   async function claim(): Promise<number> {

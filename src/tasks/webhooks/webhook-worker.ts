@@ -10,6 +10,10 @@ import { createHostQueues } from './host-queues.ts';
 const TICK_MS = 250;
 /** The longest interval: another node's notices become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
+/** The same for the only node of a database: every write of a notice that is due wakes the loop. */
+const ONLY_NODE_TICK_MS = 2000;
+/** A sleep in step is longer by at most this. */
+const LONGER_IN_STEP_MS = 500;
 /** Most notices in one claim. */
 const MAX_CLAIM = 32;
 /** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
@@ -59,6 +63,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { hostConcurrency } = webhooks;
   const queues = createHostQueues<Claimed>({ hostConcurrency, maxWaiting: batch, capacity: CAPACITY });
   const stopping = new AbortController();
+  const onlyNode = store.dialect === 'sqlite';
   let loop: Promise<void> = Promise.resolve();
   let idle = new AbortController();
   let quiet = new AbortController();
@@ -70,7 +75,9 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       quiet = new AbortController();
       const limit = Math.min(batch, CAPACITY - queues.held());
       const dueInMs = limit > 0 ? await untilDue() : 0;
-      if (dueInMs >= IDLE_TICK_MS) await sleepInStep(clock, IDLE_TICK_MS, quiet.signal);
+      if (onlyNode && dueInMs >= ONLY_NODE_TICK_MS + LONGER_IN_STEP_MS)
+        await sleepInStep(clock, ONLY_NODE_TICK_MS, quiet.signal);
+      else if (dueInMs >= IDLE_TICK_MS) await sleepInStep(clock, IDLE_TICK_MS, quiet.signal);
       else if (dueInMs > 0) await clock.sleep(dueInMs, quiet.signal);
       else {
         const taken = limit > 0 ? await claim(limit) : 0;
@@ -82,7 +89,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   /** Milliseconds until a notice of the outbox may be claimed, as far as this node knows. */
   async function untilDue(): Promise<number> {
     try {
-      return Math.min((await store.webhooks.untilDue()) ?? IDLE_TICK_MS, IDLE_TICK_MS);
+      return (await store.webhooks.untilDue()) ?? Number.POSITIVE_INFINITY;
     } catch (error) {
       logger.error({ err: error }, 'webhook notices could not be read; retrying');
       return IDLE_TICK_MS;
