@@ -440,7 +440,7 @@ describe('the model', () => {
     await waitForText(page, /^demo-video \(gone\) is not available to you\./);
     expect(await model(page).inputValue()).toBe('demo-video');
     await page.goto(`${panel.origin()}/playground?model=gone`);
-    await waitForText(page, /^gone is not offered to you, or no longer\./);
+    await waitForText(page, /^gone is not available to you\./);
     const shown = await model(page).inputValue();
     await waitForText(page, new RegExp(`"model": "${shown}"`));
     await model(page).click();

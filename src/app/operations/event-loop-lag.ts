@@ -3,8 +3,10 @@ import { type Clock, inStep } from '../../kernel/index.ts';
 
 /** How often the lag is measured while the gateway works: 2 ms of processor time a second. */
 const BUSY_MS = 50;
-/** How often it is measured while nothing happens. */
-const IDLE_MS = 1000;
+/** How often it is measured while nothing happens: with the loops that look for due work. */
+const IDLE_MS = 2000;
+/** So long after the last request or poll nothing happens. */
+const QUIET_AFTER_MS = 1000;
 /** A timer may fire a little too early, and then is due again a whole step later. */
 const EARLY_MS = 10;
 /** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
@@ -37,7 +39,7 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
   function tick(): void {
     lag.observe(latenessMs() / 1000);
     quietTicks += 1;
-    run(quietTicks > IDLE_MS / BUSY_MS ? IDLE_MS : everyMs);
+    run(quietTicks > QUIET_AFTER_MS / BUSY_MS ? IDLE_MS : everyMs);
   }
 
   function run(ms: number): void {

@@ -6,6 +6,9 @@ import type { TaskDeps } from '../types.ts';
 /** A list that takes longer, or more bytes of JSON, is left out. */
 const LONGEST_MS = 4000;
 const MAX_BYTES = 128 * 1024;
+/** A list fails while plugins come up after a start: it is asked for so often, with such pauses. */
+const TRIES = 4;
+const PAUSE_MS = 500;
 
 /** What a notice has beside its stored payload at one attempt. */
 export type AttachArtifacts = (notice: WebhookRecord, signal: AbortSignal) => Promise<JsonObject>;
@@ -28,12 +31,23 @@ export function createAttachArtifacts(deps: TaskDeps): AttachArtifacts {
     return {};
   }
 
+  async function listSoon(taskId: string, signal: AbortSignal): Promise<JsonObject> {
+    for (let left = TRIES - 1; ; left -= 1) {
+      try {
+        return await list(taskId);
+      } catch (error) {
+        if (left === 0 || signal.aborted) throw error;
+        await clock.sleep(PAUSE_MS, signal);
+      }
+    }
+  }
+
   return async ({ event, taskId, payload }, signal) => {
     if (event === 'task.updated' || !isSuccess(payload.data)) return {};
     const listed = new AbortController();
     const late = clock.sleep(LONGEST_MS, AbortSignal.any([signal, listed.signal])).then(() => ({}));
     try {
-      return await Promise.race([list(taskId), late]);
+      return await Promise.race([listSoon(taskId, AbortSignal.any([signal, listed.signal])), late]);
     } catch (error) {
       logger.debug({ err: error, task_id: taskId }, 'a webhook notice is sent without artifacts');
       return {};
