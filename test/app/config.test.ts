@@ -104,7 +104,7 @@ describe('an invalid value stops the start: the message has key, value read and 
     [{ MAX_FILE_DOWNLOAD_MB: '0' }, 'MAX_FILE_DOWNLOAD_MB'],
     [{ RESULTS_URL: 'results' }, 'RESULTS_URL: read a value of 7 characters (not shown)', 'it is neither'],
     [{ RESULTS_URL: join(folder, 'absent') }, 'RESULTS_URL', 'ENOENT'],
-    [{ RESULTS_URL: 's3://key:hunter2@bucket' }, 'RESULTS_URL', '_S3_SECRET_ACCESS_KEY'],
+    [{ RESULTS_URL: 's3://key:hunter2@bucket' }, 'RESULTS_URL', 'RESULTS_S3_SECRET_ACCESS_KEY'],
     [{ RESULTS_URL: 's3://B/' }, 'RESULTS_URL', 'BUCKET has 3 to 63'],
     [{ RESULTS_URL: 's3://bucket/a/../b' }, 'RESULTS_URL', 'PREFIX has'],
     [{ RESULTS_URL: 's3://bucket?color=red' }, 'RESULTS_URL', 'parameters are endpoint, region, path_style, sse'],

@@ -402,11 +402,11 @@ describe('bundle size and headers', () => {
     ['/channels', 'Channels'],
     ['/plugins', 'Plugins'],
     ['/settings', 'Settings'],
-  ])('the first load of %s is at most 510 KB: 250 of the sign-in and 260 more', async (path, title) => {
+  ])('the first load of %s is at most 450 KB', async (path, title) => {
     const { page } = await panel.openPooled();
     await addSessionCookies(page, panel.origin(), ROOT);
     const sizes = await measureTransfer(page, `${panel.origin()}${path}`, title);
-    expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(510);
+    expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(450);
   });
 
   test('no inline script, a new nonce per page, compressed and cached files', async () => {

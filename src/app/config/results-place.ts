@@ -20,7 +20,7 @@ export const resultsPlace: ValueKind<ResultsPlace> = {
   type: 'place',
   allowed: `the absolute path of a folder, or ${FORM}`,
   parse(value) {
-    if (/^s3:/i.test(value)) return readBucket(value);
+    if (/^s3:/i.test(value)) return readBucket(value, 'RESULTS');
     if (!isAbsolute(value)) return err('it is neither');
     const found = folder.parse(value);
     return found.ok ? ok({ kind: 'folder', path: found.value }) : found;
@@ -31,16 +31,17 @@ export const resultsPlace: ValueKind<ResultsPlace> = {
 export const backupPlace: ValueKind<ResultsPlace> = {
   ...resultsPlace,
   parse(value) {
-    if (/^s3:/i.test(value)) return readBucket(value);
+    if (/^s3:/i.test(value)) return readBucket(value, 'BACKUP');
     return isAbsolute(value) ? ok({ kind: 'folder', path: value }) : err('it is neither');
   },
 };
 
-function readBucket(value: string): Result<ResultsPlace, string> {
+/** `variables`: how the names of the variables for its credentials begin. */
+function readBucket(value: string, variables: 'RESULTS' | 'BACKUP'): Result<ResultsPlace, string> {
   const [place = '', search = ''] = splitAt(value.slice('s3:'.length), '?');
   const [bucket = '', path = ''] = splitAt(place.startsWith('//') ? place.slice(2) : '', '/');
   if (bucket.includes('@')) {
-    return err('credentials belong into the variables …_S3_ACCESS_KEY_ID and …_S3_SECRET_ACCESS_KEY');
+    return err(`credentials belong into ${variables}_S3_ACCESS_KEY_ID and ${variables}_S3_SECRET_ACCESS_KEY`);
   }
   if (!BUCKET.test(bucket) || bucket.includes('..')) {
     return err('BUCKET has 3 to 63 lower-case letters, digits, dots and hyphens');

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gzip } from 'node:zlib';
 import { randomToken } from '../../kernel/index.ts';
+import { chooseEncoding } from './choose-encoding.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
 
 /** Third parties whose scripts the panel may load; an administrator switches them on. */
@@ -112,7 +113,7 @@ function servePage(
 type Gzipped = Map<string, Promise<Uint8Array<ArrayBuffer>>>;
 
 async function serveFile(request: Request, file: PanelFile, gzipped: Gzipped): Promise<Response> {
-  const encoding = file.brotli === undefined ? undefined : chooseEncoding(request.headers.get('accept-encoding') ?? '');
+  const encoding = file.brotli === undefined ? undefined : chooseEncoding(request, ['br', 'gzip']);
   const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
   const headers = new Headers({
     'content-type': file.contentType,
@@ -152,16 +153,4 @@ async function openFile(
 async function packAgain(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
   const plain = await promisify(brotliDecompress)(await Bun.file(brotli).bytes());
   return new Uint8Array(await promisify(gzip)(plain, { level: 9 }));
-}
-
-/** The smallest encoding that the client accepts; `q=0` refuses one. */
-function chooseEncoding(accepted: string): 'br' | 'gzip' | undefined {
-  const acceptedNames = new Set(
-    accepted
-      .split(',')
-      .map((part) => part.trim().toLowerCase())
-      .filter((part) => !/;\s*q=0(\.0+)?$/.test(part))
-      .map((part) => part.split(';', 1)[0]),
-  );
-  return (['br', 'gzip'] as const).find((encoding) => acceptedNames.has(encoding));
 }

@@ -8,6 +8,7 @@ import { answersIcon } from '../../openapi/describe-answer.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { compressJson } from './compress-json.ts';
 import {
   auditVersion,
   describeDetail,
@@ -126,6 +127,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     .use(kit)
     .get('/api/plugin/task', async () => ok((await plugins.list()).map(describeSummary)), {
       root: true,
+      mapResponse: compressJson,
       detail: {
         summary: 'All plugins, including those that ship with the gateway',
         description:
