@@ -27,8 +27,13 @@ const jobOf = (owner: string, key = 'one'): Job => ({
 
 type Seen = { killed: boolean; released: boolean };
 
-/** A process that runs `jobs`, one message each, since 0 ms, and holds so much memory. */
-function processOf({ jobs = [], mebibytes = 100 }: { jobs?: Job[]; mebibytes?: number } = {}): Worker & { seen: Seen } {
+type ProcessOptions = { jobs?: Job[]; mebibytes?: number; lastMebibytes?: number };
+
+/**
+ * A process that runs `jobs`, one message each, since 0 ms, and holds, and held at the last check,
+ * so much memory.
+ */
+function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions = {}): Worker & { seen: Seen } {
   const seen = { killed: false, released: false };
   return {
     seen,
@@ -48,6 +53,7 @@ function processOf({ jobs = [], mebibytes = 100 }: { jobs?: Job[]; mebibytes?: n
     running: jobs.map((job, id) => ({ id, owner: job.owner, plugin: job.plugin, jobs: [job], expectedMs: 1 })),
     knownSources: new Set(),
     since: 0,
+    lastBytes: lastMebibytes === undefined ? undefined : lastMebibytes * MEBIBYTE,
     killedFor: undefined,
   };
 }
@@ -125,6 +131,18 @@ describe('a check', () => {
     const [large, small] = [busyProcess(first), busyProcess(second)];
     poolOf([small, large]).checkAt(10);
     expect([large.killedFor?.message, small.seen.killed]).toEqual([message, false]);
+  });
+
+  test.each([
+    ['kills one of two that would be over their limit at the next check', [60, 110], [60, 109], true],
+    ['lets one guest fill its memory at any speed', [60, 170], [55, 55], false],
+    ['takes no process that shrank for one that grows', [150, 120], [150, 119], false],
+  ] as const)('%s', (_, [lastOfOne, one], [lastOfOther, other], killed) => {
+    const filling = (lastMebibytes: number, mebibytes: number) =>
+      processOf({ jobs: [jobOf('user:1')], lastMebibytes, mebibytes });
+    const [large, small] = [filling(lastOfOne, one), filling(lastOfOther, other)];
+    poolOf([small, large]).checkAt(10);
+    expect([large.seen.killed, small.seen.killed]).toEqual([killed, false]);
   });
 
   test('kills no idle process for its memory', () => {

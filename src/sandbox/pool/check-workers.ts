@@ -52,16 +52,24 @@ export function checkWorkers(pool: PoolState): void {
   else if (!anyBusy) slowChecks(pool);
 }
 
-/** Kills the largest busy process if it, or all processes together, hold too much memory. */
+/**
+ * Kills the largest busy process if it holds too much memory, or if all processes together would
+ * before the next check. Guests fill 100 MiB between two checks, so what each grew by since the
+ * last one is added, up to the most that a guest at its limit takes: one guest may fill its memory
+ * at any speed, two at once are stopped early.
+ */
 function checkMemory(pool: PoolState): void {
   const { workers, limits } = pool;
+  const fullBytes = limits.memoryBytes + CHILD_SHARE_BYTES;
   const maxEach = limits.memoryBytes + CHILD_OVERHEAD_BYTES;
   const maxTotal = limits.memoryBytes + limits.processes * CHILD_SHARE_BYTES;
-  let total = 0;
+  let expected = 0;
   let largest: { worker: Worker; bytes: number } | undefined;
   for (const worker of workers) {
     const bytes = worker.child.residentBytes();
-    total += bytes;
+    const grownBytes = Math.max(0, bytes - (worker.lastBytes ?? bytes));
+    worker.lastBytes = bytes;
+    expected += Math.max(bytes, Math.min(bytes + grownBytes, fullBytes));
     if (worker.state === 'ready' && worker.running.length > 0 && bytes > (largest?.bytes ?? 0))
       largest = { worker, bytes };
   }
@@ -72,7 +80,7 @@ function checkMemory(pool: PoolState): void {
       kind: 'killed',
       message: `its process grew over the memory limit of ${maxEach} bytes`,
     });
-  else if (total > maxTotal)
+  else if (expected > maxTotal)
     killWorker(pool, worker, {
       kind: 'killed',
       message: `the processes grew over their memory limit of ${maxTotal} bytes`,

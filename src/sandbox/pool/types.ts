@@ -50,6 +50,8 @@ export type Worker = {
   knownSources: Set<string>;
   /** When the first of `running` began, or the last one ended; monotonic ms. */
   since: number;
+  /** Resident memory at the last check, in bytes. */
+  lastBytes: number | undefined;
   killedFor: PoolFailure | undefined;
 };
 

@@ -18,6 +18,7 @@ export function startWorker(pool: PoolState): void {
     running: [],
     knownSources: new Set(),
     since: pool.clock.monotonicMs(),
+    lastBytes: undefined,
     killedFor: undefined,
   };
   pool.workers.add(worker);
