@@ -95,13 +95,14 @@ export const isFirstText = (key: string): boolean => firstAreas.has(key.split('.
 
 /**
  * Every JSON file of the folder is a language: two chunks, with its name at hand before they are
- * loaded.
+ * loaded. A text that a language does not have yet is the English one.
  */
 const languageFiles: BunPlugin = {
   name: 'languages',
   setup(build) {
     const folder = join(root, 'src/panel/i18n');
     const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, string>;
+    const readWhole = (file: string) => ({ ...read('en.json'), ...read(file) });
     build.onResolve({ filter: /^panel:/ }, ({ path }) => ({ path: path.slice('panel:'.length), namespace: 'panel' }));
     build.onLoad({ filter: /^languages$/, namespace: 'panel' }, () => {
       const entries = readdirSync(folder)
@@ -117,7 +118,7 @@ const languageFiles: BunPlugin = {
     });
     build.onLoad({ filter: /^(first|rest)\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
       const [part, file] = path.split('/') as [string, string];
-      const texts = Object.entries(read(file)).filter(([key]) => isFirstText(key) === (part === 'first'));
+      const texts = Object.entries(readWhole(file)).filter(([key]) => isFirstText(key) === (part === 'first'));
       return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
     });
   },

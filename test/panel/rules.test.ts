@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { isFirstText } from '../../scripts/build-panel.ts';
+import { findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
 import en from '../../src/panel/i18n/en.json';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
 import { validatePassword, validateUsername } from '../../src/panel/pages/setup/validate-account.ts';
@@ -10,20 +11,18 @@ import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/pending-values.ts';
 
-const languages = await Promise.all(
-  [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
-    const { default: texts } = (await import(`../../src/panel/i18n/${file}`)) as { default: Record<string, string> };
-    return [file, texts] as const;
-  }),
-);
-
 describe('languages', () => {
-  test.each(languages)('%s has the same texts with the same placeholders', (_file, texts) => {
-    const placeholders = (text: string) => [...text.matchAll(/\{\{(\w+)\}\}/g)].map((match) => match[1]).sort();
-    expect(Object.keys(texts).sort()).toEqual(Object.keys(en).sort());
-    for (const [key, text] of Object.entries(en)) {
-      expect([key, placeholders(texts[key] ?? '')]).toEqual([key, placeholders(text)]);
-    }
+  test.each(listLanguages())('%s has all texts, with the placeholders of the English ones', (language) =>
+    expect(findTextFaults(language)).toEqual([]),
+  );
+
+  test('a counted text has the plural categories of the language', () => {
+    const english = { 'a.days_one': 'One day', 'a.days_other': '{{count}} days', 'a.only_one': 'Only one' };
+    expect(Object.keys(wantedTexts('de', english))).toEqual(['a.days_one', 'a.days_other', 'a.only_one']);
+    expect(Object.keys(wantedTexts('ja', english))).toEqual(['a.days_other', 'a.only_one']);
+    const portuguese = wantedTexts('pt', english);
+    expect(portuguese['a.days_many']).toBe('{{count}} days');
+    expect(portuguese['a.days_one']).toBe('One day');
   });
 });
 
