@@ -66,17 +66,28 @@ export type Migration = {
   name: string;
   sql: { sqlite: string; postgres: string };
   checks: MigrationCheck[];
-  /**
-   * What takes the migration back, for `taskgate upgrade --back`. Only where nothing is lost that
-   * the program before it had or promised; without it, only a back-up leads back.
-   */
-  down?: { sqlite: string; postgres: string };
+  back: WayBack;
 };
 
-const bothWays = (text: string) => ({ sqlite: text, postgres: text });
+/**
+ * Whether `taskgate upgrade --back` crosses a migration. It removes nothing: the program of before
+ * runs beside the tables and columns that it does not know, and the next upgrade finds them as they
+ * were left. `unless`: what must not be found for that, since the program of before would break it,
+ * lose it or take a promise back. `never`: why only a back-up leads back.
+ */
+export type WayBack = { unless: MigrationCheck[] } | { never: string };
+
+/** What it made is new, and the program of before writes nothing that it would have to know. */
+const ALWAYS: WayBack = { unless: [] };
+
+/** `query` finds at least one row where the way back is closed. */
+const unless = (query: string, why: string): WayBack => ({ unless: [{ query, refusal: () => why }] });
+
+/** Version 0.1.0 knows these. */
+const FIRST: WayBack = { never: 'No released version runs on the database of before.' };
 
 export const migrations: readonly Migration[] = [
-  { number: 1, name: '0001_gateway', sql: { sqlite: sqlite1, postgres: postgres1 }, checks: [] },
+  { number: 1, name: '0001_gateway', sql: { sqlite: sqlite1, postgres: postgres1 }, checks: [], back: FIRST },
   {
     number: 2,
     name: '0002_panel_sessions',
@@ -88,45 +99,106 @@ export const migrations: readonly Migration[] = [
           `A Telegram ID may belong to one user only, but these belong to several: ${found.slice(0, 10).join('; ')}. Clear telegram_id of all but one user each, then start again.`,
       },
     ],
+    back: FIRST,
   },
-  { number: 3, name: '0003_factors', sql: { sqlite: sqlite3, postgres: postgres3 }, checks: [] },
-  { number: 4, name: '0004_identities', sql: { sqlite: sqlite4, postgres: postgres4 }, checks: [] },
-  { number: 5, name: '0005_stored_answers', sql: { sqlite: sqlite5, postgres: postgres5 }, checks: [] },
-  { number: 6, name: '0006_webhooks', sql: { sqlite: sqlite6, postgres: postgres6 }, checks: [] },
-  { number: 7, name: '0007_relay', sql: { sqlite: sqlite7, postgres: postgres7 }, checks: [] },
-  { number: 8, name: '0008_relay_retention', sql: { sqlite: sqlite8, postgres: postgres8 }, checks: [] },
-  { number: 9, name: '0009_usage_days', sql: { sqlite: sqlite9, postgres: postgres9 }, checks: [] },
-  { number: 10, name: '0010_channel_health', sql: { sqlite: sqlite10, postgres: postgres10 }, checks: [] },
-  { number: 11, name: '0011_webhook_secrets', sql: { sqlite: sqlite11, postgres: postgres11 }, checks: [] },
-  { number: 12, name: '0012_due_by_channel', sql: { sqlite: sqlite12, postgres: postgres12 }, checks: [] },
-  { number: 13, name: '0013_answers_by_plugin', sql: { sqlite: sqlite13, postgres: postgres13 }, checks: [] },
-  { number: 14, name: '0014_link_version', sql: { sqlite: sqlite14, postgres: postgres14 }, checks: [] },
-  { number: 15, name: '0015_audit_chain', sql: { sqlite: sqlite15, postgres: postgres15 }, checks: [] },
-  { number: 16, name: '0016_session_address', sql: { sqlite: sqlite16, postgres: postgres16 }, checks: [] },
-  { number: 17, name: '0017_hidden_tasks', sql: { sqlite: sqlite17, postgres: postgres17 }, checks: [] },
-  { number: 18, name: '0018_task_sources', sql: { sqlite: sqlite18, postgres: postgres18 }, checks: [] },
-  { number: 19, name: '0019_kept_results', sql: { sqlite: sqlite19, postgres: postgres19 }, checks: [] },
-  { number: 20, name: '0020_task_links', sql: { sqlite: sqlite20, postgres: postgres20 }, checks: [] },
+  { number: 3, name: '0003_factors', sql: { sqlite: sqlite3, postgres: postgres3 }, checks: [], back: FIRST },
+  { number: 4, name: '0004_identities', sql: { sqlite: sqlite4, postgres: postgres4 }, checks: [], back: FIRST },
+  { number: 5, name: '0005_stored_answers', sql: { sqlite: sqlite5, postgres: postgres5 }, checks: [], back: FIRST },
+  { number: 6, name: '0006_webhooks', sql: { sqlite: sqlite6, postgres: postgres6 }, checks: [], back: FIRST },
+  { number: 7, name: '0007_relay', sql: { sqlite: sqlite7, postgres: postgres7 }, checks: [], back: FIRST },
+  { number: 8, name: '0008_relay_retention', sql: { sqlite: sqlite8, postgres: postgres8 }, checks: [], back: FIRST },
+  { number: 9, name: '0009_usage_days', sql: { sqlite: sqlite9, postgres: postgres9 }, checks: [], back: FIRST },
+  { number: 10, name: '0010_channel_health', sql: { sqlite: sqlite10, postgres: postgres10 }, checks: [], back: FIRST },
+  {
+    number: 11,
+    name: '0011_webhook_secrets',
+    sql: { sqlite: sqlite11, postgres: postgres11 },
+    checks: [],
+    back: FIRST,
+  },
+  { number: 12, name: '0012_due_by_channel', sql: { sqlite: sqlite12, postgres: postgres12 }, checks: [], back: FIRST },
+  {
+    number: 13,
+    name: '0013_answers_by_plugin',
+    sql: { sqlite: sqlite13, postgres: postgres13 },
+    checks: [],
+    back: FIRST,
+  },
+  { number: 14, name: '0014_link_version', sql: { sqlite: sqlite14, postgres: postgres14 }, checks: [], back: FIRST },
+  { number: 15, name: '0015_audit_chain', sql: { sqlite: sqlite15, postgres: postgres15 }, checks: [], back: FIRST },
+  {
+    number: 16,
+    name: '0016_session_address',
+    sql: { sqlite: sqlite16, postgres: postgres16 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 17,
+    name: '0017_hidden_tasks',
+    sql: { sqlite: sqlite17, postgres: postgres17 },
+    checks: [],
+    back: unless(
+      'select task_id from tasks where hidden_at <> 0 limit 1',
+      'Users have deleted tasks, which the program of before would show again.',
+    ),
+  },
+  { number: 18, name: '0018_task_sources', sql: { sqlite: sqlite18, postgres: postgres18 }, checks: [], back: ALWAYS },
+  {
+    number: 19,
+    name: '0019_kept_results',
+    sql: { sqlite: sqlite19, postgres: postgres19 },
+    checks: [],
+    back: unless(
+      'select task_id from kept_results limit 1',
+      'Results are kept, which the program of before neither serves nor deletes.',
+    ),
+  },
+  {
+    number: 20,
+    name: '0020_task_links',
+    sql: { sqlite: sqlite20, postgres: postgres20 },
+    checks: [],
+    back: unless(
+      "select task_id from tasks where link_versions <> '' limit 1",
+      'Links to results were ended, which the program of before would serve again.',
+    ),
+  },
   {
     number: 21,
     name: '0021_results_by_user',
     sql: { sqlite: sqlite21, postgres: postgres21 },
     checks: [],
-    // An index alone.
-    down: bothWays('drop index kept_results_turn'),
+    back: ALWAYS,
   },
-  // Not to be taken back: where a person was erased, a program that does not know `redacted_by`
-  // would find the audit log changed, and lines of the ledger may have been folded.
-  { number: 22, name: '0022_retention', sql: { sqlite: sqlite22, postgres: postgres22 }, checks: [] },
   {
-    number: 23,
-    name: '0023_backup_runs',
-    sql: { sqlite: sqlite23, postgres: postgres23 },
+    number: 22,
+    name: '0022_retention',
+    sql: { sqlite: sqlite22, postgres: postgres22 },
     checks: [],
-    // The program before it makes no back-ups; those that were made stay in their place.
-    down: bothWays('drop table backup_runs'),
+    back: {
+      unless: [
+        {
+          query: 'select action from audit_logs where redacted_by <> 0 limit 1',
+          refusal: () => 'A person was erased, and the program of before would find the audit log changed.',
+        },
+        {
+          query: "select kind from ledger_entries where kind = 'carried' limit 1",
+          refusal: () => 'Old lines of the ledger were folded, which the program of before does not know.',
+        },
+      ],
+    },
   },
-  // Not to be taken back: a second import would not know what the first has taken.
-  { number: 24, name: '0024_imported_rows', sql: { sqlite: sqlite24, postgres: postgres24 }, checks: [] },
-  { number: 25, name: '0025_previews', sql: { sqlite: sqlite25, postgres: postgres25 }, checks: [] },
+  { number: 23, name: '0023_backup_runs', sql: { sqlite: sqlite23, postgres: postgres23 }, checks: [], back: ALWAYS },
+  { number: 24, name: '0024_imported_rows', sql: { sqlite: sqlite24, postgres: postgres24 }, checks: [], back: ALWAYS },
+  {
+    number: 25,
+    name: '0025_previews',
+    sql: { sqlite: sqlite25, postgres: postgres25 },
+    checks: [],
+    back: unless(
+      "select task_id from kept_results where kind = 'preview' and state = 'wanted' limit 1",
+      'Previews are still to be made, which the program of before would ask the vendors for.',
+    ),
+  },
 ];

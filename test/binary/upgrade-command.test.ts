@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { generateSigningKey } from '../../src/plugins/index.ts';
+import { databaseVersion } from '../../src/store/index.ts';
 import { startGateway } from '../support/gateway.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { sampleFile } from '../support/new-api-source.ts';
 import {
   fakeExecutable,
   installedCopy,
@@ -10,7 +13,7 @@ import {
   signFolder,
   writeReleaseFolder,
 } from '../support/release-folder.ts';
-import { BINARY, runCommand, spawnCommand } from '../support/run-command.ts';
+import { BINARY, runCommand, SECRETS, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -217,11 +220,40 @@ describe('back', () => {
 
   test('is refused across a migration that cannot be taken back', async () => {
     const path = install();
-    previousOf(path, fakeExecutable('0.0.9', { database: 19 }));
+    previousOf(path, fakeExecutable('0.0.9', { database: 3 }));
     const { code, out } = await back(path);
     expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('cannot go back beyond 00')]);
     expect(statSync(path).size).toBe(statSync(BINARY).size);
   });
+
+  for (const dialect of ['sqlite', 'postgres'] as const) {
+    test(`${dialect}: crosses migrations that only add, and the next start finds what they held`, async () => {
+      const path = install();
+      const to = 20;
+      const previous = previousOf(path, fakeExecutable('0.0.9', { database: to }));
+      const place = join(temporaryFolder(), 'data');
+      const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
+      const env = databaseUrl ? { ...SECRETS, DATABASE_URL: databaseUrl } : {};
+      const command = async (argv: string[], program = BINARY) => {
+        const ran = await runCommand([...argv, '--json', '--data-dir', place], { program: [program], env });
+        return { code: ran.code, body: JSON.parse(ran.out) };
+      };
+      const take = () => command(['import', 'new-api', '--from', sampleFile()]);
+      expect((await take()).code).toBe(0);
+
+      const gone = await command(['upgrade', '--back'], path);
+      expect(gone).toMatchObject({ code: 0, body: { version: '0.0.9', former: await versionOf(BINARY) } });
+      expect(gone.body.reverted).toContain('0024_imported_rows');
+      // The one in its place would be refused a database that it does not know.
+      expect(await databaseVersion({ databaseUrl, dataDir: place })).toBe(to);
+
+      expect(await command(['migrate'], previous)).toMatchObject({
+        body: { migrations: gone.body.reverted.reverse() },
+      });
+      expect(await take()).toMatchObject({ code: 0, body: { taken: {} } });
+      expect((await command(['doctor'])).code).toBe(0);
+    });
+  }
 
   test('puts the former one back while the database is one that it knows, and forth again', async () => {
     const path = install();

@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Migration, migrations } from '../../migrations/index.ts';
 import { databaseVersion, LATEST_MIGRATION, migrateStore, revertStore } from '../../src/store/index.ts';
 import { openRaw } from '../contract/open-raw.ts';
-import { createConcurrencyLimit } from './old-database.ts';
+import { addOldUser, createConcurrencyLimit, type Setup } from './old-database.ts';
 
 // Many small steps on a disk, and on a server, that others use too.
 setDefaultTimeout(120_000);
@@ -10,58 +10,125 @@ setDefaultTimeout(120_000);
 const places = createConcurrencyLimit();
 afterAll(places.clear);
 
-const down = (text: string) => ({ sqlite: text, postgres: text });
+/** The program of before knows the migrations up to this one. */
+const FORMER = 20;
+
+async function inDatabase<T>(setup: Setup, work: (raw: Awaited<ReturnType<typeof openRaw>>) => Promise<T>): Promise<T> {
+  const raw = await openRaw(setup);
+  try {
+    return await work(raw);
+  } finally {
+    await raw.close();
+  }
+}
+
+const layoutText = (setup: Setup) =>
+  setup.databaseUrl === ''
+    ? "select type, name, sql from sqlite_master where name not like 'sqlite_%' and name <> 'left_migrations' order by name"
+    : `select table_name || '.' || column_name as name, data_type as type from information_schema.columns
+       where table_schema = current_schema() and table_name <> 'left_migrations'
+       union all select indexname, indexdef from pg_indexes
+       where schemaname = current_schema() and tablename <> 'left_migrations' order by 1, 2`;
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`${dialect}: migrations with a way back are taken back, all or none; others are refused`, async () => {
+  test(`${dialect}: a database goes back with all it holds, serves the program of before, and comes forth again`, async () => {
     const setup = await places.setUp(dialect);
     expect(await databaseVersion(setup)).toBe(0);
     await migrateStore(setup);
-    expect(await databaseVersion(setup)).toBe(LATEST_MIGRATION);
-    const to = LATEST_MIGRATION - 1;
-    const last = migrations.at(-1) as Migration;
-    const others = migrations.slice(0, -1);
+    const kept = [
+      "imported_rows values ('new-api', 'user', '7', 1, 5)",
+      "retention_progress values ('events', 9, 0, 5)",
+    ];
+    await inDatabase(setup, async (raw) => {
+      await raw.run(addOldUser('anna'));
+      for (const row of kept) await raw.run(`insert into ${row}`);
+    });
+    const rows = () =>
+      inDatabase(setup, async (raw) => [
+        await raw.rows('select source, source_id, target_id from imported_rows'),
+        await raw.rows('select name, position from retention_progress'),
+        await raw.rows('select username from users order by id'),
+      ]);
+    const layout = () => inDatabase(setup, (raw) => raw.rows(layoutText(setup)));
+    const [before, shape] = [await rows(), await layout()];
 
-    expect(await revertStore({ ...setup, to: LATEST_MIGRATION })).toEqual([]);
-    await expect(
-      revertStore({ ...setup, to }, [...others, { ...last, down: down('drop table nothing') }]),
-    ).rejects.toThrow();
-    expect(await databaseVersion(setup)).toBe(LATEST_MIGRATION);
-    await expect(revertStore({ ...setup, to: 0 }, migrations)).rejects.toMatchObject({ code: 'store.irreversible' });
+    const names = migrations.slice(FORMER).map(({ name }) => name);
+    expect(await revertStore({ ...setup, to: FORMER })).toEqual([...names].reverse());
+    expect(await databaseVersion(setup)).toBe(FORMER);
+    expect(await revertStore({ ...setup, to: FORMER })).toEqual([]);
+    // As the program of before writes.
+    await inDatabase(setup, (raw) => raw.run(addOldUser('bert')));
 
-    const known = [...others, { ...last, down: down('drop table plugin_sources') }];
-    expect(await revertStore({ ...setup, to }, known)).toEqual([last.name]);
-    expect(await databaseVersion(setup)).toBe(to);
-    const raw = await openRaw(setup);
-    await expect(raw.rows('select 1 from plugin_sources')).rejects.toThrow();
-    await raw.close();
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual(names);
+    expect(await migrateStore(setup)).toEqual(names);
+    expect(await databaseVersion(setup)).toBe(LATEST_MIGRATION);
+    expect(await layout()).toEqual(shape);
+    const [imported, progress] = await rows();
+    expect([imported, progress]).toEqual(before.slice(0, 2));
+    expect(await inDatabase(setup, (raw) => raw.rows('select erased_at from users'))).toHaveLength(2);
+    expect(await inDatabase(setup, (raw) => raw.rows('select 1 from left_migrations'))).toEqual([]);
+    // Again, since a second journey finds the table of the first.
+    expect(await revertStore({ ...setup, to: FORMER })).toHaveLength(names.length);
+    expect(await migrateStore(setup)).toEqual(names);
   });
-}
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`${dialect}: each marked migration is taken back and made again, and nothing else changes`, async () => {
+  test(`${dialect}: what the program of before would break or lose closes the way back, all or none`, async () => {
     const setup = await places.setUp(dialect);
     await migrateStore(setup);
-    const text =
-      dialect === 'sqlite'
-        ? "select type, name, sql from sqlite_master where name not like 'sqlite_%' order by name"
-        : `select table_name || '.' || column_name as name, data_type as type, '' as sql from information_schema.columns
-           where table_schema = current_schema()
-           union all select indexname, 'index', indexdef from pg_indexes where schemaname = current_schema() order by 1, 2`;
-    const layout = async () => {
-      const raw = await openRaw(setup);
-      const rows = await raw.rows(text);
-      await raw.close();
-      return rows;
-    };
-    const before = await layout();
-    for (const { number, name, down: back } of migrations.filter((each) => each.down)) {
-      const raw = await openRaw(setup);
-      await raw.run(back?.[dialect] ?? '');
-      expect(await layout()).not.toEqual(before);
-      await raw.run(migrations[number - 1]?.sql[dialect] ?? '');
-      await raw.close();
-      expect([name, await layout()]).toEqual([name, before]);
+    await expect(revertStore({ ...setup, to: 3 })).rejects.toMatchObject({ code: 'store.irreversible' });
+    const closing: [number, string, string][] = [
+      [
+        21,
+        "insert into ledger_entries (user_id, kind, amount, grant_key, created_at) values (1, 'carried', 0, 'carried:1', 5)",
+        'were folded',
+      ],
+      [
+        24,
+        "insert into kept_results (task_id, artifact_key, user_id, state, kind, next_attempt_at, give_up_at, created_at) values ('t', 'preview:video', 1, 'wanted', 'preview', 0, 0, 0)",
+        'Previews are still to be made',
+      ],
+      [18, "update kept_results set state = 'lost'", 'Results are kept'],
+    ];
+    for (const [to, statement, reason] of closing) {
+      await inDatabase(setup, (raw) => raw.run(statement));
+      await expect(revertStore({ ...setup, to })).rejects.toMatchObject({ message: expect.stringContaining(reason) });
+      expect(await databaseVersion(setup)).toBe(LATEST_MIGRATION);
+      await inDatabase(setup, (raw) => raw.run("delete from ledger_entries where kind = 'carried'"));
     }
   });
+
+  test(`${dialect}: what another program has left under the same number is not taken for our own`, async () => {
+    const setup = await places.setUp(dialect);
+    await migrateStore(setup);
+    const last = migrations.at(-1) as Migration;
+    const foreign = { ...last, name: `${last.name}_of_another`, back: { unless: [] } };
+    await revertStore({ ...setup, to: last.number - 1 }, [...migrations.slice(0, -1), foreign]);
+    await expect(migrateStore(setup)).rejects.toMatchObject({ message: expect.stringContaining(foreign.name) });
+  });
 }
+
+test('every migration says whether the program of before runs on what it leaves, and why not', () => {
+  /** What a program that does not know of it can live with. */
+  const additions = [
+    /^create (?:unique )?(?:table|index) /,
+    /^alter table \w+ add column .* default /,
+    /^insert into options /,
+  ];
+  const sentence = /^[A-Z].*\.$/;
+  const faults = migrations.flatMap(({ name, sql, back }) => {
+    if ('never' in back) return sentence.test(back.never) ? [] : [`${name}: not a sentence`];
+    const statements = Object.values(sql).flatMap((text) =>
+      text
+        .replaceAll(/--.*$/gm, '')
+        .split(';')
+        .map((each) => each.trim().replaceAll(/\s+/g, ' '))
+        .filter((each) => each !== ''),
+    );
+    const changes = statements.filter((each) => !additions.some((allowed) => allowed.test(each)));
+    return [
+      ...changes.map((each) => `${name} changes what was there, so "back" must be "never": ${each}`),
+      ...back.unless.filter(({ refusal }) => !sentence.test(refusal([]))).map(() => `${name}: not a sentence`),
+    ];
+  });
+  expect(faults).toEqual([]);
+});

@@ -3,7 +3,17 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { connectPostgres } from '../drivers/postgres.ts';
 import { toStoreError } from '../errors.ts';
-import { CREATE_HISTORY, checkAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
+import {
+  CREATE_HISTORY,
+  CREATE_LEFT,
+  checkAhead,
+  isLeft,
+  pendingMigrations,
+  READ_HISTORY,
+  READ_LEFT,
+  requireNone,
+} from './plan.ts';
+import { requireWayBack } from './way-back.ts';
 
 /**
  * An arbitrary lock number: the ASCII codes of `taskgate`. Nodes that start together migrate one
@@ -45,9 +55,11 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
     sql.begin(async (tx) => {
       await tx.unsafe(LOCK);
       await tx.unsafe('set local statement_timeout = 0');
-      for (const { number, down } of steps) {
-        await tx.unsafe(down?.postgres ?? '');
-        await tx.unsafe('delete from schema_migrations where number = $1', [number]);
+      await tx.unsafe(CREATE_LEFT);
+      for (const step of steps) {
+        await requireWayBack(step, (query) => values(tx, query));
+        await tx.unsafe('insert into left_migrations (number, name) values ($1, $2)', [step.number, step.name]);
+        await tx.unsafe('delete from schema_migrations where number = $1', [step.number]);
       }
     }),
   );
@@ -61,6 +73,11 @@ async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promis
   } finally {
     await sql.close();
   }
+}
+
+async function leftIn(sql: SQL): Promise<unknown[][]> {
+  const exists = await values(sql, "select to_regclass('left_migrations') is not null");
+  return exists[0]?.[0] === true ? values(sql, READ_LEFT) : [];
 }
 
 async function history(sql: SQL): Promise<number[]> {
@@ -80,7 +97,9 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
     // Another node may have run it while this one waited for the lock.
     if ((await history(tx)).includes(migration.number)) return false;
     for (const check of migration.checks) requireNone(migration, check, await values(tx, check.query));
-    await tx.unsafe(migration.sql.postgres);
+    if (isLeft(migration, await leftIn(tx))) {
+      await tx.unsafe('delete from left_migrations where number = $1', [migration.number]);
+    } else await tx.unsafe(migration.sql.postgres);
     await tx.unsafe('insert into schema_migrations (number, name, applied_at) values ($1, $2, $3)', [
       migration.number,
       migration.name,

@@ -5,7 +5,7 @@ import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { copySqliteFile, openSqliteFile, prepareDataDir, prepareSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
 import { createSqlite, fillDatabase, recordMigration } from './create-sqlite.ts';
-import { CREATE_HISTORY, checkAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
+import { CREATE_HISTORY, checkAhead, isLeft, pendingMigrations, READ_HISTORY, READ_LEFT, requireNone } from './plan.ts';
 
 /**
  * Names of the migrations that the database in `dataDir` lacks; creates nothing. `dryRun`: rejects
@@ -75,6 +75,9 @@ function history(file: SqliteFile): number[] {
     .map(([number]) => Number(number));
 }
 
+const leftIn = (file: SqliteFile): unknown[][] =>
+  hasTable(file, 'left_migrations') ? file.query(READ_LEFT).values() : [];
+
 const hasTable = (file: SqliteFile, name: string): boolean =>
   file.query("select 1 from sqlite_master where type = 'table' and name = ?").values(name).length > 0;
 
@@ -98,7 +101,9 @@ function runOne(file: SqliteFile, migration: Migration, now: number): void {
     // Another process may have run it meanwhile.
     if (history(file).includes(migration.number)) return;
     for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
-    file.run(migration.sql.sqlite);
+    if (isLeft(migration, leftIn(file)))
+      file.query('delete from left_migrations where number = ?').run(migration.number);
+    else file.run(migration.sql.sqlite);
     recordMigration(file, migration, now);
   });
 }

@@ -4,6 +4,10 @@ import { storeErrors } from '../errors.ts';
 
 export const CREATE_HISTORY =
   'create table if not exists schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)';
+/** Migrations that were taken back; what they made is still there. */
+export const CREATE_LEFT =
+  'create table if not exists left_migrations (number integer primary key not null, name text not null)';
+export const READ_LEFT = 'select number, name from left_migrations';
 export const READ_HISTORY = 'select number from schema_migrations order by number';
 
 /** The number of the latest migration that this program knows: a database is at it once open. */
@@ -27,6 +31,20 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
 /** @throws `store.migration_refused` when a check of the migration has found something */
 export function requireNone(migration: Migration, { refusal }: MigrationCheck, found: readonly unknown[][]): void {
   if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
+}
+
+/**
+ * Whether what the migration makes was left in the database when it was taken back.
+ * @throws `store.migration_refused` when a migration of another program has this number there
+ */
+export function isLeft({ number, name }: Migration, left: readonly unknown[][]): boolean {
+  const found = left.find((row) => Number(row[0]) === number);
+  if (found && found[1] !== name) {
+    throw storeErrors.migration_refused({
+      message: `The database has had ${String(found[1])}, which this program does not know. Run the program that made it.`,
+    });
+  }
+  return found !== undefined;
 }
 
 /**

@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { lockDataDir } from '../drivers/lock-data-dir.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
-import { storeErrors, toStoreError } from '../errors.ts';
-import { READ_HISTORY } from './plan.ts';
+import { toStoreError } from '../errors.ts';
+import { CREATE_LEFT, READ_HISTORY } from './plan.ts';
+import { requireNoneForGood, requireWayBack } from './way-back.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 
@@ -42,7 +43,7 @@ function lastOf(file: SqliteFile): number {
 
 /**
  * Takes back every migration after the number `to`, the last first, all or none, and returns their
- * names. No gateway may be running.
+ * names: the program of before can then run, and what they made stays. No gateway may be running.
  *
  * @throws `store.irreversible` when one cannot be taken back, `store.in_use`
  */
@@ -54,14 +55,9 @@ export async function revertStore(
   const last = await databaseVersion(place);
   const steps = known.filter(({ number }) => number > to && number <= last).reverse();
   if (steps.length === 0) return [];
-  const fixed = steps.filter(({ down }) => down === undefined).map(({ name }) => name);
-  if (fixed.length > 0) {
-    throw storeErrors.irreversible({
-      message: `The database cannot go back beyond ${fixed.join(', ')}: restore the back-up from before.`,
-    });
-  }
+  requireNoneForGood(steps);
   try {
-    if (databaseUrl === '') revertSqlite(dataDir, steps);
+    if (databaseUrl === '') await revertSqlite(dataDir, steps);
     else await (await import('./migrate-postgres.ts')).revertPostgres(databaseUrl, steps);
   } catch (error) {
     throw toStoreError(error);
@@ -69,18 +65,24 @@ export async function revertStore(
   return steps.map(({ name }) => name);
 }
 
-function revertSqlite(dataDir: string, steps: readonly Migration[]): void {
+async function revertSqlite(dataDir: string, steps: readonly Migration[]): Promise<void> {
   const release = lockDataDir(dataDir);
-  const file = openSqliteFile(dataDir, 'FULL');
   try {
-    file.transaction(() => {
-      for (const { number, down } of steps) {
-        file.run(down?.sqlite ?? '');
-        file.query('delete from schema_migrations where number = ?').run(number);
-      }
-    })();
+    const file = openSqliteFile(dataDir, 'FULL');
+    try {
+      // Nobody else writes: the lock of the data directory is held.
+      for (const step of steps) await requireWayBack(step, (query) => file.query(query).values());
+      file.transaction(() => {
+        file.run(CREATE_LEFT);
+        for (const { number, name } of steps) {
+          file.query('insert into left_migrations (number, name) values (?, ?)').run(number, name);
+          file.query('delete from schema_migrations where number = ?').run(number);
+        }
+      })();
+    } finally {
+      file.close();
+    }
   } finally {
-    file.close();
     release();
   }
 }
