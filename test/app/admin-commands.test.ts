@@ -243,7 +243,9 @@ describe('a person', () => {
     panel.run(`update tasks set status = 'FAILURE' where task_id = 'task_running'`);
     expect((await command('erase-user', '--id', String(id), '--yes')).code).toBe(0);
     expect(rowsOf(dataDir, wishes)).toEqual([{ n: 0 }]);
-    expect(rowsOf(dataDir, `select 1 from audit_logs where username = 'ada' or detail like '%ada%'`)).toEqual([]);
+    // Digests may contain these letters.
+    const named = `select action, username, detail from audit_logs where username = 'ada' or detail like '%"ada"%'`;
+    expect(rowsOf(dataDir, named)).toEqual([]);
     const doctor = await runCommand(['doctor', '--data-dir', dataDir], {});
     expect(doctor.out + doctor.err).not.toMatch(/audit.*(changed|missing)/);
   });

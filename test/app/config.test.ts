@@ -96,6 +96,12 @@ describe('an invalid value stops the start: the message has key, value read and 
     [{ TLS_CERT_FILE: noPem, TLS_KEY_FILE: pem }, 'TLS_CERT_FILE', 'not a PEM file'],
     [{ TLS_CERT_FILE: pem }, 'TLS_KEY_FILE: not set', 'together, or neither'],
     [{ TLS_KEY_FILE: pem }, 'TLS_CERT_FILE: not set'],
+    [
+      { ACME_DOMAIN: 'gate.example.com', ACME_EMAIL: 'ada@example.com', TLS_CERT_FILE: pem, TLS_KEY_FILE: pem },
+      'ACME_DOMAIN: set with TLS_CERT_FILE',
+      'one of the two',
+    ],
+    [{ DATABASE_POOL_URL: 'postgres://pool/gate' }, 'DATABASE_POOL_URL: set without DATABASE_URL'],
     [{ UPDATE_TASK: 'on' }, 'UPDATE_TASK'],
     [{ TASK_POLL_INTERVAL_SECONDS: '0' }, 'TASK_POLL_INTERVAL_SECONDS'],
     [{ TASK_POLL_CHANNEL_CONCURRENCY: '0' }, 'TASK_POLL_CHANNEL_CONCURRENCY'],

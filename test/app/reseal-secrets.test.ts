@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getTableColumns, getTableName } from 'drizzle-orm';
-import { resealSecrets } from '../../src/app/operations/reseal-secrets.ts';
+import { findUnreadable, resealSecrets } from '../../src/app/operations/reseal-secrets.ts';
 import { createSecretBox, systemClock } from '../../src/kernel/index.ts';
 import { SEALED_COLUMNS, type Store } from '../../src/store/ports/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
@@ -125,6 +125,13 @@ describeEachStore(
       const counts = await resealSecrets({ store, secretBox: wrong, clock: systemClock });
       expect(counts.every(({ lost, resealed }) => lost === 1 && resealed === 0)).toBeTrue();
       expect(await values()).toEqual(before);
+      for (const column of SEALED_COLUMNS) {
+        expect([column, await findUnreadable({ store, secretBox: wrong }, column)]).toEqual([
+          column,
+          [expect.any(String)],
+        ]);
+        expect([column, await findUnreadable({ store, secretBox: both }, column)]).toEqual([column, []]);
+      }
     });
 
     test('lost update: a value that somebody changes meanwhile is theirs', async () => {

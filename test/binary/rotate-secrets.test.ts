@@ -1,12 +1,15 @@
 /** `taskgate secrets rotate`: secrets of the data directory, and two nodes on PostgreSQL. */
+import { Database } from 'bun:sqlite';
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSecretBox, type SecretBox } from '../../src/kernel/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-source.ts';
-import { runCommand, SECRETS } from '../support/run-command.ts';
+import { runCommand, SECRETS, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
@@ -76,4 +79,52 @@ test('beside two nodes: refused until both know the secret, then doctor needs th
     await first.stop();
     await third.stop();
   }
+});
+
+test('killed in the middle, it leaves every value readable, and the next run ends it', async () => {
+  const dataDir = temporaryFolder();
+  const gateway = await startGateway({ dataDir, env: SECRETS });
+  await gateway.stop();
+  const NEW = 'a new crypto secret of the tests 0123456789';
+  const boxes = {
+    former: createSecretBox([SECRETS.CRYPTO_SECRET]),
+    both: createSecretBox([NEW, SECRETS.CRYPTO_SECRET]),
+    current: createSecretBox([NEW]),
+  };
+  const rows = 5000;
+  const db = new Database(join(dataDir, 'taskgate.db'));
+  const user = db.query('insert into users (id, username, role, status, created_at) values (?, ?, 1, 1, 5)');
+  const factor = db.query('insert into two_factor (user_id, secret_sealed, enabled, created_at) values (?, ?, 1, 5)');
+  db.transaction(() => {
+    for (let id = 100; id < 100 + rows; id += 1) {
+      user.run(id, `user${id}`);
+      factor.run(id, boxes.former.seal(`secret of ${id}`));
+    }
+  })();
+  const opened = (box: SecretBox): number =>
+    (db.query('select user_id, secret_sealed from two_factor').values() as [number, string][]).filter(
+      ([id, sealed]) => box.open(sealed) === `secret of ${id}`,
+    ).length;
+  const command = (argv: string[], env: Record<string, string>) =>
+    [[...argv, '--data-dir', dataDir], { env: { ...SECRETS, ...env } }] as const;
+  const rotating = { CRYPTO_SECRET: NEW, CRYPTO_SECRET_PREVIOUS: SECRETS.CRYPTO_SECRET };
+
+  const child = spawnCommand(...command(['secrets', 'rotate'], rotating));
+  await until('some values are sealed anew', () => opened(boxes.current) > 0);
+  child.kill('SIGKILL');
+  await child.exited;
+  const done = opened(boxes.current);
+  expect(done).toBeGreaterThan(0);
+  expect(done).toBeLessThan(rows);
+  expect(opened(boxes.both)).toBe(rows);
+  expect((await runCommand(...command(['doctor'], rotating))).code).toBe(0);
+  expect(await runCommand(...command(['doctor'], { CRYPTO_SECRET: NEW }))).toMatchObject({
+    code: 1,
+    out: expect.stringContaining(`${rows - done} users`),
+  });
+
+  expect((await runCommand(...command(['secrets', 'rotate'], rotating))).code).toBe(0);
+  expect(opened(boxes.current)).toBe(rows);
+  expect((await runCommand(...command(['doctor'], { CRYPTO_SECRET: NEW }))).code).toBe(0);
+  db.close();
 });

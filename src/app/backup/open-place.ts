@@ -26,6 +26,7 @@ export function openBackupPlace(
     const folder = resolve(place.path);
     return {
       name: folder,
+      folder,
       objects: createFolderObjects(folder),
       results: createFolderFiles({ folder: join(folder, RESULTS_FOLDER), minFreeBytes: 0 }),
       close: async () => {},
@@ -46,6 +47,7 @@ export function openBackupPlace(
   const prefix = place.prefix === '' ? RESULTS_FOLDER : `${place.prefix}/${RESULTS_FOLDER}`;
   return {
     name: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
+    folder: undefined,
     objects: createS3Objects({ ...options, place }),
     results: createS3Files({ ...options, place: { ...place, prefix } }),
     close,

@@ -35,6 +35,8 @@ export type Manifest = {
 export type BackupPlace = {
   /** Safe to show. */
   name: string;
+  /** Undefined: it is a bucket. */
+  folder: string | undefined;
   objects: ObjectStore;
   results: FileStore;
   close(): Promise<void>;

@@ -10,6 +10,7 @@ import { configuredNode } from '../config/node-address.ts';
 import { prepareDataDir } from '../operations/prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
+import { requireDatabase } from './require-database.ts';
 
 /** What a command did to an account, for the audit log: `user.password_reset` of `user:1`. */
 export type AccountChange = { action: string; userId: number; detail: JsonObject };
@@ -29,10 +30,17 @@ const MAIL_MS = 10_000;
 
 /**
  * Runs `work` with the auth room on the configured database, which it migrates first. A gateway may
- * be running.
+ * be running. `creates`: where there is no database yet, it is created.
+ *
+ * @throws `CommandError` where there is none otherwise
  */
-export async function withAccounts<T>(input: CommandInput, work: (accounts: Accounts) => Promise<T>): Promise<T> {
+export async function withAccounts<T>(
+  input: CommandInput,
+  work: (accounts: Accounts) => Promise<T>,
+  { creates = false } = {},
+): Promise<T> {
   const { config } = readSettings(input);
+  if (!creates) await requireDatabase(config);
   const dataDir = config.databaseUrl === '' ? prepareDataDir(config.dataDir).path : config.dataDir;
   const store = await openStore({
     databaseUrl: config.databaseUrl,

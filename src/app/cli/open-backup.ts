@@ -1,17 +1,26 @@
+import { existsSync } from 'node:fs';
 import { silentLogger, systemClock } from '../../kernel/index.ts';
 import { findBackup } from '../backup/list-backups.ts';
 import { openBackupPlace } from '../backup/open-place.ts';
 import type { BackupDeps, Manifest } from '../backup/types.ts';
-import { type CommandInput, option } from './command.ts';
+import { CommandError, type CommandInput, option } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { stopSignals } from './stop-signals.ts';
 
-/** Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`. */
+/**
+ * Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`.
+ *
+ * @throws `CommandError` where the place is a folder that is not there: a wrong name is not a place
+ * without back-ups
+ */
 export async function withBackupPlace<T>(input: CommandInput, work: (deps: BackupDeps) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
   const base = { config, clock: systemClock, logger: silentLogger };
   const place = openBackupPlace(base, option(input, 'from'));
   try {
+    if (place.folder !== undefined && !existsSync(place.folder)) {
+      throw new CommandError(`there is no folder ${place.folder}: --from and BACKUP_TO say where back-ups are`);
+    }
     return await work({ ...base, place, signal: stopSignals() });
   } finally {
     await place.close();

@@ -4,6 +4,7 @@ import type { Store } from '../../store/ports/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import { LISTED } from './check-ledger.ts';
 import { LATE_MS } from './list-attention.ts';
+import { findUnreadable } from './reseal-secrets.ts';
 
 export type Finding = {
   check:
@@ -47,6 +48,7 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
   findings.push(await checkProviders(store, secretBox));
   findings.push(await checkTwoFactor(store, secretBox));
   findings.push(await checkWebhooks(store, secretBox));
+  findings.push(await checkInner(store, secretBox));
   findings.push(await checkTasks(store));
   findings.push(await checkClock(store, clock));
   findings.push(await checkNodes(store, clock));
@@ -187,6 +189,25 @@ async function checkWebhooks(store: Store, secretBox: SecretBox): Promise<Findin
     level: 'error',
     message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose webhooks cannot be signed: their owners create new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { api_keys: lost.map(({ id }) => id) },
+  };
+}
+
+/** Sealed values inside others: settings of channels, and webhook secrets that still sign along. */
+async function checkInner(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const channels = await findUnreadable({ store, secretBox }, 'channels.settings');
+  const keys = await findUnreadable({ store, secretBox }, 'api_keys.webhook_formers');
+  if (channels.length + keys.length === 0) {
+    return { check: 'secrets', level: 'ok', message: 'every secret inside settings can be read' };
+  }
+  const named = [
+    ...(channels.length > 0 ? [`the settings of channels ${channels.slice(0, LISTED).join(', ')}`] : []),
+    ...(keys.length > 0 ? [`former webhook secrets of API keys ${keys.slice(0, LISTED).join(', ')}`] : []),
+  ];
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts ${named.join(' and ')}: name the former secret in CRYPTO_SECRET_PREVIOUS, or enter them again`,
+    details: { channels, api_keys: keys },
   };
 }
 

@@ -37,6 +37,24 @@ export async function resealSecrets(
   return counts;
 }
 
+/** The rows of a column with a value that no secret opens, by their keys. */
+export async function findUnreadable(
+  { store, secretBox }: { store: Pick<Store, 'sealed'>; secretBox: SecretBox },
+  column: SealedColumn,
+): Promise<string[]> {
+  const unreadable: string[] = [];
+  for (let after = ''; ; ) {
+    const page = await store.sealed.page(column, after, AT_ONCE);
+    for (const { id, text } of page) {
+      const count: ResealCount = { column, resealed: 0, current: 0, lost: 0 };
+      resealText(secretBox, text, count);
+      if (count.lost > 0) unreadable.push(id);
+    }
+    after = page.at(-1)?.id ?? after;
+    if (page.length < AT_ONCE) return unreadable;
+  }
+}
+
 /** A sealed value, or JSON that holds some. */
 function resealText(box: SecretBox, text: string, count: ResealCount): string {
   if (SEALED.test(text)) return resealValue(box, text, count);

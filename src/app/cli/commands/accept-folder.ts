@@ -3,6 +3,7 @@ import { acceptFolder, createFolderFiles, openStore } from '../../../store/index
 import { resultsFolder } from '../../config/result-files.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
+import { requireDatabase } from '../require-database.ts';
 
 /**
  * Makes the configured folder the one in which the database expects its kept results, also if it is
@@ -12,6 +13,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   const folder = resultsFolder(config);
   if (folder === undefined) throw new CommandError('RESULTS_URL names a bucket; only folders are marked.');
+  await requireDatabase(config);
   const { databaseUrl, dataDir, sqliteSynchronous: synchronous } = config;
   const place = { databaseUrl, dataDir, synchronous, exclusive: false, migrate: false };
   const store = await openStore({ ...place, clock: systemClock, logger: silentLogger });

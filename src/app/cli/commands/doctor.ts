@@ -15,6 +15,7 @@ import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
+import { requireDatabase } from '../require-database.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
 
@@ -58,6 +59,7 @@ function checkFolder(path: string, findings: Finding[]): boolean {
 
 async function checkDatabase(config: Config, results: { verify: boolean } | undefined): Promise<Finding[]> {
   try {
+    await requireDatabase(config);
     const store = await openStore({
       databaseUrl: config.databaseUrl,
       dataDir: config.dataDir,

@@ -3,8 +3,6 @@ import { createUserErasure } from '../../../tasks/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 import { readAccount } from '../read-account.ts';
-import { readSettings } from '../read-settings.ts';
-import { requireDatabase } from '../require-database.ts';
 
 /** Rows at a time: a gateway that runs beside this waits for each. */
 const BATCH = 50;
@@ -12,7 +10,6 @@ const BATCH = 50;
 /** Deletes an account, and erases its content at once. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const account = readAccount(input, 'admin erase-user');
-  await requireDatabase(readSettings(input).config);
   const erased = await withAccounts(input, async ({ auth, store, audit }) => {
     const done = await auth.administration.deleteByOperator(account);
     await audit({ action: 'user.delete', userId: done.userId, detail: {} });

@@ -3,13 +3,10 @@ import { exportUser } from '../../operations/export-user.ts';
 import { CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 import { readAccount } from '../read-account.ts';
-import { readSettings } from '../read-settings.ts';
-import { requireDatabase } from '../require-database.ts';
 
 /** Writes everything about a person as one JSON document, piece by piece. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const account = readAccount(input, 'admin export-user');
-  await requireDatabase(readSettings(input).config);
   await withAccounts(input, async ({ store, audit }) => {
     const user =
       'id' in account ? await store.users.adminById(account.id) : await store.users.byLogin(account.username.trim());

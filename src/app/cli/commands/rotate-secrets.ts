@@ -6,6 +6,7 @@ import { NODE_ALIVE_SECONDS } from '../../operations/announce-node.ts';
 import { type ResealCount, resealSecrets } from '../../operations/reseal-secrets.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
+import { requireDatabase } from '../require-database.ts';
 
 /**
  * Seals stored secrets under the current CRYPTO_SECRET, beside running nodes that know it. With
@@ -14,6 +15,7 @@ import { readSettings } from '../read-settings.ts';
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
+  await requireDatabase(config);
   if (!hasSecrets(config, config.dataDir)) {
     throw new CommandError('there are no secrets yet: nothing to rotate');
   }
