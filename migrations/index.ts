@@ -27,6 +27,7 @@ import postgres22 from './postgres/0022_retention.sql' with { type: 'text' };
 import postgres23 from './postgres/0023_backup_runs.sql' with { type: 'text' };
 import postgres24 from './postgres/0024_imported_rows.sql' with { type: 'text' };
 import postgres25 from './postgres/0025_previews.sql' with { type: 'text' };
+import postgres26 from './postgres/0026_key_rotation.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -52,6 +53,7 @@ import sqlite22 from './sqlite/0022_retention.sql' with { type: 'text' };
 import sqlite23 from './sqlite/0023_backup_runs.sql' with { type: 'text' };
 import sqlite24 from './sqlite/0024_imported_rows.sql' with { type: 'text' };
 import sqlite25 from './sqlite/0025_previews.sql' with { type: 'text' };
+import sqlite26 from './sqlite/0026_key_rotation.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -199,6 +201,16 @@ export const migrations: readonly Migration[] = [
     back: unless(
       "select task_id from kept_results where kind = 'preview' and state = 'wanted' limit 1",
       'Previews are still to be made, which the program of before would ask the vendors for.',
+    ),
+  },
+  {
+    number: 26,
+    name: '0026_key_rotation',
+    sql: { sqlite: sqlite26, postgres: postgres26 },
+    checks: [],
+    back: unless(
+      "select id from api_keys where former_hash <> '' limit 1",
+      'Replaced API keys still work, which the program of before would refuse. Wait an hour beyond their end, or end them.',
     ),
   },
 ];

@@ -43,7 +43,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0);
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0);
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -529,6 +529,7 @@ CREATE TABLE imported_rows (
   primary key (source, kind, source_id)
 );
 CREATE INDEX kept_results_previews on kept_results (user_id, kept_at, bytes) where kind = 'preview';
+CREATE UNIQUE INDEX api_keys_former on api_keys (former_hash) where former_hash <> '';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -9,6 +9,7 @@ import { resetBinding, resetPasskeys, resetPersonalToken, resetTwoFactor } from 
 import { createApiKeyAuthenticator } from './api-keys/authenticate-api-key.ts';
 import { createApiKey } from './api-keys/create-api-key.ts';
 import { listApiKeys, readApiKey } from './api-keys/list-api-keys.ts';
+import { endFormerApiKey, rotateApiKey } from './api-keys/rotate-api-key.ts';
 import { rotateWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
 import { deleteApiKey, updateApiKey } from './api-keys/update-api-key.ts';
 import type { Auth, GuardedAuth } from './auth.ts';
@@ -236,6 +237,8 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       read: (principal, id) => readApiKey(ctx, principal, id),
       update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
       delete: (principal, id) => deleteApiKey(ctx, principal, id),
+      rotate: (principal, id, keepSeconds) => rotateApiKey(ctx, principal, { id, keepSeconds }),
+      endFormer: (principal, id) => endFormerApiKey(ctx, principal, id),
       rotateWebhookSecret: (principal, id) => rotateWebhookSecret(ctx, principal, id),
     },
   };

@@ -77,6 +77,7 @@ export const authErrors = defineErrors('auth', {
   api_key_exhausted: ['unauthenticated', "The API key's own quota is used up."],
   api_key_user_disabled: ['unauthenticated', "The API key's user is disabled."],
   api_key_not_found: ['not_found', 'There is no such API key.'],
+  api_key_rotated: ['conflict', 'The API key was rotated meanwhile. Reload it and try again.'],
   api_key_model_not_allowed: ['forbidden', 'The API key may not use this model.'],
   api_key_ip_not_allowed: ['forbidden', 'The API key may not be used from this address.'],
   api_key_webhook_secret_missing: ['invalid', 'The key has no webhook secret yet.'],

@@ -6,8 +6,11 @@ export type PanelPrincipal = { origin?: RequestOrigin } & (
   | { kind: 'pat'; user: UserRecord }
 );
 
-/** The authenticated caller of an API-key route. `group` is the key's own, else the user's. */
-export type ApiPrincipal = { kind: 'api_key'; user: KeyOwner; key: PresentedKey; group: string };
+/**
+ * The authenticated caller of an API-key route. `group` is the key's own, else the user's.
+ * `keyHash` is the digest of the presented key: the current one, or a replaced one before its end.
+ */
+export type ApiPrincipal = { kind: 'api_key'; user: KeyOwner; key: PresentedKey; keyHash: string; group: string };
 
 /**
  * The address that may decide whether a request is refused: rate limits, `allow_ips` of API keys.

@@ -34,7 +34,8 @@ type End = () => void;
 export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: Logger }): AccessWatcher {
   const { store, clock, logger } = deps;
   const watched = {
-    keys: new Map<number, Set<End>>(),
+    /** By the digest of the key that was presented, so that a replaced key ends its streams. */
+    keys: new Map<string, Set<End>>(),
     sessions: new Map<string, Set<End>>(),
     tokens: new Map<number, Set<End>>(),
   };
@@ -55,7 +56,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
 
   async function checkAll(): Promise<void> {
     const now = clock.unix();
-    await endMissing(watched.keys, (ids) => store.apiKeys.usable(ids, now));
+    await endMissing(watched.keys, (hashes) => store.apiKeys.usable(hashes, now));
     await endMissing(watched.sessions, (sids) => store.sessions.usable(sids, now));
     await endMissing(watched.tokens, (ids) => store.users.withAccessToken(ids));
   }
@@ -81,7 +82,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
   }
 
   function addPrincipal(principal: ApiPrincipal | PanelPrincipal, end: End): () => void {
-    if (principal.kind === 'api_key') return add(watched.keys, principal.key.id, end);
+    if (principal.kind === 'api_key') return add(watched.keys, principal.keyHash, end);
     if (principal.kind === 'session') return add(watched.sessions, principal.sid, end);
     return add(watched.tokens, principal.user.id, end);
   }

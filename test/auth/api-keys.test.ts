@@ -41,6 +41,7 @@ for (const dialect of RULE_DATABASES) {
         name: 'my key',
         key: created.key,
         prefix: created.key.slice(0, 11),
+        former_key: null,
         status: 4,
         unlimited_quota: false,
         quota: 0,
@@ -168,6 +169,73 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.authenticateApiKey(key), 'auth.api_key_invalid');
     });
 
+    test('a rotated key: the old one works until its end, the one before it is refused at once', async () => {
+      const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true, models: ['a'] });
+      const second = await auth.apiKeys.rotate(principal, first.id, 60);
+      const former = { prefix: first.prefix, until: clock.unix() + 60 };
+      expect(second).toMatchObject({ id: first.id, name: 'k', models: ['a'], former_key: former });
+      for (const { key } of [first, second]) {
+        expect((await auth.authenticateApiKey(key)).key).toMatchObject({ id: first.id, models: ['a'] });
+      }
+      const third = await auth.apiKeys.rotate(principal, first.id);
+      expect(third.former_key?.until).toBe(clock.unix() + 86_400);
+      await refusal(auth.authenticateApiKey(first.key), 'auth.api_key_invalid');
+      await auth.authenticateApiKey(second.key);
+      clock.advance(86_400);
+      await refusal(auth.authenticateApiKey(second.key), 'auth.api_key_invalid');
+      await refusal(auth.authenticateApiKey(second.key, { purpose: 'read' }), 'auth.api_key_invalid');
+      expect((await auth.apiKeys.read(principal, first.id)).former_key).toBeNull();
+
+      const fourth = await auth.apiKeys.rotate(principal, first.id, 0);
+      await refusal(auth.authenticateApiKey(third.key), 'auth.api_key_invalid');
+      await auth.apiKeys.rotate(principal, first.id, 3600);
+      await auth.apiKeys.endFormer(principal, first.id);
+      await refusal(auth.authenticateApiKey(fourth.key), 'auth.api_key_invalid');
+      await refusal(auth.apiKeys.rotate(principal, first.id, 2_592_001), 'auth.validation_failed');
+    });
+
+    test('a stream that a replaced key opened ends with that key; that of the new key stays', async () => {
+      const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      const watchOf = async (key: string) =>
+        auth.watchAccess(await auth.authenticateApiKey(key), new AbortController().signal);
+      const old = await watchOf(first.key);
+      const { key } = await auth.apiKeys.rotate(principal, first.id, 60);
+      const present = await watchOf(key);
+      clock.advance(60);
+      await until(() => old.hasEnded());
+      expect(present.hasEnded()).toBe(false);
+      present.stop();
+    });
+
+    test('two rotations at once: one wins, and the key before it still works', async () => {
+      const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      let reads = 0;
+      let bothHaveRead = (): void => {};
+      const together = new Promise<void>((resolve) => {
+        bothHaveRead = resolve;
+      });
+      const waiting = overriding(store, {
+        apiKeys: overriding(store.apiKeys, {
+          async byId(asked) {
+            const found = await store.apiKeys.byId(asked);
+            if (++reads === 2) bothHaveRead();
+            await together;
+            return found;
+          },
+        }),
+      });
+      const node = openAuth(waiting, { clock });
+      const outcomes = await Promise.allSettled([
+        node.apiKeys.rotate(principal, id),
+        node.apiKeys.rotate(principal, id),
+      ]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+        reason: { code: 'auth.api_key_rotated', kind: 'conflict' },
+      });
+      await auth.authenticateApiKey(key);
+    });
+
     test('a disabled user’s key is refused', async () => {
       const disabled = await addUser(store, { status: 2 });
       const { key } = await auth.apiKeys.create(asSession(disabled), { name: 'k', unlimited_quota: true });
@@ -191,6 +259,8 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.apiKeys.list(stranger, { page: 1, pageSize: 10 })).total).toBe(0);
       await refusal(auth.apiKeys.update(stranger, id, { status: 2 }), 'auth.api_key_not_found');
       await refusal(auth.apiKeys.delete(stranger, id), 'auth.api_key_not_found');
+      await refusal(auth.apiKeys.rotate(stranger, id), 'auth.api_key_not_found');
+      await refusal(auth.apiKeys.endFormer(stranger, id), 'auth.api_key_not_found');
       await refusal(auth.apiKeys.update(principal, id + 1_000_000, { status: 2 }), 'auth.api_key_not_found');
       await auth.authenticateApiKey(key);
     });
@@ -309,6 +379,9 @@ describe('restrictions of a key', () => {
     name: 'k',
     keyHash: '',
     prefix: '',
+    formerHash: '',
+    formerPrefix: '',
+    formerUntil: 0,
     status: 1,
     unlimitedQuota: true,
     quota: 0,

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { randomAlnum } from '../../src/kernel/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 
@@ -19,11 +20,11 @@ describeEachStore('API keys', (opened) => {
       quota: 7,
       usedQuota: 0,
     });
-    const { keyHash, prefix, webhookFormers, createdAt, ...presented } = key;
+    const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = key;
     const owner = { id: user.id, role: user.role, status: user.status, group: user.group };
-    expect(await store.apiKeys.byHash(key.keyHash)).toEqual({ key: presented, user: owner });
+    expect(await store.apiKeys.byHash(key.keyHash, 1)).toEqual({ key: presented, user: owner });
     expect(await store.apiKeys.byId(key.id)).toEqual(key);
-    expect(await store.apiKeys.byHash('unknown')).toBeUndefined();
+    expect(await store.apiKeys.byHash('unknown', 1)).toBeUndefined();
   });
 
   test('a key is usable while it is enabled and unexpired and its user enabled, even with an empty budget', async () => {
@@ -35,9 +36,45 @@ describeEachStore('API keys', (opened) => {
     const expired = await addKey(store, user.id, { expiresAt: 2000 });
     const disabled = await addKey(store, user.id, { status: 2 });
     const orphaned = await addKey(store, off.id);
-    const ids = [good, later, expired, disabled, orphaned].map(({ id }) => id);
-    const usable = await store.apiKeys.usable([...ids, 999_999], 2000);
-    expect(usable.sort((a, b) => a - b)).toEqual([good.id, later.id]);
+    const hashes = [good, later, expired, disabled, orphaned].map(({ keyHash }) => keyHash);
+    expect(await store.apiKeys.usable([...hashes, 'unknown'], 2000)).toEqual([good.keyHash, later.keyHash]);
+  });
+
+  test('a replaced key is found until its end or the next rotation, and is usable as long', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const key = await addKey(store, user.id, { prefix: 'sk-old' });
+    const idOf = async (hash: string, now: number) => (await store.apiKeys.byHash(hash, now))?.key.id;
+    const [second, third] = [randomAlnum(64), randomAlnum(64)];
+    const rotation = { presentHash: key.keyHash, keyHash: second, prefix: 'sk-new', formerUntil: 2000 };
+    expect(await store.apiKeys.rotate(key.id, user.id + 1, rotation)).toBeUndefined();
+    expect(await store.apiKeys.rotate(key.id, user.id, rotation)).toEqual({
+      ...key,
+      keyHash: second,
+      prefix: 'sk-new',
+      formerHash: key.keyHash,
+      formerPrefix: 'sk-old',
+      formerUntil: 2000,
+    });
+    expect(await idOf(key.keyHash, 1999)).toBe(key.id);
+    expect(await idOf(key.keyHash, 2000)).toBeUndefined();
+    expect(await idOf(second, 2000)).toBe(key.id);
+    expect(await store.apiKeys.usable([key.keyHash, second], 1999)).toEqual([key.keyHash, second]);
+    expect(await store.apiKeys.usable([key.keyHash, second], 2000)).toEqual([second]);
+
+    expect(await store.apiKeys.rotate(key.id, user.id, rotation)).toBeUndefined();
+    await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: second, keyHash: third });
+    expect(await idOf(key.keyHash, 1999)).toBeUndefined();
+    expect(await idOf(second, 1999)).toBe(key.id);
+    expect(await store.apiKeys.endFormer(key.id, user.id + 1)).toBeUndefined();
+    expect(await store.apiKeys.endFormer(key.id, user.id)).toMatchObject({ formerHash: '', formerUntil: 0 });
+    expect(await idOf(second, 1999)).toBeUndefined();
+    expect(await idOf(third, 1999)).toBe(key.id);
+
+    await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: third, keyHash: second });
+    expect(await store.apiKeys.forgetFormers(1999, 10)).toBe(0);
+    expect(await store.apiKeys.forgetFormers(2000, 10)).toBe(1);
+    expect(await store.apiKeys.byId(key.id)).toMatchObject({ keyHash: second, formerHash: '', formerPrefix: '' });
   });
 
   test('only the owner’s keys are changed and deleted', async () => {

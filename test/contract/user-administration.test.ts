@@ -138,8 +138,8 @@ describeEachStore('administered users', (opened) => {
     const next = await register();
     expect(next.id).not.toBe(user.id);
     expect(await store.users.byLogin(email)).toMatchObject({ id: next.id });
-    expect(await store.apiKeys.byHash(key.keyHash)).toBeUndefined();
-    expect(await store.apiKeys.byHash(strangersKey.keyHash)).toMatchObject({ key: { id: strangersKey.id } });
+    expect(await store.apiKeys.byHash(key.keyHash, 1)).toBeUndefined();
+    expect(await store.apiKeys.byHash(strangersKey.keyHash, 1)).toMatchObject({ key: { id: strangersKey.id } });
     expect(await store.apiKeys.deleteAll(user.id)).toBe(0);
     expect(await store.ledger.reserve({ ...entry, apiKeyId: null, attempt: 1, amount: 1 })).toBe('user_insufficient');
     expect(await store.ledger.post({ ...entry, kind: 'refund', amount: 300 })).toBe(true);

@@ -144,7 +144,7 @@ describeEachStore('users', (opened) => {
         store.users.byLogin(`${name}@example.org`),
         store.users.byAccessToken(hash),
         store.users.accessTokenOf(user.id),
-        store.apiKeys.byHash(key.keyHash),
+        store.apiKeys.byHash(key.keyHash, 1),
         store.users.search({ keyword: name, status: 1 }, { page: 1, pageSize: 10 }).then(({ items }) => items[0]),
       ]);
     expect((await sightings()).every((seen) => seen !== undefined)).toBe(true);

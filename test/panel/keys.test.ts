@@ -100,7 +100,7 @@ describe('API keys', () => {
   test('is changed, disabled, enabled and, after a confirmation, deleted', async () => {
     const key = await panel.root().createKey({ name: 'Nightly' });
     const page = await openAt('/keys', 'API keys');
-    await page.getByRole('link', { name: 'Nightly' }).click();
+    await page.getByRole('link', { name: 'Nightly', exact: true }).click();
     await heading(page, 'Nightly').waitFor();
     expect(await button(page, 'Save').first().isDisabled()).toBe(true);
     await field(page, 'Name').fill('Nightly renders');
@@ -124,14 +124,34 @@ describe('API keys', () => {
     await button(page, 'Delete key').click();
     await dialog(page).getByRole('button', { name: 'Delete key' }).click();
     await heading(page, 'API keys').waitFor();
-    await page.getByRole('link', { name: 'Nightly renders' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Nightly renders', exact: true }).waitFor({ state: 'detached' });
     expect((await submit(key)).status).toBe(401);
+  });
+
+  test('is rotated in three clicks; the old key works on and can be stopped', async () => {
+    const key = await panel.root().createKey({ name: 'Rotated' });
+    const { page } = await panel.openAs(ROOT, '/', { viewport: screens.desktop });
+    await page.getByRole('link', { name: 'API keys', exact: true }).click();
+    await page.getByRole('link', { name: 'Rotate Rotated' }).click();
+    await button(page, 'Rotate key').click();
+    await heading(page, '“Rotated” was rotated').waitFor();
+    const next = await page.getByRole('status').locator('code').innerText();
+    expect(next).toMatch(/^sk-\w{48}$/);
+    await page.getByRole('tabpanel').getByText(`Authorization: Bearer ${next}`).waitFor();
+    for (const either of [key, next]) expect((await submit(either)).status).toBe(200);
+    await page.getByRole('link', { name: 'I’ve copied it' }).click();
+    await page.getByRole('link', { name: 'Rotated', exact: true }).click();
+    await button(page, 'Stop old key now').click();
+    await waitForNotice(page, 'The old key no longer works.');
+    expect((await submit(key)).status).toBe(401);
+    expect((await submit(next)).status).toBe(200);
+    expect(await page.content()).not.toContain(next);
   });
 
   test('the first webhook address creates the secret; a rotated secret is shown once and the old one still signs', async () => {
     await panel.root().createKey({ name: 'Hooked' });
     const page = await openAt('/keys', 'API keys');
-    await page.getByRole('link', { name: 'Hooked' }).click();
+    await page.getByRole('link', { name: 'Hooked', exact: true }).click();
     const area = page.getByRole('region', { name: 'Webhook' });
     await area.getByText('No secret yet.').waitFor();
     await field(page, 'Webhook URL').fill('https://hooks.example.org/taskgate');
@@ -152,7 +172,7 @@ describe('API keys', () => {
     const hook = 'https://hooks.example.org/renamed';
     await panel.root().createKey({ name: 'Old name', unlimited_quota: false, quota: 5_000_000 });
     const page = await openAt('/keys', 'API keys');
-    await page.getByRole('link', { name: 'Old name' }).click();
+    await page.getByRole('link', { name: 'Old name', exact: true }).click();
     await heading(page, 'Old name').waitFor();
     const path = new URL(page.url()).pathname.replace('/keys', '/api/token');
     const area = page.getByRole('region', { name: 'Webhook' });

@@ -55,7 +55,7 @@ describe('after leaving the page', () => {
   test('a late answer does not navigate', async () => {
     await panel.root().createKey({ name: 'Nightly' });
     const page = await openAsRoot('/keys');
-    await page.getByRole('link', { name: 'Nightly' }).click();
+    await page.getByRole('link', { name: 'Nightly', exact: true }).click();
     const deleting = await holdResponse(page, '**/api/token/*', 'DELETE');
     await button(page, 'Delete key').click();
     await dialog(page).getByRole('button', { name: 'Delete key' }).click();
@@ -70,13 +70,13 @@ describe('after leaving the page', () => {
   test('its confirmation is cancelled', async () => {
     await panel.root().createKey({ name: 'Kept' });
     const page = await openAsRoot('/keys');
-    await page.getByRole('link', { name: 'Kept' }).click();
+    await page.getByRole('link', { name: 'Kept', exact: true }).click();
     await button(page, 'Delete key').click();
     await dialog(page).getByRole('button', { name: 'Delete key' }).waitFor();
     await page.goBack();
     await heading(page, 'API keys').waitFor();
     await dialog(page).waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'Kept' }).waitFor();
+    await page.getByRole('link', { name: 'Kept', exact: true }).waitFor();
   });
 
   test('a proof request started there opens no dialog', async () => {

@@ -547,7 +547,7 @@ describe('code samples', () => {
   };
 
   test('curl sends exactly this through a shell', async () => {
-    const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeGenerators.curl({ url, body })}`;
+    const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeGenerators.curl({ url, body, apiKey: 'YOUR_API_KEY' })}`;
     const parts = (await runProgram(['sh', '-c', shown])).split('\0');
     expect(parts.slice(0, 6)).toEqual([
       url,
@@ -574,7 +574,7 @@ describe('code samples', () => {
         return Response.json({ id: 'task_1' });
       },
     });
-    const there = { url: `http://127.0.0.1:${server.port}/v1/tasks/demo`, body };
+    const there = { url: `http://127.0.0.1:${server.port}/v1/tasks/demo`, body, apiKey: 'YOUR_API_KEY' };
     const script = join(temporaryFolder(), 'send.mjs');
     writeFileSync(script, codeGenerators.javascript(there));
     expect(await runProgram([process.execPath, script])).toBe('task_1\n');
@@ -586,7 +586,7 @@ describe('code samples', () => {
 
   test('prototype pollution: a member named __proto__ stays a member', () => {
     const oddName = JSON.parse('{"__proto__": {"a": 1}}') as Record<string, unknown>;
-    expect(codeGenerators.javascript({ url, body: oddName })).toContain('["__proto__"]: {');
-    expect(codeGenerators.python({ url, body: oddName })).toContain('"__proto__": {');
+    expect(codeGenerators.javascript({ url, body: oddName, apiKey: 'YOUR_API_KEY' })).toContain('["__proto__"]: {');
+    expect(codeGenerators.python({ url, body: oddName, apiKey: 'YOUR_API_KEY' })).toContain('"__proto__": {');
   });
 });

@@ -58,7 +58,7 @@ const requests: Work[] = [
   ['a channel', ({ channels }, { channelId }) => channels.byId(channelId)],
   ['a user by its id', ({ users }, { userId }) => users.byId(userId)],
   ['a user by a personal access token', ({ users }) => users.byAccessToken('hash')],
-  ['an API key by its hash', ({ apiKeys }) => apiKeys.byHash('hash')],
+  ['an API key by its hash', ({ apiKeys }) => apiKeys.byHash('hash', 1)],
   ['the last use of an API key', ({ apiKeys }, { keyId }) => apiKeys.touch(keyId, at)],
   [
     'the rotation of a refresh token',
@@ -221,7 +221,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   sealed: 'page replace',
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
-  apiKeys: 'delete deleteAll insert list rotateWebhookSecret update usable withWebhookSecret',
+  apiKeys:
+    'delete deleteAll endFormer forgetFormers insert list rotate rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   flows: 'deleteDone deleteOfUser',

@@ -46,18 +46,19 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
   return async (authorization, { ip, purpose = 'submit' } = {}) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.api_key_missing();
-    const found = KEY.test(credential) ? await store.apiKeys.byHash(sha256Hex(credential)) : undefined;
-    if (!found) throw authErrors.api_key_invalid();
+    const now = clock.unix();
+    const keyHash = KEY.test(credential) ? sha256Hex(credential) : undefined;
+    const found = keyHash === undefined ? undefined : await store.apiKeys.byHash(keyHash, now);
+    if (keyHash === undefined || !found) throw authErrors.api_key_invalid();
     const { key, user } = found;
     if (user.status !== STATUS.enabled) throw authErrors.api_key_user_disabled();
-    const now = clock.unix();
     const state = apiKeyState(key, now);
     if (state === API_KEY_STATE.disabled) throw authErrors.api_key_disabled();
     if (state === API_KEY_STATE.expired) throw authErrors.api_key_expired();
     if (state === API_KEY_STATE.exhausted && purpose === 'submit') throw authErrors.api_key_exhausted();
     if (ip !== undefined) assertKeyAllows({ key, ip });
     touch(key, now);
-    return { kind: 'api_key', user, key, group: groupOf(key, user) };
+    return { kind: 'api_key', user, key, keyHash, group: groupOf(key, user) };
   };
 }
 

@@ -1,9 +1,9 @@
-import { randomAlnum, sha256Hex } from '../../kernel/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
+import { newApiKey } from './new-api-key.ts';
 import { newWebhookSecret } from './rotate-webhook-secret.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 
@@ -12,11 +12,6 @@ import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
  * its notices (null without one).
  */
 export type CreatedApiKey = ApiKeyView & { key: string; new_webhook_secret: string | null };
-
-/** `sk-` and 48 letters and digits, 285 random bits. */
-const KEY_LENGTH = 48;
-/** `sk-` and eight characters stay readable; 238 bits stay secret. */
-const PREFIX_LENGTH = 11;
 
 /**
  * Creates an API key for the caller. It needs a budget (`quota`) or `unlimited_quota`; otherwise it
@@ -29,14 +24,14 @@ export async function createApiKey(
 ): Promise<CreatedApiKey> {
   const { name, ...rest } = validateApiKeyFields(fields, principal.user, config);
   if (name === undefined) throw invalidField('name', 'a name is required.');
-  const key = `sk-${randomAlnum(KEY_LENGTH)}`;
+  const key = newApiKey();
   const webhookSecret = rest.webhookUrl ? newWebhookSecret() : null;
   const now = clock.unix();
   const stored = await store.apiKeys.insert({
     userId: principal.user.id,
     name,
-    keyHash: sha256Hex(key),
-    prefix: key.slice(0, PREFIX_LENGTH),
+    keyHash: key.hash,
+    prefix: key.prefix,
     status: STATUS.enabled,
     unlimitedQuota: rest.unlimitedQuota ?? false,
     quota: rest.quota ?? 0,
@@ -49,5 +44,5 @@ export async function createApiKey(
     webhookSecretSealed: webhookSecret === null ? null : secretBox.seal(webhookSecret),
     createdAt: now,
   });
-  return { ...describeApiKey(stored, now, secretBox), key, new_webhook_secret: webhookSecret };
+  return { ...describeApiKey(stored, now, secretBox), key: key.text, new_webhook_secret: webhookSecret };
 }

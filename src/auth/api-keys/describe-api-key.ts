@@ -10,6 +10,8 @@ export type ApiKeyView = {
   id: number;
   name: string;
   prefix: string;
+  /** The replaced key while it works, until `until` (Unix seconds); null: there is none. */
+  former_key: { prefix: string; until: number } | null;
   status: ApiKeyState;
   unlimited_quota: boolean;
   quota: number;
@@ -49,6 +51,7 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
     id: key.id,
     name: key.name,
     prefix: key.prefix,
+    former_key: key.formerUntil > now ? { prefix: key.formerPrefix, until: key.formerUntil } : null,
     status: apiKeyState(key, now),
     unlimited_quota: key.unlimitedQuota,
     quota: key.quota,

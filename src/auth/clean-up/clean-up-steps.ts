@@ -44,6 +44,10 @@ export function authCleanUpSteps(deps: { store: Store; clock: Clock }, config: C
       step: 'flows',
       deleteBatch: (limit) => store.flows.deleteDone(clock.unix() - FLOW_RETENTION_SECONDS, limit),
     },
+    {
+      step: 'replaced API keys',
+      deleteBatch: (limit) => store.apiKeys.forgetFormers(clock.unix(), limit),
+    },
   ];
   if (auditSignInDays > 0) {
     // Only sign-ins leave the audit log by themselves; changes stay.

@@ -43,6 +43,7 @@ export type ApiKey = DataOf<Api['token'][':id']['get']>;
 export type ApiKeyFields = Api['token'][':id']['put']['body'];
 /** The only answer that contains the key itself. */
 export type NewApiKey = DataOf<Api['token']['post']>;
+export type RotatedKey = DataOf<Api['token'][':id']['rotate']['post']>;
 export type WebhookSecret = DataOf<Api['token'][':id']['webhook-secret']['post']>;
 export type TwoFactorStatus = DataOf<Api['user']['2fa']['status']['get']>;
 export type TwoFactorSetup = DataOf<Api['user']['2fa']['setup']['post']>;

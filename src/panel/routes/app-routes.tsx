@@ -30,6 +30,7 @@ const HomePage = lazy(async () => ({ default: (await signedInPages()).HomePage }
 const KeysPage = lazy(async () => ({ default: (await signedInPages()).KeysPage }));
 const NewKeyPage = lazy(async () => ({ default: (await signedInPages()).NewKeyPage }));
 const KeyPage = lazy(async () => ({ default: (await signedInPages()).KeyPage }));
+const RotateKeyPage = lazy(async () => ({ default: (await signedInPages()).RotateKeyPage }));
 const UsagePage = lazy(async () => ({ default: (await signedInPages()).UsagePage }));
 const ProfilePage = lazy(async () => ({ default: (await signedInPages()).ProfilePage }));
 const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
@@ -120,6 +121,7 @@ export function AppRoutes() {
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
+          <Route path="/keys/:id/rotate" element={<RotateKeyPage />} />
           <Route path="/usage" element={<UsagePage />} />
           <Route path="/profile" element={<ProfilePage />} />
           <Route path="/security" element={<SecurityPage />} />

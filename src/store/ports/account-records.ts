@@ -86,6 +86,11 @@ export type ApiKeyRecord = {
   keyHash: string;
   /** `sk-` and the first characters, so that people can tell keys apart. */
   prefix: string;
+  /** The digest of the key that the current one replaced; empty: there was none. */
+  formerHash: string;
+  formerPrefix: string;
+  /** Unix seconds until which the replaced key works too; 0: there was none. */
+  formerUntil: number;
   status: EnabledStatus;
   unlimitedQuota: boolean;
   /** What is left of the key's own budget; meaningless when the key is unlimited. */
@@ -112,7 +117,10 @@ export type ApiKeyRecord = {
 };
 
 /** What requests with the key need of it. */
-export type PresentedKey = Omit<ApiKeyRecord, 'keyHash' | 'prefix' | 'webhookFormers' | 'createdAt'>;
+export type PresentedKey = Omit<
+  ApiKeyRecord,
+  'keyHash' | 'prefix' | 'formerHash' | 'formerPrefix' | 'formerUntil' | 'webhookFormers' | 'createdAt'
+>;
 
 /** What requests with an API key need of its owner. */
 export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group'>;

@@ -84,18 +84,26 @@ export interface SessionStore {
   deleteRevoked(rows: { revokedUntil: number; createdAfter: number; limit: number }): Promise<number>;
 }
 
-type DefaultedFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormers' | 'keepResults';
+type DefaultedFields =
+  | 'formerHash'
+  | 'formerPrefix'
+  | 'formerUntil'
+  | 'webhookUrl'
+  | 'webhookSecretSealed'
+  | 'webhookFormers'
+  | 'keepResults';
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
   Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults'>>;
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
-  byHash(keyHash: string): Promise<{ key: PresentedKey; user: KeyOwner } | undefined>;
+  /** By the digest of the current key, or of the replaced one before its end. */
+  byHash(keyHash: string, now: number): Promise<{ key: PresentedKey; user: KeyOwner } | undefined>;
   byId(id: number): Promise<ApiKeyRecord | undefined>;
   /**
-   * The subset of `ids` that is enabled, unexpired and owned by an enabled user. A used-up budget
-   * does not matter.
+   * The subset of `keyHashes` whose keys are enabled, unexpired and owned by an enabled user:
+   * current keys, and replaced ones before their end. A used-up budget does not matter.
    */
-  usable(ids: readonly number[], now: number): Promise<number[]>;
+  usable(keyHashes: readonly string[], now: number): Promise<string[]>;
   list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
   update(
     id: number,
@@ -125,6 +133,19 @@ export interface ApiKeyStore {
     userId: number,
     rotation: { present: string | null; sealed: string; formers: FormerSecret[] },
   ): Promise<ApiKeyRecord | undefined>;
+  /**
+   * Replaces the key whose digest is `presentHash`; until `formerUntil` that one works too. The one
+   * before it ends now. `undefined` when another rotation won, or the key does not exist.
+   */
+  rotate(
+    id: number,
+    userId: number,
+    rotation: { presentHash: string; keyHash: string; prefix: string; formerUntil: number },
+  ): Promise<ApiKeyRecord | undefined>;
+  /** Ends the replaced key now. `undefined` when the key does not exist. */
+  endFormer(id: number, userId: number): Promise<ApiKeyRecord | undefined>;
+  /** Removes at most `limit` replaced keys that have ended; resolves to how many. */
+  forgetFormers(now: number, limit: number): Promise<number>;
   /** Keys with a webhook secret whose id is above `id`, in order of id. */
   withWebhookSecret(id: number, limit: number): Promise<{ id: number; name: string; sealed: string }[]>;
   delete(id: number, userId: number): Promise<boolean>;

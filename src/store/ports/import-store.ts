@@ -32,7 +32,14 @@ export type ImportedUser = Pick<
 
 export type ImportedKey = Omit<
   ApiKeyRecord,
-  'id' | 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormers' | 'keepResults'
+  | 'id'
+  | 'formerHash'
+  | 'formerPrefix'
+  | 'formerUntil'
+  | 'webhookUrl'
+  | 'webhookSecretSealed'
+  | 'webhookFormers'
+  | 'keepResults'
 >;
 export type ImportedLine = { userId: number; amount: number; grantKey: string; note: string; createdAt: number };
 

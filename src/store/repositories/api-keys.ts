@@ -1,6 +1,8 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { type ApiKeyStore, STATUS } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
+
+const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
 export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
   const { apiKeys: keys, users } = tables;
@@ -10,6 +12,9 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     name: keys.name,
     keyHash: keys.keyHash,
     prefix: keys.prefix,
+    formerHash: keys.formerHash,
+    formerPrefix: keys.formerPrefix,
+    formerUntil: keys.formerUntil,
     status: keys.status,
     unlimitedQuota: keys.unlimitedQuota,
     quota: keys.quota,
@@ -25,14 +30,21 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
   };
-  const { keyHash, prefix, webhookFormers, createdAt, ...presented } = columns;
+  const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = columns;
   const owner = { id: users.id, role: users.role, status: users.status, group: users.group };
-  const byHash = lazy(() =>
+  const withOwner = () =>
     db
       .select({ key: presented, user: owner })
       .from(keys)
-      .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)))
+      .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)));
+  const byHash = lazy(() =>
+    withOwner()
       .where(eq(keys.keyHash, sql.placeholder('keyHash')))
+      .prepare(),
+  );
+  const byFormerHash = lazy(() =>
+    withOwner()
+      .where(and(eq(keys.formerHash, sql.placeholder('keyHash')), sql`${keys.formerUntil} > ${sql.placeholder('now')}`))
       .prepare(),
   );
   const byId = lazy(() =>
@@ -56,9 +68,10 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return row as NonNullable<typeof row>;
     },
 
-    async byHash(keyHash) {
-      const [row] = await byHash().execute({ keyHash });
-      return row;
+    // A key only ever moves from current to replaced, so asking in this order misses none.
+    async byHash(keyHash, now) {
+      const [current] = await byHash().execute({ keyHash });
+      return current ?? (await byFormerHash().execute({ keyHash, now }))[0];
     },
 
     async byId(id) {
@@ -66,19 +79,23 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return row;
     },
 
-    async usable(ids, now) {
+    async usable(keyHashes, now) {
+      const asked = [...keyHashes];
       const rows = await db
-        .select({ id: keys.id })
+        .select({ current: keys.keyHash, former: keys.formerHash, formerUntil: keys.formerUntil })
         .from(keys)
         .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
         .where(
           and(
-            inArray(keys.id, [...ids]),
+            or(inArray(keys.keyHash, asked), inArray(keys.formerHash, asked)),
             eq(keys.status, STATUS.enabled),
             or(eq(keys.expiresAt, 0), gt(keys.expiresAt, now)),
           ),
         );
-      return rows.map(({ id }) => id);
+      const usable = new Set(
+        rows.flatMap(({ current, former, formerUntil }) => (formerUntil > now ? [current, former] : [current])),
+      );
+      return asked.filter((hash) => usable.has(hash));
     },
 
     list(userId, page) {
@@ -104,6 +121,34 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
         .where(and(eq(keys.id, id), eq(keys.userId, userId), isThere))
         .returning(columns);
       return row;
+    },
+
+    async rotate(id, userId, { presentHash, keyHash, prefix, formerUntil }) {
+      const [row] = await db
+        .update(keys)
+        .set({ keyHash, prefix, formerHash: presentHash, formerPrefix: sql`${keys.prefix}`, formerUntil })
+        .where(and(eq(keys.id, id), eq(keys.userId, userId), eq(keys.keyHash, presentHash)))
+        .returning(columns);
+      return row;
+    },
+
+    async endFormer(id, userId) {
+      const [row] = await db
+        .update(keys)
+        .set(noFormer)
+        .where(and(eq(keys.id, id), eq(keys.userId, userId)))
+        .returning(columns);
+      return row;
+    },
+
+    async forgetFormers(now, limit) {
+      const ended = sql`(select ${keys.id} from ${keys} where ${keys.formerHash} <> '' and ${keys.formerUntil} <= ${now} limit ${limit})`;
+      const rows = await db
+        .update(keys)
+        .set(noFormer)
+        .where(and(inArray(keys.id, ended), lte(keys.formerUntil, now)))
+        .returning({ id: keys.id });
+      return rows.length;
     },
 
     async withWebhookSecret(id, limit) {

@@ -46,7 +46,7 @@ describeEachStore(
       expect(await store.users.countInvited(2)).toBe(1);
       expect(await store.users.byLogin('erin')).toBeUndefined();
 
-      const key = async (text: string) => (await store.apiKeys.byHash(sha256Hex(text)))?.key;
+      const key = async (text: string) => (await store.apiKeys.byHash(sha256Hex(text), 1))?.key;
       expect(await key(SAMPLE_KEYS.alice)).toMatchObject({
         userId: 2,
         status: 1,

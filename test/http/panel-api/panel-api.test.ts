@@ -287,6 +287,7 @@ describe('every route declares who may call it', () => {
       ],
       user: [
         'DELETE /api/token/{id}',
+        'DELETE /api/token/{id}/former-key',
         'GET /api/log',
         'GET /api/model',
         'GET /api/stats',
@@ -313,6 +314,7 @@ describe('every route declares who may call it', () => {
         'POST /api/task/{task_id}/retry',
         'POST /api/task/{task_id}/webhooks/{id}/redeliver',
         'POST /api/token',
+        'POST /api/token/{id}/rotate',
         'POST /api/token/{id}/webhook-secret',
         'PUT /api/token/{id}',
         'PUT /api/user/self',

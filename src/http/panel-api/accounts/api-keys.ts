@@ -87,6 +87,43 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       },
     )
     .post(
+      '/api/token/:id/rotate',
+      async ({ panel, origin, params, body }) => {
+        const id = readId(params.id);
+        const rotated = await auth.apiKeys.rotate(panel, id, body.keep_seconds);
+        // The prefixes, never the keys.
+        const detail = { after: { prefix: rotated.prefix, former_key: rotated.former_key } };
+        await audit({ panel, origin }, { action: 'api_key.rotate', target: `api_key:${id}`, detail });
+        return ok(rotated);
+      },
+      {
+        user: true,
+        body: strictObject({
+          keep_seconds: t.Optional(
+            whole({
+              minimum: 0,
+              maximum: 2_592_000,
+              description: 'How long the old key still works; a day if absent.',
+            }),
+          ),
+        }),
+        detail: {
+          summary: 'Replace an API key; only this response shows the new one',
+          description: 'A key that was replaced before stops working at once.',
+        },
+      },
+    )
+    .delete(
+      '/api/token/:id/former-key',
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        const changed = await auth.apiKeys.endFormer(panel, id);
+        await audit({ panel, origin }, { action: 'api_key.end_former', target: `api_key:${id}`, detail: {} });
+        return ok(changed);
+      },
+      { user: true, detail: { summary: 'End the replaced API key before its time' } },
+    )
+    .post(
       '/api/token/:id/webhook-secret',
       async ({ panel, origin, params }) => {
         const id = readId(params.id);

@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useParams } from 'react-router';
+import { Link, useParams } from 'react-router';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
@@ -41,6 +41,7 @@ export function KeyPage() {
           <div>
             <KeySummary apiKey={apiKey} />
             <KeySettings key={apiKey.id} apiKey={apiKey} />
+            <KeyRotation apiKey={apiKey} />
             <KeyWebhook key={`webhook-${apiKey.id}`} apiKey={apiKey} />
             <KeyLifecycle apiKey={apiKey} />
           </div>
@@ -99,6 +100,38 @@ function KeySettings({ apiKey }: { apiKey: ApiKey }) {
           </Group>
         </Stack>
       </form>
+    </SettingsBlock>
+  );
+}
+
+/** Leads to the rotation, and ends a replaced key before its time. */
+function KeyRotation({ apiKey }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const end = useApiMutation<void, ApiKey>({
+    request: () => ({ method: 'DELETE', path: `/api/token/${apiKey.id}/former-key` }),
+    invalidates: ['/api/token'],
+    onSuccess: () => notifySuccess(t('keys.rotate.ended')),
+  });
+  const { former_key: former } = apiKey;
+  return (
+    <SettingsBlock heading={t('keys.rotate')} intro={t('keys.rotate.intro')}>
+      {end.isError && <ErrorNotice error={end.error} />}
+      {former !== null && (
+        <Text size="sm" lh={1.6}>
+          {t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) })}
+        </Text>
+      )}
+      <Group>
+        <Button component={Link} to={`/keys/${apiKey.id}/rotate`} variant="default">
+          {t('keys.rotate')}
+        </Button>
+        {former !== null && (
+          <Button variant="light" color="red" loading={end.isPending} onClick={() => end.mutate()}>
+            {t('keys.rotate.endNow')}
+          </Button>
+        )}
+      </Group>
     </SettingsBlock>
   );
 }

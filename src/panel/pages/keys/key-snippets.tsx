@@ -5,8 +5,8 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 
-/** A first request in curl, Python and JavaScript, for a model that is available. */
-export function KeySnippets() {
+/** A first request with the new key in curl, Python and JavaScript, for an available model. */
+export function KeySnippets({ apiKey }: { apiKey: string }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const models = useApiQuery<CallableModel[]>('/api/model');
@@ -16,7 +16,7 @@ export function KeySnippets() {
   const body = { model: offer?.model ?? 'demo-video', prompt: t('keys.samplePrompt') };
   return (
     <Stack gap="md">
-      <CodeTabs url={url} body={body} />
+      <CodeTabs url={url} body={body} apiKey={apiKey} />
       <Text size="sm" c="dimmed" lh={1.6}>
         {t('keys.afterwards', { path: '/v1/tasks/{id}' })}{' '}
         <Anchor href="/api/docs" inherit underline="always">

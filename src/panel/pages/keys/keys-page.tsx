@@ -1,5 +1,5 @@
-import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core';
-import { IconDots, IconPlus } from '@tabler/icons-react';
+import { ActionIcon, Anchor, Button, Group, Menu, Text } from '@mantine/core';
+import { IconDots, IconPlus, IconRotate } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { keyStatus } from '../../api/record-status.ts';
@@ -91,25 +91,38 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
       heading: t('app.more'),
       actions: true,
       render: (key) => (
-        <Menu position="bottom-end" width={180}>
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: key.name })}>
-              <IconDots size={18} stroke={1.6} aria-hidden="true" />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item component={Link} to={`/keys/${key.id}`}>
-              {t('app.edit')}
-            </Menu.Item>
-            <Menu.Item disabled={isPending} onClick={() => changes.toggle(key)}>
-              {t(key.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
-            </Menu.Item>
-            <Menu.Divider />
-            <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(key)}>
-              {t('app.delete')}
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <Group gap={4} wrap="nowrap" justify="flex-end">
+          <ActionIcon
+            component={Link}
+            to={`/keys/${key.id}/rotate`}
+            variant="subtle"
+            color="gray"
+            size={34}
+            aria-label={t('keys.rotateOf', { name: key.name })}
+            title={t('keys.rotate')}
+          >
+            <IconRotate size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+          <Menu position="bottom-end" width={180}>
+            <Menu.Target>
+              <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: key.name })}>
+                <IconDots size={18} stroke={1.6} aria-hidden="true" />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item component={Link} to={`/keys/${key.id}`}>
+                {t('app.edit')}
+              </Menu.Item>
+              <Menu.Item disabled={isPending} onClick={() => changes.toggle(key)}>
+                {t(key.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
+              </Menu.Item>
+              <Menu.Divider />
+              <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(key)}>
+                {t('app.delete')}
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+        </Group>
       ),
     },
   ];

@@ -87,7 +87,7 @@ function CreatedKey({ created }: { created: NewApiKey }) {
           />
         )}
         <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets />
+          <KeySnippets apiKey={created.key} />
         </Section>
         <Group>
           <Button component={Link} to="/keys">

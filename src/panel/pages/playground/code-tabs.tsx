@@ -2,14 +2,14 @@ import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, codeGenerators } from './generate-code.ts';
+import { type CodeLanguage, codeGenerators, keyPlaceholder } from './generate-code.ts';
 
 /** Proper names, the same in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
 const languages = Object.keys(names) as CodeLanguage[];
 
-/** One request in curl, Python and JavaScript. */
-export function CodeTabs({ url, body }: { url: string; body: RequestBody }) {
+/** One request in curl, Python and JavaScript; with `apiKey`, ready to run. */
+export function CodeTabs({ url, body, apiKey }: { url: string; body: RequestBody; apiKey?: string }) {
   const { t } = useTranslation();
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
@@ -22,7 +22,7 @@ export function CodeTabs({ url, body }: { url: string; body: RequestBody }) {
       </Tabs.List>
       {languages.map((language) => (
         <Tabs.Panel key={language} value={language}>
-          <CopyField text={codeGenerators[language]({ url, body })} />
+          <CopyField text={codeGenerators[language]({ url, body, apiKey: apiKey ?? keyPlaceholder })} />
         </Tabs.Panel>
       ))}
     </Tabs>

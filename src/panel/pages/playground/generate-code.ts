@@ -1,21 +1,21 @@
 export type CodeLanguage = 'curl' | 'python' | 'javascript';
 
-export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>> };
+export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>>; apiKey: string };
 
-/** A real key must not end up in a shell's history by copying. */
-const placeholder = 'YOUR_API_KEY';
+/** Stands for a key that the panel does not know: keys are shown once, when they are made. */
+export const keyPlaceholder = 'YOUR_API_KEY';
 
-/** Complete programs that send the request; only the key is missing. */
+/** Complete programs that send the request. */
 export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
-  curl: ({ url, body }) =>
+  curl: ({ url, body, apiKey }) =>
     [
       `curl ${quoteForShell(url)} \\`,
-      `  -H ${quoteForShell(`Authorization: Bearer ${placeholder}`)} \\`,
+      `  -H ${quoteForShell(`Authorization: Bearer ${apiKey}`)} \\`,
       `  -H 'Content-Type: application/json' \\`,
       `  --data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`,
     ].join('\n'),
 
-  python: ({ url, body }) =>
+  python: ({ url, body, apiKey }) =>
     [
       'import json',
       'import urllib.request',
@@ -24,19 +24,19 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       'request = urllib.request.Request(',
       `    ${JSON.stringify(url)},`,
       '    data=json.dumps(body).encode(),',
-      `    headers={"Authorization": "Bearer ${placeholder}", "Content-Type": "application/json"},`,
+      `    headers={"Authorization": "Bearer ${apiKey}", "Content-Type": "application/json"},`,
       ')',
       'with urllib.request.urlopen(request) as response:',
       '    task = json.load(response)',
       `${pythonSyntax.print}(task["id"])`,
     ].join('\n'),
 
-  javascript: ({ url, body }) =>
+  javascript: ({ url, body, apiKey }) =>
     [
       `const body = ${toLiteral(body, javascriptSyntax)};`,
       `const response = await fetch(${JSON.stringify(url)}, {`,
       "  method: 'POST',",
-      `  headers: { Authorization: 'Bearer ${placeholder}', 'Content-Type': 'application/json' },`,
+      `  headers: { Authorization: 'Bearer ${apiKey}', 'Content-Type': 'application/json' },`,
       '  body: JSON.stringify(body),',
       '});',
       'const task = await response.json();',

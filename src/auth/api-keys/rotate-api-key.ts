@@ -1,0 +1,56 @@
+import type { AuthContext } from '../context.ts';
+import { authErrors, invalidField } from '../errors.ts';
+import type { PanelPrincipal } from '../types.ts';
+import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
+import { newApiKey } from './new-api-key.ts';
+
+/** `key` is the clear text of the new key, shown only in this answer. */
+export type RotatedApiKey = ApiKeyView & { key: string };
+
+/** A day, long enough to change the key in the programs that use it. */
+const DEFAULT_SECONDS = 24 * 3600;
+const MAX_SECONDS = 30 * 24 * 3600;
+
+/**
+ * Replaces one of the caller's own keys. The old one works for `keepSeconds` more; one that was
+ * replaced before it stops now.
+ *
+ * @throws `auth.api_key_not_found` for any other key; `auth.api_key_rotated` when another rotation
+ * was first, whose key would otherwise be replaced before its owner has copied it.
+ */
+export async function rotateApiKey(
+  { store, clock, secretBox }: AuthContext,
+  { user }: PanelPrincipal,
+  { id, keepSeconds = DEFAULT_SECONDS }: { id: number; keepSeconds?: number | undefined },
+): Promise<RotatedApiKey> {
+  if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > MAX_SECONDS) {
+    throw invalidField('keep_seconds', `a whole number from 0 to ${MAX_SECONDS} is required.`);
+  }
+  const present = await store.apiKeys.byId(id);
+  if (present?.userId !== user.id) throw authErrors.api_key_not_found();
+  const key = newApiKey();
+  const now = clock.unix();
+  const rotated = await store.apiKeys.rotate(id, user.id, {
+    presentHash: present.keyHash,
+    keyHash: key.hash,
+    prefix: key.prefix,
+    formerUntil: now + keepSeconds,
+  });
+  if (!rotated) throw authErrors.api_key_rotated();
+  return { ...describeApiKey(rotated, now, secretBox), key: key.text };
+}
+
+/**
+ * Ends the replaced key of one of the caller's own keys; its next use is refused.
+ *
+ * @throws `auth.api_key_not_found` for any other key.
+ */
+export async function endFormerApiKey(
+  { store, clock, secretBox }: AuthContext,
+  { user }: PanelPrincipal,
+  id: number,
+): Promise<ApiKeyView> {
+  const ended = await store.apiKeys.endFormer(id, user.id);
+  if (!ended) throw authErrors.api_key_not_found();
+  return describeApiKey(ended, clock.unix(), secretBox);
+}

@@ -1,0 +1,133 @@
+import { Button, Group, Radio, Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, useParams } from 'react-router';
+import type { ApiKey, RotatedKey } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { BackLink } from '../../ui/page/back-link.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { Section } from '../../ui/page/section.tsx';
+import { KeySnippets } from './key-snippets.tsx';
+
+/** How long the old key may still work, in seconds. */
+const periods: readonly (readonly [seconds: number, label: TextKey])[] = [
+  [0, 'keys.rotate.now'],
+  [3600, 'keys.rotate.hour'],
+  [86_400, 'keys.rotate.day'],
+  [7 * 86_400, 'keys.rotate.week'],
+];
+
+/** Replaces a key, then shows the new one once, with a first request. */
+export function RotateKeyPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const [rotated, setRotated] = useState<RotatedKey | null>(null);
+  const query = useApiQuery<ApiKey>(`/api/token/${encodeURIComponent(id)}`, { keepPrevious: false });
+  if (rotated !== null) return <NewKey rotated={rotated} />;
+  const name = query.data?.name;
+  return (
+    <Page
+      heading={name === undefined ? t('keys.rotate') : t('keys.rotate.heading', { name })}
+      intro={t('keys.rotate.intro')}
+      back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}
+      narrow
+    >
+      <QueryResult
+        query={query}
+        notFound={
+          <ResourceNotFound
+            heading={t('keys.missing')}
+            text={t('keys.missingText')}
+            list={{ to: '/keys', name: 'keys.all' }}
+          />
+        }
+      >
+        {(apiKey) => <RotateForm apiKey={apiKey} onRotated={setRotated} />}
+      </QueryResult>
+    </Page>
+  );
+}
+
+function RotateForm({ apiKey, onRotated }: { apiKey: ApiKey; onRotated(rotated: RotatedKey): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const [seconds, setSeconds] = useState('86400');
+  const rotate = useApiMutation<number, RotatedKey>({
+    request: (keep_seconds) => ({ method: 'POST', path: `/api/token/${apiKey.id}/rotate`, body: { keep_seconds } }),
+    invalidates: ['/api/token'],
+    // The key is shown only once, so it is taken before anything is refetched.
+    onResponse: onRotated,
+  });
+  const { former_key: former } = apiKey;
+  return (
+    <Stack gap={28}>
+      {rotate.isError && <ErrorNotice error={rotate.error} />}
+      <Radio.Group
+        label={t('keys.rotate.keep', { prefix: apiKey.prefix })}
+        {...(former === null
+          ? {}
+          : {
+              description: t('keys.rotate.formerEnds', { prefix: former.prefix, time: format.time(former.until) }),
+            })}
+        value={seconds}
+        onChange={setSeconds}
+      >
+        <Stack gap="sm" mt="sm">
+          {periods.map(([value, label]) => (
+            <Radio key={value} value={String(value)} label={t(label)} />
+          ))}
+        </Stack>
+      </Radio.Group>
+      <Group>
+        <Button loading={rotate.isPending} onClick={() => rotate.mutate(Number(seconds))}>
+          {t('keys.rotate')}
+        </Button>
+        <Button component={Link} to={`/keys/${apiKey.id}`} variant="default">
+          {t('app.cancel')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function NewKey({ rotated }: { rotated: RotatedKey }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { former_key: former } = rotated;
+  return (
+    <Page
+      heading={t('keys.rotate.done', { name: rotated.name })}
+      back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}
+      narrow
+    >
+      <Stack gap="lg">
+        <OneTimeSecret
+          heading={t('keys.made.once')}
+          text={
+            <>
+              {t('keys.made.text')}{' '}
+              {former === null
+                ? t('keys.rotate.ended')
+                : t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) })}
+            </>
+          }
+          secret={rotated.key}
+        />
+        <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
+          <KeySnippets apiKey={rotated.key} />
+        </Section>
+        <Group>
+          <Button component={Link} to="/keys">
+            {t('keys.made.done')}
+          </Button>
+        </Group>
+      </Stack>
+    </Page>
+  );
+}
