@@ -20,6 +20,7 @@ const libraries: readonly (readonly string[])[] = [
   ['@fastify/busboy'],
   ['ajv/dist/2020.js'],
   ['otpauth'],
+  ['@opentelemetry/api', '@opentelemetry/sdk-trace', '@opentelemetry/otlp-transformer', '@opentelemetry/resources'],
 ];
 
 /**
@@ -30,6 +31,7 @@ export const withoutFolders = { __dirname: '"/"', __filename: '"/index.js"' };
 
 /** Of prom-client, for marks that no metric of ours asks for. */
 const unused = /^@opentelemetry\/api$/;
+const unusedBy = /[\\/]prom-client[\\/]/;
 
 const folder = 'build/late-libraries';
 const factoryManifest = 'build/factory/manifest.gen.ts';
@@ -73,6 +75,10 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
   return {
     name: 'late libraries',
     setup(build) {
+      // First: who else imports it gets the library.
+      build.onResolve({ filter: unused }, ({ importer }) =>
+        unusedBy.test(importer) ? { path: 'unused', namespace: 'unused' } : undefined,
+      );
       build.onResolve({ filter: /^[@a-z]/ }, ({ path }) =>
         contentOf.has(path) ? { path, namespace: 'late' } : undefined,
       );
@@ -94,7 +100,6 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
         return serve(`import texts from 'packed:migrations';\nexport default texts[${JSON.stringify(name)}];`)();
       });
       build.onResolve({ filter: engine }, () => ({ path: 'engine', namespace: 'packed' }));
-      build.onResolve({ filter: unused }, ({ path }) => ({ path, namespace: 'unused' }));
       build.onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};', loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'unpack' }, () => ({ contents: unpack, loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({

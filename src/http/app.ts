@@ -53,7 +53,7 @@ import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import { assemblePipeline, type HttpConfig } from './pipeline/assemble-pipeline.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
-import type { RequestHandler } from './pipeline/types.ts';
+import type { RequestHandler, RequestTracer } from './pipeline/types.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
@@ -97,6 +97,7 @@ export type HttpDeps = {
   /** Whether the gateway is about to stop: `/readyz` says so. */
   isDraining: () => boolean;
   metrics: Metrics;
+  tracer?: RequestTracer | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
   panel: PanelManifest;
@@ -164,6 +165,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       files: v1,
       findNativePath: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
+      tracer: deps.tracer,
       onRequest: deps.onRequest,
       clock,
       logger,

@@ -33,7 +33,9 @@ export type {
   RequestFile,
   TaskLimits,
   TaskMeter,
+  TaskTracer,
 } from './types.ts';
+export { retryAfterMs } from './vendor/poll-schedule.ts';
 export { fileToken, TOKEN_PREFIX_LENGTH } from './vendor/restore-files.ts';
 export { createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';
 export type { AllowedReceivers } from './webhooks/types.ts';

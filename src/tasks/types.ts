@@ -111,6 +111,7 @@ export type TaskServices = {
   /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
   onOutcome?: (outcome: PluginOutcome) => void;
   meter?: TaskMeter;
+  tracer?: TaskTracer | undefined;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
   /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
@@ -132,6 +133,29 @@ export type TaskMeter = {
   answered(exchange: { channelId: number; call: 'submit' | 'poll'; status: number | string; ms: number }): void;
   phase(phase: 'wait' | 'prepare' | 'reserve' | 'send' | 'record', ms: number): void;
 };
+
+/**
+ * Records what this node does as spans of traces; absent where nobody collects them. It neither
+ * throws nor takes time.
+ */
+export type TaskTracer = {
+  /** Runs a submission as a span. What it calls becomes part of it. */
+  submission<T>(facts: SpanFacts, run: () => Promise<T>): Promise<T>;
+  /**
+   * Runs work for tasks long after their submissions: a trace of its own, linked to theirs.
+   * `contexts`: of the tasks, as `context` gave them.
+   */
+  later<T>(work: LaterWork, run: () => Promise<T>): Promise<T>;
+  /** Adds to the running span. */
+  note(facts: SpanFacts): void;
+  /** Names the running span in the form of W3C's traceparent; undefined: none is recorded. */
+  context(): string | undefined;
+};
+
+type LaterWork = { name: string; facts: SpanFacts; contexts: readonly (string | undefined)[] };
+
+/** Never a secret, a prompt, an address with its query, or a message that may quote them. */
+export type SpanFacts = Readonly<Record<`taskgate.${string}`, string | number | boolean>>;
 
 /** How a task ends, and what that means for its bill. */
 export type Ending =

@@ -48,7 +48,7 @@ export function composeHttp(
   { port, isDraining, certificateFault }: ListenerState,
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
-  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, lag } =
+  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, tracing, lag } =
     services;
   const currentAuthSettings = () => authSettings(options, node);
 
@@ -154,6 +154,7 @@ export function composeHttp(
       disk: () => disks.requireWritable(),
     },
     metrics,
+    tracer: tracing?.requests,
     onRequest: () => lag.active(),
     panel: panelManifest,
     development: foundation.development?.view,

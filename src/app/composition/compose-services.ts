@@ -31,6 +31,7 @@ import { measureTasks } from '../operations/measure-tasks.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
 import { createDiskWatch } from '../operations/watch-disks.ts';
+import { openTracing } from '../tracing/open-tracing.ts';
 import { openShared } from './open-shared.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
@@ -39,6 +40,8 @@ const UPLOADS_FOLDER = 'taskgate.uploads';
 const MIB = 1024 * 1024;
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
+/** How long a shutdown waits for the collector of traces. */
+const TRACE_GRACE_MS = 3000;
 
 /**
  * Creates the services below HTTP and begins to load plugins, channels, prices and options. Each
@@ -51,6 +54,9 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const metrics = createMetrics();
   const lag = measureLag(metrics.registry, clock);
   shutdown.add('lag', () => lag.stop());
+  const tracing = await openTracing({ config, nodeId, registry: metrics.registry, clock, logger });
+  // Late in the stop: what ends before it is still recorded.
+  if (tracing) shutdown.add('traces', () => tracing.stop(TRACE_GRACE_MS));
   const observePoll = measurePolls(metrics.registry);
   const watchCache = measureCaches(metrics.registry);
   sandbox.watchCaches(watchCache);
@@ -70,9 +76,10 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const receivers = createUpstream({ allowPrivate: false, privateRanges, clock, logger });
   shutdown.add('receivers', () => receivers.close());
 
+  const measured = measureHooks(metrics.registry, sandbox, clock);
   const plugins = createPluginService({
     store,
-    sandbox: measureHooks(metrics.registry, sandbox, clock),
+    sandbox: tracing ? tracing.sandbox(measured) : measured,
     clock,
     logger,
     factory: development ? [] : factoryPlugins,
@@ -135,14 +142,19 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   });
   const results = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => results.close());
+  const meter = measureTasks(metrics.registry);
   const tasks = createTasks({
     store,
     clock,
     logger,
-    upstream,
-    serviceAccounts: createServiceAccountTokens({ upstream, clock, watchCache }),
+    upstream: tracing ? tracing.upstream(upstream, { toVendors: true }) : upstream,
+    serviceAccounts: createServiceAccountTokens({
+      upstream: tracing ? tracing.upstream(upstream) : upstream,
+      clock,
+      watchCache,
+    }),
     webhooks: {
-      upstream: receivers,
+      upstream: tracing ? tracing.upstream(receivers) : receivers,
       urls: createCallbackUrls(config.webhookAllowedHosts),
       secretBox,
       updateEveryMs: config.webhookUpdateSeconds * 1000,
@@ -159,7 +171,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     pin: () => plugins.pin(),
     onOutcome: plugins.count,
-    meter: measureTasks(metrics.registry),
+    meter: tracing ? tracing.meter(meter) : meter,
+    tracer: tracing?.tasks,
     nodeId,
     limits: taskLimits(config),
     cryptoSecrets: secrets.crypto,
@@ -202,6 +215,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     backups,
     upstream,
     metrics,
+    tracing,
     lag,
     watchCache,
     node,

@@ -15,6 +15,7 @@ import type { Secrets } from '../config/load-secrets.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
+import type { Tracing } from '../tracing/types.ts';
 
 /** What exists before any service. */
 export type Foundation = {
@@ -48,6 +49,7 @@ export type DomainServices = {
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
   metrics: Metrics;
+  tracing: Tracing | undefined;
   lag: LagMeasurement;
   watchCache: WatchCache;
   /** Changes while the gateway starts: `listening` is empty until the listener is open. */

@@ -3,6 +3,7 @@ import { BACKUP_VARIABLES } from './backup-variables.ts';
 import type { Variable } from './define-variable.ts';
 import { GATEWAY_VARIABLES } from './gateway-variables.ts';
 import { TASK_VARIABLES } from './task-variables.ts';
+import { TRACE_VARIABLES } from './trace-variables.ts';
 import { UPGRADE_VARIABLES } from './upgrade-variables.ts';
 
 /** Every environment variable, by the name of its value in `Config`. */
@@ -12,6 +13,7 @@ export const VARIABLES = {
   ...UPGRADE_VARIABLES,
   ...TASK_VARIABLES,
   ...BACKUP_VARIABLES,
+  ...TRACE_VARIABLES,
 };
 
 export type VariableName = keyof typeof VARIABLES;

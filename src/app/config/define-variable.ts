@@ -10,6 +10,7 @@ export const CONFIG_GROUPS = {
   webhooks: 'Webhooks',
   artifacts: 'Files and artifacts',
   backup: 'Back-ups',
+  traces: 'Traces',
   marketplace: 'Plugin marketplace',
   sandbox: 'Plugin sandbox',
 } as const;

@@ -13,7 +13,14 @@ import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
 import { createKit, type FileStorageConfig, type Kit } from './route-kit.ts';
 import { createResultsSeparation, type ResultsOrigin } from './separate-results.ts';
-import type { Authenticators, FindNativePath, RequestHandler, RequestLimits } from './types.ts';
+import type {
+  Answered,
+  Authenticators,
+  FindNativePath,
+  RequestHandler,
+  RequestLimits,
+  RequestTracer,
+} from './types.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */
@@ -48,6 +55,7 @@ export type HttpFoundation = {
   findNativePath: FindNativePath;
   files: FileStorageConfig;
   metrics: Metrics;
+  tracer?: RequestTracer | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
   clock: Clock;
@@ -66,7 +74,7 @@ export function assemblePipeline(
   build: (kit: Kit) => readonly AnyElysia[],
   buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
 ): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
-  const { config, logger, clock, watchCache } = foundation;
+  const { config, logger, clock, watchCache, metrics, tracer } = foundation;
   const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
   const scopes = createRequestScopes();
@@ -92,12 +100,18 @@ export function assemblePipeline(
     }),
     findNativePath: foundation.findNativePath,
     onRequest: foundation.onRequest,
-    observe: foundation.metrics.observe,
+    observe: tracer ? (answer) => observeBoth(tracer, metrics, answer) : metrics.observe,
     clock,
     logger,
     watchCache,
   });
-  return { routes, handle, unlistedProxy: addresses.unlistedProxy };
+  const traced: RequestHandler = tracer ? (request, peer) => tracer.run(request, () => handle(request, peer)) : handle;
+  return { routes, handle: traced, unlistedProxy: addresses.unlistedProxy };
+}
+
+function observeBoth(tracer: RequestTracer, metrics: Metrics, answer: Answered): void {
+  metrics.observe(answer);
+  tracer.answered(answer);
 }
 
 function answerError(scopes: RequestScopes, request: Request, error: AppError): Response {

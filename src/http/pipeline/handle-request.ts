@@ -19,7 +19,15 @@ import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, 
 import { setResponseHeaders } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
 import type { ResultsSeparation } from './separate-results.ts';
-import type { DeclaredRoute, FindNativePath, NativePathHandler, Peer, RequestHandler, RequestScope } from './types.ts';
+import type {
+  Answered,
+  DeclaredRoute,
+  FindNativePath,
+  NativePathHandler,
+  Peer,
+  RequestHandler,
+  RequestScope,
+} from './types.ts';
 
 export type RequestPipeline = AdmissionDeps & {
   scopes: RequestScopes;
@@ -34,7 +42,7 @@ export type RequestPipeline = AdmissionDeps & {
   findNativePath: FindNativePath;
   /** Called when a request begins. */
   onRequest: () => void;
-  observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
+  observe: (answer: Answered) => void;
   clock: Clock;
   logger: Logger;
   watchCache?: WatchCache | undefined;
@@ -120,6 +128,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       route: resolution.route?.pattern ?? 'none',
       status,
       seconds: milliseconds / 1000,
+      requestId: scope.requestId,
     });
     logRequest(pipeline.logger, { request, path, scope, resolution, status, milliseconds });
     return response;

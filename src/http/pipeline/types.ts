@@ -22,6 +22,16 @@ export type Peer = {
 /** Answers one request; never rejects. */
 export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>;
 
+/** What is known of a request once it is answered. `route`: a declared pattern, else `none`. */
+export type Answered = { method: string; route: string; status: number; seconds: number; requestId: string };
+
+/** Records requests as spans of traces. It neither throws nor takes time. */
+export type RequestTracer = {
+  run(request: Request, handle: () => Promise<Response>): Promise<Response>;
+  /** Called within `run`. */
+  answered(answer: Answered): void;
+};
+
 /** A route with what it declares: access, limits, body. */
 export type DeclaredRoute = {
   readonly method: string;

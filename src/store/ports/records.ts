@@ -74,6 +74,8 @@ export type TaskExecution = {
    * The client API that created the task: `generic`, `native`, `proto_video`, `proto_responses`.
    */
   surface: string;
+  /** The span of the submission as a W3C traceparent, if it was recorded. */
+  trace?: string;
   /** Whether this is a response that its client does not wait for. */
   background?: boolean;
   /**

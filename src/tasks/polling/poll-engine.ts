@@ -88,12 +88,24 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     try {
       const group = await failWithoutVendorId(await keepOwned(claimed.group));
       for (const entry of group) underway.add(entry);
-      await pollOwned({ ...claimed, group });
+      await tracePoll({ ...claimed, group });
     } catch (error) {
       logger.error({ err: error, channel_id: channelId }, 'poll failed unexpectedly; retrying when its lease expires');
     } finally {
       for (const entry of claimed.group) underway.delete(entry);
     }
+  }
+
+  function tracePoll(poll: Parameters<PollGroup>[0]): Promise<void> {
+    const { tracer } = deps;
+    if (!tracer) return pollOwned(poll);
+    const contexts = poll.group.map(({ task }) => task.execution.trace);
+    const facts = {
+      'taskgate.task_id': poll.group[0]?.task.taskId ?? '',
+      'taskgate.channel_id': poll.channelId,
+      'taskgate.tasks': poll.group.length,
+    };
+    return tracer.later({ name: 'poll', facts, contexts }, () => pollOwned(poll));
   }
 
   async function pollOwned({ pin, channelId, group, enter }: Parameters<PollGroup>[0]): Promise<void> {
@@ -126,6 +138,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     }
     enter('writing');
     if (plugin) for (const verdict of verdicts) deps.outcomes.polled(plugin, verdict);
+    const [verdict] = verdicts;
+    if (verdict) deps.tracer?.note({ 'taskgate.verdict': verdict.kind });
     await Promise.all(
       group.map((entry, index) =>
         record(entry, verdicts[index] ?? { kind: 'postponed', why: 'no answer' }).catch((error: unknown) =>

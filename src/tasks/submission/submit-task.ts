@@ -30,7 +30,18 @@ export const IDEMPOTENCY_SECONDS = 24 * 3600;
  * expires, the task is ended and refunded, never sent again.
  */
 export const submitTask = (deps: TaskDeps, submission: Submission): Promise<TaskRecord> =>
-  adviseOnFailure((doubt) => trySubmission(deps, submission, doubt));
+  traceSubmission(deps, submission, () => adviseOnFailure((doubt) => trySubmission(deps, submission, doubt)));
+
+function traceSubmission<T>({ tracer }: TaskDeps, { plugin, intent, surface }: Submission, run: () => Promise<T>) {
+  if (!tracer) return run();
+  const facts = {
+    'taskgate.plugin': plugin.key,
+    'taskgate.plugin_version': plugin.version,
+    'taskgate.model': intent.model,
+    'taskgate.surface': surface,
+  };
+  return tracer.submission(facts, run);
+}
 
 async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doubt): Promise<TaskRecord> {
   const { plugin, requestId } = submission;
@@ -67,6 +78,11 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       tried.push(channel.id);
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
+      deps.tracer?.note({
+        'taskgate.task_id': taskId,
+        'taskgate.channel_id': channel.id,
+        'taskgate.attempts': tried.length,
+      });
       let prepared: Prepared;
       const endPhase = timePhases(deps);
       const enter = () => deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
@@ -174,6 +190,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const storedRequest = retryableRequest(submission);
+  const trace = deps.tracer?.context();
   const insert = () =>
     deps.store.transaction(async (tx) => {
       const createdAt = deps.clock.unix();
@@ -202,6 +219,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
           pluginVersion: plugin.version,
           generation: submission.generation,
           surface: submission.surface,
+          ...(trace === undefined ? {} : { trace }),
           ...(submission.background ? { background: true } : {}),
           ...(storedRequest ? { request: storedRequest } : {}),
           ...inputs.execution,

@@ -1,7 +1,7 @@
 import { sleepInStep } from '../../kernel/index.ts';
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
-import type { TaskDeps } from '../types.ts';
+import type { TaskDeps, TaskTracer } from '../types.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
@@ -27,7 +27,7 @@ const CAPACITY = 512;
 /** Longest wait for aborted attempts to end. */
 const ABORT_WAIT_MS = 1000;
 
-type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'> & {
+type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId' | 'tracer'> & {
   attachArtifacts: AttachArtifacts;
 };
 /** Pauses while the database is unavailable: an outcome is stored soon after it has recovered. */
@@ -141,11 +141,19 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     const controller = new AbortController();
     underway.add(controller);
     try {
-      const ended = await deliverWebhook(deps, { notice, key, controller });
+      const deliver = () => deliverWebhook(deps, { notice, key, controller });
+      const ended = await (deps.tracer ? traceDelivery(deps.tracer, notice, deliver) : deliver());
       if (ended) await record(notice, claimedAtMs, ended);
     } finally {
       underway.delete(controller);
     }
+  }
+
+  async function traceDelivery<T>(tracer: TaskTracer, notice: WebhookRecord, deliver: () => Promise<T>): Promise<T> {
+    const { taskId, event } = notice;
+    const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
+    const facts = { 'taskgate.task_id': taskId, 'taskgate.event': event, 'taskgate.attempts': notice.attempts + 1 };
+    return tracer.later({ name: 'webhook', facts, contexts: [task?.execution.trace] }, deliver);
   }
 
   /** Repeats `work` while the database is unavailable and the lease is held. */

@@ -1,0 +1,34 @@
+import type { Registry } from 'prom-client';
+import type { RequestTracer } from '../../http/index.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import type { TaskMeter, TaskTracer } from '../../tasks/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import type { Config } from '../config/config-variables.ts';
+
+export type Tracing = {
+  requests: RequestTracer;
+  tasks: TaskTracer;
+  /** Adds the phases of submissions. */
+  meter(meter: TaskMeter): TaskMeter;
+  /** Records calls of hooks that are part of a recorded trace. */
+  sandbox(sandbox: Sandbox): Sandbox;
+  /** The same for requests. `toVendors`: these may be told of the trace, where the operator says so. */
+  upstream(upstream: Upstream, to?: { toVendors: boolean }): Upstream;
+  /** Sends what waits, for at most `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+};
+
+export type TracingDeps = { config: Config; nodeId: string; registry: Registry; clock: Clock; logger: Logger };
+
+/** What becomes of a recorded span. `rejected`: by the collector. */
+export type SpanFate = 'exported' | 'dropped' | 'rejected';
+
+/** `upstream`: for requests to the collector. */
+export type StartTracing = (
+  deps: Omit<TracingDeps, 'registry'> & {
+    url: string;
+    upstream: Upstream;
+    count: (fate: SpanFate, spans: number) => void;
+  },
+) => Tracing;
