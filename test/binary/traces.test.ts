@@ -1,6 +1,7 @@
 /** Traces that the executable sends to a collector. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { freePort } from '../support/free-port.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
 import { type CollectedSpan, startCollector, type TraceCollector } from '../support/trace-collector.ts';
@@ -143,7 +144,7 @@ describe('a submission with two polls and a webhook', () => {
   });
 });
 
-test('a collector that is down costs one log line, and a stop does not wait for it for long', async () => {
+testInFullRun('a collector that is down costs one log line, and a stop does not wait for it for long', async () => {
   const gateway = await startGateway({
     env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${await freePort()}/in`, LOG_LEVEL: 'info' },
   });
