@@ -1,4 +1,4 @@
-/** A collector of traces on a loopback port that reads OTLP in JSON, with nothing of the product's. */
+/** A collector of traces that reads OTLP in JSON, with nothing of the product's. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

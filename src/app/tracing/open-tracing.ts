@@ -1,4 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
+import { trimTrailing } from '../../kernel/index.ts';
 import { createUpstream } from '../../upstream/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { SpanFate, Tracing, TracingDeps } from './types.ts';
@@ -8,7 +9,7 @@ export function collectorUrl({ otelDisabled, otlpEndpoint, otlpTracesEndpoint }:
   if (otelDisabled) return '';
   if (otlpTracesEndpoint !== '' || otlpEndpoint === '') return otlpTracesEndpoint;
   const url = new URL(otlpEndpoint);
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`;
+  url.pathname = `${trimTrailing(url.pathname, '/')}/v1/traces`;
   return url.href;
 }
 

@@ -36,8 +36,8 @@ export function traceUpstream(recorder: Recorder, upstream: Upstream, { tell }: 
       const span = recorder.start(method, { kind: SpanKind.CLIENT, facts, parent });
       // A plugin that names a trace of its own knows why.
       const mayTell = tell && !Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent');
-      const told = mayTell ? { ...headers, traceparent: writeTraceparent(span.spanContext()) } : headers;
-      const answered = await upstream.request({ ...request, headers: told });
+      const marked = mayTell ? { ...headers, traceparent: writeTraceparent(span.spanContext()) } : headers;
+      const answered = await upstream.request({ ...request, headers: marked });
       if (answered.ok) {
         const { status } = answered.value;
         span.setAttribute('http.response.status_code', status);

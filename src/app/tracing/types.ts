@@ -13,7 +13,7 @@ export type Tracing = {
   meter(meter: TaskMeter): TaskMeter;
   /** Records calls of hooks that are part of a recorded trace. */
   sandbox(sandbox: Sandbox): Sandbox;
-  /** The same for requests. `toVendors`: these may be told of the trace, where the operator says so. */
+  /** The same for requests. `toVendors`: they may get the trace's id, if the operator allows it. */
   upstream(upstream: Upstream, to?: { toVendors: boolean }): Upstream;
   /** Sends what waits, for at most `graceMs`. */
   stop(graceMs: number): Promise<void>;
