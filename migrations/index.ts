@@ -28,6 +28,7 @@ import postgres23 from './postgres/0023_backup_runs.sql' with { type: 'text' };
 import postgres24 from './postgres/0024_imported_rows.sql' with { type: 'text' };
 import postgres25 from './postgres/0025_previews.sql' with { type: 'text' };
 import postgres26 from './postgres/0026_key_rotation.sql' with { type: 'text' };
+import postgres27 from './postgres/0027_usage_figures.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -54,6 +55,7 @@ import sqlite23 from './sqlite/0023_backup_runs.sql' with { type: 'text' };
 import sqlite24 from './sqlite/0024_imported_rows.sql' with { type: 'text' };
 import sqlite25 from './sqlite/0025_previews.sql' with { type: 'text' };
 import sqlite26 from './sqlite/0026_key_rotation.sql' with { type: 'text' };
+import sqlite27 from './sqlite/0027_usage_figures.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -212,5 +214,13 @@ export const migrations: readonly Migration[] = [
       "select id from api_keys where former_hash <> '' limit 1",
       'Replaced API keys still work, which the program of before would refuse. Wait an hour beyond their end, or end them.',
     ),
+  },
+  {
+    number: 27,
+    name: '0027_usage_figures',
+    sql: { sqlite: sqlite27, postgres: postgres27 },
+    checks: [],
+    // All of it is made from usage rows, which the program of before goes on to write.
+    back: ALWAYS,
   },
 ];

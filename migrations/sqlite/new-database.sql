@@ -530,6 +530,76 @@ CREATE TABLE imported_rows (
 );
 CREATE INDEX kept_results_previews on kept_results (user_id, kept_at, bytes) where kind = 'preview';
 CREATE UNIQUE INDEX api_keys_former on api_keys (former_hash) where former_hash <> '';
+CREATE TABLE usage_quarters (
+  -- Unix seconds.
+  start integer not null,
+  user_id integer not null,
+  -- 0: the panel; -1: not known.
+  api_key_id integer not null,
+  -- -1: not known.
+  channel_id integer not null,
+  plugin_key text not null,
+  model text not null,
+  succeeded integer not null,
+  failed integer not null,
+  spend integer not null,
+  primary key (start, user_id, api_key_id, channel_id, plugin_key, model)
+) without rowid;
+CREATE INDEX usage_quarters_user on usage_quarters (user_id, start);
+CREATE TABLE usage_dates (
+  start integer not null,
+  user_id integer not null,
+  api_key_id integer not null,
+  channel_id integer not null,
+  plugin_key text not null,
+  model text not null,
+  succeeded integer not null,
+  failed integer not null,
+  spend integer not null,
+  primary key (start, user_id, api_key_id, channel_id, plugin_key, model)
+) without rowid;
+CREATE INDEX usage_dates_user on usage_dates (user_id, start);
+CREATE TABLE channel_hours (
+  channel_id integer not null,
+  -- Unix seconds.
+  start integer not null,
+  kind text not null,
+  -- Number of the class of durations; -1: not known.
+  duration integer not null,
+  tasks integer not null,
+  primary key (channel_id, start, kind, duration)
+) without rowid;
+CREATE INDEX channel_hours_start on channel_hours (start);
+CREATE TABLE usage_sums_progress (
+  id integer primary key,
+  -- Usage up to here, exclusive, is in these tables.
+  until integer not null,
+  -- Quarters are complete from here on.
+  quarters_from integer not null
+);
+CREATE TABLE channel_tests (
+  channel_id integer primary key not null,
+  tested_at integer not null,
+  -- The step that failed; empty: none.
+  failed_step text not null,
+  message text not null
+);
+CREATE TABLE node_samples (
+  node_id text not null,
+  start integer not null,
+  polls integer not null,
+  -- The longest that the event loop was held, in milliseconds.
+  lag_ms integer not null,
+  primary key (start, node_id)
+) without rowid;
+CREATE TABLE gateway_samples (
+  start integer primary key not null,
+  unfinished integer not null,
+  due integer not null,
+  lateness_ms integer not null,
+  database_bytes integer not null
+);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');
+insert into usage_sums_progress (id, until, quarters_from) values (1, 0, 0);

@@ -20,6 +20,7 @@ import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
+import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
 import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
@@ -33,7 +34,8 @@ import { type RecordsSource, recordRoutes } from './panel-api/operation/records.
 import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
 import { statsRoutes } from './panel-api/operation/stats.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
-import { type SystemView, systemRoutes } from './panel-api/operation/system.ts';
+import { type SystemHistory, type SystemView, systemRoutes } from './panel-api/operation/system.ts';
+import { usageRoutes } from './panel-api/operation/usage.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './panel-api/record-audit.ts';
 import { mailCodeRoutes } from './panel-api/sign-in/mail-codes.ts';
 import { oauthRoutes } from './panel-api/sign-in/oauth.ts';
@@ -90,6 +92,7 @@ export type HttpDeps = {
   publicProviders: StatusDeps['publicProviders'];
   legalTexts: StatusDeps['legalTexts'];
   system: () => Promise<SystemView>;
+  systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
   attention: () => Promise<AttentionItem[]>;
   backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
@@ -236,6 +239,7 @@ const administrationGroup = (kit: Kit, deps: RouteDeps) =>
     artifactLinkRoutes(kit, deps),
     oauthProviderRoutes(kit, deps),
     channelRoutes(kit, deps),
+    channelHistoryRoutes(kit, deps),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),
     marketplaceRoutes(kit, deps),
@@ -252,6 +256,7 @@ const taskGroup = (kit: Kit, deps: RouteDeps) =>
     recordRoutes(kit, deps),
     keyUsageRoutes(kit, deps),
     statsRoutes(kit, deps),
+    usageRoutes(kit, deps),
   ] as const;
 
 /** What is asked for first after a start, by supervisors and by the panel. */

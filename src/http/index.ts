@@ -11,6 +11,6 @@ export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { AttentionItem } from './panel-api/operation/attention.ts';
 export type { BackupsView } from './panel-api/operation/backups.ts';
-export type { SystemView } from './panel-api/operation/system.ts';
+export type { SystemHistory, SystemView } from './panel-api/operation/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';
 export type { RequestTracer } from './pipeline/types.ts';

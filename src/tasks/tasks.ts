@@ -34,8 +34,7 @@ import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
 import { describePosters, type Preview } from './previews/describe-previews.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
-import { createFigureReader, type FigureReader } from './reports/read-figures.ts';
-import { createHealthReader, type HealthReader } from './reports/read-health.ts';
+import { createReports, type Reports } from './reports/reports.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
 import { resumeResponse } from './responses/resume-response.ts';
@@ -61,6 +60,7 @@ import { retryTask } from './submission/retry-task.ts';
 import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
 import { createKeySecrets } from './vendor/key-secrets.ts';
+import { recordTrial } from './vendor/record-trial.ts';
 import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
@@ -83,7 +83,7 @@ export type TaskFilter = {
 };
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
 
-export type Tasks = {
+export type Tasks = Reports & {
   /**
    * Expires the leases of an earlier process of the same SQLite database, ends interrupted
    * submissions, and polls running tasks unless `poll` is false.
@@ -207,14 +207,10 @@ export type Tasks = {
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
   /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
-  /** Statistics of the last days; a few seconds old. */
-  readonly figures: FigureReader;
   /**
    * Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key?
    */
   tryChannel(channel: ChannelRecord, userId: number, signal: AbortSignal): Promise<ChannelTrial>;
-  /** Recent health of each channel, by its id; a few seconds old. */
-  readonly channelHealth: HealthReader;
   /** Webhook notices. They start and stop separately from polling. */
   readonly webhooks: Webhooks;
   /** Results that the gateway keeps. */
@@ -268,14 +264,14 @@ export function createTasks(services: TaskServices): Tasks {
   };
   const webhooks = createWebhooks(deps);
   const results = createResults(deps);
+  const { cleanUpStep: reportCleanUp, ...reports } = createReports(deps);
   const rendered = createRenderedVideos();
   services.watchCache?.('rendered_videos', rendered.size);
 
   return {
     webhooks,
     results,
-    figures: createFigureReader(deps),
-    channelHealth: createHealthReader(deps),
+    ...reports,
     relay,
     cleanUpSteps: [
       {
@@ -286,6 +282,7 @@ export function createTasks(services: TaskServices): Tasks {
       { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
       ...results.cleanUpSteps,
+      reportCleanUp,
     ],
     retentionSteps: () => retentionSteps(deps, services.retention()),
     eraseUsersStep: (only) => eraseUsersStep(deps, only),
@@ -315,7 +312,12 @@ export function createTasks(services: TaskServices): Tasks {
     retryBlock: (task) => findRetryBlock(deps, task),
     models: (caller) => listModels(deps, caller),
     namedModels: (caller) => listNamedModels(deps, caller),
-    tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),
+    async tryChannel(channel, userId, signal) {
+      const trial = await tryChannel(deps, { channel, userId, signal });
+      if (!signal.aborted) await recordTrial(deps, channel.id, trial);
+      reports.channelHealth.forget();
+      return trial;
+    },
     quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
     submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
     remixVideo: (caller, requestId, { of, request }) => submitVideo(deps, { caller, requestId, request, remix: of }),

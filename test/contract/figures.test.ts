@@ -142,8 +142,15 @@ describeEachStore(
       expect(health).toEqual({
         ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },
         ...{ lastFailedTask: task.taskId, lastFailureCode: '', lastFailureReason: '' },
+        lastTest: undefined,
       });
       expect(other).toMatchObject({ channelId: idle.id, succeeded: 0, lastSuccessAt: 0, lastFailedTask: '' });
+      await store.usage.recordTest({ channelId, testedAt: 500, failedStep: 'credential', message: 'refused' });
+      const tested = { at: 500, failedStep: 'credential', message: 'refused' };
+      expect((await store.figures.channelHealth(200))[0]?.lastTest).toEqual(tested);
+      // A change makes the test void.
+      await store.channels.update(channelId, { updatedAt: 501 });
+      expect((await store.figures.channelHealth(200))[0]?.lastTest).toBeUndefined();
       expect([await store.figures.countOverdue(199), await store.figures.countOverdue(200)]).toEqual([0, 1]);
       expect((await store.figures.databaseSize()).bytes).toBeGreaterThan(10_000);
     });

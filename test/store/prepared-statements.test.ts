@@ -225,6 +225,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'delete deleteAll endFormer forgetFormers insert list rotate rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
+  usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
+  samples: 'addGateway addNode deleteOld gateway isMissing nodes',
   flows: 'deleteDone deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',

@@ -110,6 +110,19 @@ const figures: Query[] = [
   ['channelHealth', ({ figures }) => figures.channelHealth(29_000), 'usage_logs', 'usage_logs_channel'],
   ['countOverdue', ({ figures }) => figures.countOverdue(5), 'tasks', 'tasks_overdue'],
   ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|unfinished|submitting|overdue|due)/],
+  [
+    'the sums of a user',
+    ({ usage }) => usage.byTime({ unit: 'quarter', from: 0, until: 9e9, userId: 7 }),
+    'usage_quarters',
+    'usage_quarters_user',
+  ],
+  [
+    'the sums of a week',
+    ({ usage }) => usage.byDimension({ unit: 'quarter', from: 26_000_000, until: 9e9 }, 'user', 9),
+    'usage_quarters',
+    /usage_quarters_pkey|SEARCH usage_quarters USING PRIMARY KEY/,
+  ],
+  ['channelFailures', ({ usage }) => usage.channelFailures(1, 29_000, 9), 'usage_logs', 'usage_logs_channel'],
   ['openTasks of a user', ({ figures }) => figures.openTasks({ userId: 7 }), 'tasks', 'tasks_open'],
 ];
 
@@ -120,6 +133,9 @@ const fillUsage = [
   `insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
    select i % 300, i / 25, 'demo', 'm' || i, 'settle', 1, 1, 1 from n`,
+  `insert into usage_quarters (start, user_id, api_key_id, channel_id, plugin_key, model, succeeded, failed, spend)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select i * 900, i % 300, 1, 1, 'demo', 'm', 1, 0, 1 from n`,
   'update usage_progress set until = 29900',
 ];
 

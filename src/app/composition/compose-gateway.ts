@@ -7,6 +7,7 @@ import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
 import { startMemoryRelease } from '../operations/release-memory.ts';
 import { createRetention, startRetention } from '../operations/run-retention.ts';
+import { sampleCleanUp, startSampling } from '../operations/sample-system.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import { openCertificate } from './open-certificate.ts';
@@ -92,6 +93,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         services.backups.start();
       }
       shutdown.add('back-ups', () => services.backups.stop());
+      const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
+      shutdown.add('samples', () => sampling.stop());
       const { isActive } = services.lag;
       const releasing = startMemoryRelease({ clock, isActive, releasePages: releaseUnusedPages });
       shutdown.add('memory release', () => releasing.stop());
@@ -124,6 +127,7 @@ function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainSe
       ...authCleanUpSteps({ store, clock }, cleanUpConfig(config)),
       ...plugins.cleanUpSteps,
       ...tasks.cleanUpSteps,
+      sampleCleanUp({ store, clock }),
     ],
   });
   const cleaning = startCleanUp({ cleanUp, clock, logger });

@@ -23,6 +23,7 @@ import { createLedgerCheck } from '../operations/check-ledger.ts';
 import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
 import { describeBackups } from '../operations/describe-backups.ts';
 import { describeSystem } from '../operations/describe-system.ts';
+import { describeSystemHistory } from '../operations/describe-system-history.ts';
 import { exportUser } from '../operations/export-user.ts';
 import { listAttention } from '../operations/list-attention.ts';
 import { listOfferedModels } from '../operations/list-offered-models.ts';
@@ -118,6 +119,7 @@ export function composeHttp(
     exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
     system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
     backups: {
       view: () => describeBackups(services.backups),
       begin: () => services.backups.begin(),

@@ -17,6 +17,8 @@ export type LagMeasurement = {
   active(): void;
   /** Whether a request or a poll began within the last second. */
   isActive(): boolean;
+  /** The longest lag since the last call, in milliseconds. */
+  takeMaxMs(): number;
   stop(): void;
 };
 
@@ -34,10 +36,17 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
   let quietTicks = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
+  let maxMs = 0;
+
   const latenessMs = (): number => Math.max(0, clock.monotonicMs() - due);
 
+  function observe(ms: number): void {
+    lag.observe(ms / 1000);
+    maxMs = Math.max(maxMs, ms);
+  }
+
   function tick(): void {
-    lag.observe(latenessMs() / 1000);
+    observe(latenessMs());
     quietTicks += 1;
     run(quietTicks > QUIET_AFTER_MS / BUSY_MS ? IDLE_MS : everyMs);
   }
@@ -60,10 +69,15 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
       if (everyMs === BUSY_MS) return;
       // A timer that is overdue now would never fire.
       const late = latenessMs();
-      if (late > 0) lag.observe(late / 1000);
+      if (late > 0) observe(late);
       run(BUSY_MS);
     },
     isActive: () => everyMs === BUSY_MS,
+    takeMaxMs() {
+      const longest = maxMs;
+      maxMs = 0;
+      return longest;
+    },
     stop: () => clearTimeout(timer),
   };
 }

@@ -4,7 +4,7 @@ import type { AttentionItem } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
@@ -133,21 +133,27 @@ async function channelItems({ channels, tasks }: AttentionDeps): Promise<Attenti
     .flatMap((channel): AttentionItem[] => {
       const target = { kind: 'channel' as const, id: channel.id };
       const found = health.get(channel.id);
-      const failing: AttentionItem[] =
-        found?.state === 'failing'
-          ? [
-              {
-                code: 'channel_failing',
-                severity: 'error',
-                target,
-                message: `Of the tasks of the channel "${channel.name}" that ended within a day, ${found.failed} of ${found.failed + found.succeeded} failed. The latest: ${found.lastFailureReason || 'no reason given'}`,
-              },
-            ]
-          : [];
-      if (channels.isReadable(channel)) return failing;
+      const unwell = found ? unwellItems(found, channel.name, target) : [];
+      if (channels.isReadable(channel)) return unwell;
       const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
-      return [...failing, { code: 'channel_key_unreadable', severity: 'error', target, message }];
+      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message }];
     });
+}
+
+/** What a channel's health gives reason to. The tasks room alone decides it (`read-health.ts`). */
+function unwellItems(
+  { state, succeeded, failed, lastFailureReason, lastTest }: ChannelHealth,
+  name: string,
+  target: AttentionItem['target'],
+): AttentionItem[] {
+  if (state !== 'failing' && state !== 'degraded') return [];
+  const counts = `Of the tasks of the channel "${name}" that ended within a day, ${failed} of ${failed + succeeded} failed.`;
+  const latest = ` The latest: ${lastFailureReason || 'no reason given'}`;
+  const test = lastTest?.failedStep ? ` The latest test failed: ${lastTest.message}` : '';
+  const message = `${counts}${failed > 0 ? latest : ''}${test}`;
+  return state === 'failing'
+    ? [{ code: 'channel_failing', severity: 'error', target, message }]
+    : [{ code: 'channel_degraded', severity: 'warning', target, message }];
 }
 
 async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {

@@ -40,6 +40,8 @@ export type ChannelHealthRecord = {
   /** The error class of a failed submission; empty for a task that its vendor failed. */
   lastFailureCode: string;
   lastFailureReason: string;
+  /** The latest test since the channel was changed; `failedStep` is empty where none failed. */
+  lastTest: { at: number; failedStep: string; message: string } | undefined;
 };
 
 export interface FigureStore {

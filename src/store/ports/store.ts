@@ -33,8 +33,10 @@ import type {
 import type { RelayStore } from './relay-store.ts';
 import type { ResultStore } from './result-store.ts';
 import type { PersonalDataStore, RetentionStore } from './retention-store.ts';
+import type { SampleStore } from './sample-store.ts';
 import type { SealedStore } from './sealed-store.ts';
 import type { IdempotencyStore, TaskStore } from './task-store.ts';
+import type { UsageStore } from './usage-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
@@ -252,6 +254,8 @@ export interface Repositories {
   readonly prices: PriceStore;
   readonly logs: LogStore;
   readonly figures: FigureStore;
+  readonly usage: UsageStore;
+  readonly samples: SampleStore;
   readonly options: OptionStore;
   readonly nodes: NodeStore;
   readonly retention: RetentionStore;

@@ -2,6 +2,7 @@ import { inArray, type SQL, sql } from 'drizzle-orm';
 import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../ports/index.ts';
 import { RUNNING, UNFINISHED } from './claim-tasks.ts';
 import type { Context } from './context.ts';
+import { advanceProgress, PROGRESS } from './usage-progress.ts';
 
 const DAY_SECONDS = 86_400;
 /** The user id of rows that sum up all users. */
@@ -19,22 +20,12 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
 
   return {
     async addUpDays(before, limit) {
-      const [row] = await statement(sql`select until from usage_progress where id = 1`);
-      const from = Number(row?.[0] ?? 0);
-      if (from >= before) return false;
-      const [edge] = await statement(
-        sql`select created_at from usage_logs where created_at >= ${from} and created_at < ${before} order by created_at limit 1 offset ${limit}`,
-      );
-      // A second that holds more rows than the limit is added up as a whole.
-      const until = edge ? Math.max(Number(edge[0]), from + 1) : before;
-      const moved = await statement(
-        sql`update usage_progress set until = ${until} where id = 1 and until = ${from} returning until`,
-      );
-      // Another node did it meanwhile.
-      if (moved.length === 0) return true;
+      const step = await advanceProgress(statement, PROGRESS.days, { before, limit });
+      if (typeof step === 'string') return step === 'taken';
+      const { from, until, isLast } = step;
       await addUp(sql`user_id`, from, until);
       await addUp(EVERYBODY, from, until);
-      return edge !== undefined;
+      return !isLast;
     },
 
     async usageByDay({ sinceDay, userId }) {
@@ -80,7 +71,10 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
           (select count(*) from tasks t where t.channel_id = c.id and t.status in ${UNFINISHED}),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
-          (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1)
+          (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1),
+          (select test.tested_at from channel_tests test where test.channel_id = c.id and test.tested_at >= c.updated_at),
+          (select test.failed_step from channel_tests test where test.channel_id = c.id),
+          (select test.message from channel_tests test where test.channel_id = c.id)
         from channels c order by c.id`);
       const failed = rows.flatMap((row) => (typeof row[6] === 'string' ? row[6] : []));
       const found =
@@ -105,6 +99,9 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
           lastFailedTask,
           lastFailureCode: task?.execution.failure?.code ?? '',
           lastFailureReason: task?.reason ?? '',
+          // A test says nothing about a channel that was changed after it.
+          lastTest:
+            row[7] == null ? undefined : { at: Number(row[7]), failedStep: String(row[8]), message: String(row[9]) },
         };
       });
     },
@@ -128,6 +125,7 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
   };
 }
 
-const durationClass: SQL = sql.raw(
+/** The class of a usage row's duration. */
+export const durationClass: SQL = sql.raw(
   `case when seconds < 0 then -1 ${DURATION_LIMITS.map((limit, i) => `when seconds <= ${limit} then ${i}`).join(' ')} else ${DURATION_LIMITS.length} end`,
 );

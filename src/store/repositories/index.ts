@@ -21,11 +21,13 @@ import { createPreviewStore } from './previews.ts';
 import { createRelayStore } from './relays.ts';
 import { createResultStore } from './results.ts';
 import { createRetentionStore } from './retention.ts';
+import { createSampleStore } from './samples.ts';
 import { createSealedStore } from './sealed.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
 import { createTwoFactorStore } from './two-factor.ts';
+import { createUsageStore } from './usage.ts';
 import { createUserStore } from './users.ts';
 import { createWebhookStore } from './webhooks.ts';
 
@@ -57,6 +59,8 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),
     figures: withStoreErrors(createFigureStore(context)),
+    usage: withStoreErrors(createUsageStore(context)),
+    samples: withStoreErrors(createSampleStore(context)),
     options: withStoreErrors(createOptionStore(context)),
     nodes: withStoreErrors(createNodeStore(context)),
     retention: withStoreErrors(createRetentionStore(context)),

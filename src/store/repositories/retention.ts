@@ -111,6 +111,7 @@ export function createRetentionStore(context: Context): RetentionStore {
       const isOld = and(
         lte(usageLogs.createdAt, until),
         sql`${usageLogs.createdAt} < (select until from usage_progress where id = 1)`,
+        sql`${usageLogs.createdAt} < (select until from usage_sums_progress where id = 1)`,
       );
       const rows = sql`select ${usageLogs.id} from ${usageLogs} where ${isOld} order by ${usageLogs.createdAt} limit ${limit}`;
       const deleted = await db

@@ -1,5 +1,6 @@
 import { defineAccounts } from './accounts.ts';
 import { defineBackups } from './backups.ts';
+import { defineFigures } from './figures.ts';
 import { defineGateway } from './gateway.ts';
 import { defineImports } from './imports.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
@@ -17,6 +18,7 @@ const defineTables = (kit: Kit) => ({
   ...defineResults(kit),
   ...defineBackups(kit),
   ...defineImports(kit),
+  ...defineFigures(kit),
 });
 
 export type Tables = ReturnType<typeof defineTables>;

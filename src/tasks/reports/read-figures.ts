@@ -1,11 +1,7 @@
 import type { Clock, WatchCache } from '../../kernel/index.ts';
-import {
-  DURATION_LIMITS,
-  type EndedTasks,
-  type OpenTasks,
-  type Store,
-  type TaskStatus,
-} from '../../store/ports/index.ts';
+import type { EndedTasks, OpenTasks, Store, TaskStatus } from '../../store/ports/index.ts';
+import { SETTLING_SECONDS } from './add-up-usage.ts';
+import { percentile } from './percentile.ts';
 
 const DAY_SECONDS = 86_400;
 /**
@@ -14,11 +10,6 @@ const DAY_SECONDS = 86_400;
 const FRESH_MS = 10_000;
 /** Cached figures, one entry per user and period. */
 const MAX_CACHED = 500;
-/**
- * Usage younger than this is not aggregated yet: a transaction of another node, whose clock may
- * differ, may still be running.
- */
-const SETTLING_SECONDS = 120;
 /** Usage rows that are aggregated in one transaction. */
 const ROWS_AT_ONCE = 1000;
 
@@ -125,29 +116,4 @@ function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
       return { pluginKey, model, ...endedOf(rows), p50Seconds, p95Seconds: percentile(rows, 0.95) };
     })
     .sort((a, b) => b.succeeded + b.failed - a.succeeded - a.failed || (a.model < b.model ? -1 : 1));
-}
-
-/**
- * A percentile of the successes' durations, from their histogram. Within a class it interpolates,
- * so it is exact only to the class.
- */
-function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
-  const counts = new Map<number, number>();
-  let total = 0;
-  for (const { kind, duration, tasks } of usage) {
-    if (kind === 'refund' || duration < 0) continue;
-    counts.set(duration, (counts.get(duration) ?? 0) + tasks);
-    total += tasks;
-  }
-  let left = total * share;
-  for (const [duration, tasks] of [...counts].sort(([a], [b]) => a - b)) {
-    if (left > tasks) {
-      left -= tasks;
-      continue;
-    }
-    const low = DURATION_LIMITS[duration - 1] ?? 0;
-    const high = DURATION_LIMITS[duration] ?? low;
-    return Math.round((low + (high - low) * (left / tasks)) * 10) / 10;
-  }
-  return undefined;
 }

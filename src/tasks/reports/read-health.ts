@@ -11,7 +11,11 @@ const FAILING_SHARE = 0.5;
 const FAILING_COUNT = 3;
 
 export type ChannelHealth = ChannelHealthRecord & { state: 'idle' | 'good' | 'degraded' | 'failing' };
-export type HealthReader = () => Promise<ReadonlyMap<number, ChannelHealth>>;
+export type HealthReader = {
+  (): Promise<ReadonlyMap<number, ChannelHealth>>;
+  /** What is cached no longer holds: a channel was tested. */
+  forget(): void;
+};
 
 /** Reads every channel's health over the last day; cached for a few seconds. */
 export function createHealthReader({ store, clock }: { store: Store; clock: Clock }): HealthReader {
@@ -19,10 +23,10 @@ export function createHealthReader({ store, clock }: { store: Store; clock: Cloc
 
   async function read() {
     const rows = await store.figures.channelHealth(clock.unix() - HEALTH_WINDOW_SECONDS);
-    return new Map(rows.map((row) => [row.channelId, { ...row, state: healthOf(row) }]));
+    return new Map(rows.map((row) => [row.channelId, { ...row, state: classifyHealth(row) }]));
   }
 
-  return () => {
+  const reader = () => {
     const now = clock.monotonicMs();
     if (known && known.until > now) return known.health;
     const fresh = { until: now + FRESH_MS, health: read() };
@@ -33,9 +37,16 @@ export function createHealthReader({ store, clock }: { store: Store; clock: Cloc
     });
     return fresh.health;
   };
+  return Object.assign(reader, {
+    forget: () => {
+      known = undefined;
+    },
+  });
 }
 
-function healthOf({ succeeded, failed }: ChannelHealthRecord): ChannelHealth['state'] {
+/** The judgement of a channel, for every page and notice. A failed test counts at once. */
+function classifyHealth({ succeeded, failed, lastSuccessAt, lastTest }: ChannelHealthRecord): ChannelHealth['state'] {
+  if (lastTest !== undefined && lastTest.failedStep !== '' && lastTest.at > lastSuccessAt) return 'failing';
   const ended = succeeded + failed;
   if (ended === 0) return 'idle';
   if (failed >= FAILING_COUNT && succeeded < ended * FAILING_SHARE) return 'failing';

@@ -1,12 +1,11 @@
 import type { AgedTask, Repositories } from '../../store/ports/index.ts';
+import { addUpBatch, SETTLING_SECONDS } from '../reports/add-up-usage.ts';
 import type { TaskDeps } from '../types.ts';
 import { CONTENT_PARTS, type ContentPart, stripContent } from './strip-content.ts';
 import type { RetentionSettings, RetentionStep } from './types.ts';
 import { type Walk, walkTasks } from './walk-tasks.ts';
 
 const DAY_SECONDS = 86_400;
-/** As `read-figures.ts`: younger usage may belong to a transaction that has not ended. */
-const SETTLING_SECONDS = 120;
 
 type Deps = Pick<TaskDeps, 'store' | 'clock'>;
 /** What each batch works through: the steps of one run, made from the settings at its begin. */
@@ -84,15 +83,16 @@ export async function clearContent(
   return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
 }
 
-/** The figures by day are closed first: what they hold is all that remains of these rows. */
+/** The figures are closed first: what they hold is all that remains of these rows. */
 function usageStep({ store, clock }: Deps, until: number): RetentionStep {
   let isAddedUp = false;
   return {
     step: 'usage',
     async run(limit) {
       if (!isAddedUp) {
-        const isMore = await store.transaction((tx) => tx.figures.addUpDays(clock.unix() - SETTLING_SECONDS, limit));
-        isAddedUp = !isMore;
+        const before = clock.unix() - SETTLING_SECONDS;
+        const isMore = await store.transaction((tx) => tx.figures.addUpDays(before, limit));
+        isAddedUp = !(await addUpBatch({ store, clock }, limit)) && !isMore;
         return { walked: 1, changed: 0 };
       }
       const changed = await store.retention.deleteUsage(until, limit);

@@ -111,7 +111,7 @@ export function channelRoutes(
         detail: {
           summary: 'Channels',
           description:
-            'unpriced_models have no price yet. health counts the tasks that ended within a day; its state is idle, good or failing. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
+            'unpriced_models have no price yet. health counts the tasks that ended within a day; its state is idle, good, degraded (below 90 % successes) or failing (below 50 %, with three failures or more, or the latest test failed). test: the latest test since the channel was changed. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
         },
       },
     )
@@ -282,6 +282,10 @@ const describeHealth = (health?: ChannelHealth) => ({
    */
   last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
   last_failure_reason: health?.lastFailureReason ?? '',
+  /** Null: not tested since it was changed. failed_step is empty where none failed. */
+  test: health?.lastTest
+    ? { at: health.lastTest.at, failed_step: health.lastTest.failedStep, message: health.lastTest.message }
+    : null,
 });
 
 function describeChannel(channel: Channel) {

@@ -13,6 +13,7 @@ export type AttentionItem = {
     | 'plugin_revoked'
     | 'plugin_revoked_tasks'
     | 'channel_failing'
+    | 'channel_degraded'
     | 'channel_key_unreadable'
     | 'polls_late'
     | 'tasks_overdue'

@@ -1,5 +1,5 @@
-import { Elysia } from 'elysia';
-import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { Elysia, t } from 'elysia';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 
 /** The state of the gateway for administrators. Times are Unix seconds. */
 export type SystemView = {
@@ -42,7 +42,34 @@ export type SystemView = {
   limits: Record<string, number>;
 };
 
-export function systemRoutes(kit: Kit, { system }: { system: () => Promise<SystemView> }) {
+/** The state over time. Null: nothing was noted, because no node ran. */
+export type SystemHistory = {
+  /** What a point stands for. */
+  step_seconds: number;
+  points: {
+    at: number;
+    /** Of all nodes together. */
+    polls: number | null;
+    /** The longest that a node's event loop was held. */
+    lag_ms: number | null;
+    unfinished: number | null;
+    due: number | null;
+    lateness_ms: number | null;
+    database_bytes: number | null;
+  }[];
+  /** Runs that have ended, the oldest first. */
+  backups: { at: number; seconds: number; done: boolean; bytes: number }[];
+};
+
+const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
+
+export function systemRoutes(
+  kit: Kit,
+  {
+    system,
+    systemHistory,
+  }: { system: () => Promise<SystemView>; systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory> },
+) {
   return new Elysia({ normalize: false, tags: ['Operation'] })
     .use(kit)
     .get('/api/node', async () => ok(await system()), {
@@ -51,6 +78,19 @@ export function systemRoutes(kit: Kit, { system }: { system: () => Promise<Syste
         summary: 'Nodes, queues, sandbox, database, ledger check and limits in force',
         description:
           'The ledger is checked in the background, at most every six hours; the first request gets null. limits are keyed by environment variable.',
+      },
+    })
+    .get('/api/node/history', async ({ query }) => ok(await systemHistory(PERIODS[query.hours ?? '24'])), {
+      root: true,
+      query: strictObject({
+        hours: t.Optional(
+          t.Union([t.Literal('24'), t.Literal('168'), t.Literal('336')], { description: 'The last hours.' }),
+        ),
+      }),
+      detail: {
+        summary: 'Polls, event-loop lag, queue, database size and back-ups over time',
+        description:
+          'At most 200 points, made of samples that each node writes every five minutes; they are kept for 14 days. polls is the sum of a point, the rest its highest value.',
       },
     });
 }

@@ -1,0 +1,123 @@
+import { Elysia, t } from 'elysia';
+import type { PanelPrincipal } from '../../../auth/index.ts';
+import { createZoneClock, isTimeZone, readDate, type Tasks, type UsageReport } from '../../../tasks/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
+import { httpErrors } from '../../errors.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { readWhole } from '../paging.ts';
+
+/** Without dates: the last days, today included. */
+const DEFAULT_DAYS = 7;
+const MAX_DAYS = 3660;
+
+const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
+const date = (description: string) =>
+  t.Optional(t.String({ maxLength: 10, description: `${description}, such as 2026-11-26.` }));
+const text = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
+
+/** All are texts, because they come from a query. */
+const usageQuery = {
+  from: date('The first day'),
+  to: date('The last day'),
+  zone: t.Optional(
+    t.String({ maxLength: 64, description: 'The time zone of the days: its IANA name, such as Asia/Kolkata. UTC.' }),
+  ),
+  scope: t.Optional(
+    t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: of every user, for administrators.' }),
+  ),
+  user: id('The id of a user, for administrators.'),
+  key: t.Optional(wholeText({ minimum: 0, description: 'The id of an API key; 0: without a key.' })),
+  channel: id('The id of a channel, for administrators.'),
+  plugin: text('The exact key of a plugin.'),
+  model: text('The exact model.'),
+  by: t.Optional(
+    t.Union([t.Literal('key'), t.Literal('model'), t.Literal('user'), t.Literal('channel')], {
+      description: 'What the shares are of. user and channel: for administrators.',
+    }),
+  ),
+};
+type UsageQuery = { [Field in keyof typeof usageQuery]?: string };
+
+/** What was used, by whom and for what. */
+export function usageRoutes(kit: Kit, { tasks, clock }: { tasks: Pick<Tasks, 'usage'>; clock: { unix(): number } }) {
+  return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
+    '/api/usage',
+    async ({ query, panel }) => {
+      const { by = 'model' } = query;
+      const isOfAll = query.scope === 'all' || Boolean(query.user) || Boolean(query.channel);
+      if ((isOfAll || by === 'user' || by === 'channel') && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+      const report = await tasks.usage({
+        period: readPeriod(query, clock.unix()),
+        by,
+        only: readOnly(panel, query),
+      });
+      return ok({ by, ...describeReport(report) });
+    },
+    {
+      user: true,
+      query: strictObject(usageQuery),
+      detail: {
+        summary: 'Spend and tasks of any period, over time and by key, model, user or channel',
+        description:
+          'points: at most 200, each of an hour (unit hour: up to three days) or of days_per_point days, by its first second. Days are those of zone as long as quarters of an hour are kept, which is 35 days; a period that begins before is counted in days of UTC, and zone says so. spend is quota. shares: the highest spend first, at most 100; others sums up the rest. id is 0 for requests without a key, -1 where it is not known any more; name is null where it was deleted.',
+      },
+    },
+  );
+}
+
+/** @throws http.validation_failed */
+function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
+  if (!isTimeZone(zone)) {
+    throw fieldError('zone', 'wrong_value', '"zone" must be the name of a time zone, such as Europe/Berlin.');
+  }
+  const toDay = to ? readDay('to', to) : createZoneClock(zone).dayOf(now);
+  const fromDay = from ? readDay('from', from) : toDay - DEFAULT_DAYS + 1;
+  if (fromDay > toDay) throw fieldError('from', 'wrong_value', '"from" must not be after "to".');
+  if (toDay - fromDay >= MAX_DAYS) {
+    throw fieldError('from', 'wrong_value', `A period has at most ${MAX_DAYS} days.`);
+  }
+  return { fromDay, toDay, zone };
+}
+
+function readDay(field: string, value: string): number {
+  const day = readDate(value);
+  if (day !== undefined && day >= 0) return day;
+  throw fieldError(field, 'wrong_value', `"${field}" must be a date, such as 2026-11-26.`);
+}
+
+/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+function readOnly(panel: PanelPrincipal, { scope, user, key, channel, plugin, model }: UsageQuery) {
+  const readId = (field: string, value: string, min = 1): number =>
+    readWhole(field, value, { min, max: Number.MAX_SAFE_INTEGER });
+  return {
+    ...(user ? { userId: readId('user', user) } : scope === 'all' ? {} : { userId: panel.user.id }),
+    ...(key ? { apiKeyId: readId('key', key, 0) } : {}),
+    ...(channel ? { channelId: readId('channel', channel) } : {}),
+    ...(plugin ? { pluginKey: plugin } : {}),
+    ...(model ? { model } : {}),
+  };
+}
+
+const describeReport = ({ zone, from, until, unit, daysPerPoint, totals, points, shares, others }: UsageReport) => ({
+  zone,
+  from,
+  until,
+  unit,
+  days_per_point: daysPerPoint,
+  totals: { ...totals, success_rate: rate(totals) },
+  points,
+  shares: shares.map(({ id, name, pluginKey, model, succeeded, failed, spend }) => ({
+    id,
+    name: name ?? null,
+    plugin_key: pluginKey,
+    model,
+    succeeded,
+    failed,
+    spend,
+  })),
+  others,
+});
+
+const rate = ({ succeeded, failed }: { succeeded: number; failed: number }): number | null =>
+  succeeded + failed === 0 ? null : succeeded / (succeeded + failed);

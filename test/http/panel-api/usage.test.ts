@@ -1,0 +1,81 @@
+/** Who may see whose usage, and which periods there are. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { usageRoutes } from '../../../src/http/panel-api/operation/usage.ts';
+import { systemClock } from '../../../src/kernel/index.ts';
+import type { Store, UsageLogRecord } from '../../../src/store/ports/index.ts';
+import { createUsageReader } from '../../../src/tasks/reports/read-usage.ts';
+import { openTestStore } from '../../auth/harness.ts';
+import { addUser } from '../../support/add-user.ts';
+import { call, openKit } from '../kit-harness.ts';
+
+let opened: Awaited<ReturnType<typeof openTestStore>>;
+let store: Store;
+let app: ReturnType<typeof openKit>;
+
+beforeAll(async () => {
+  opened = await openTestStore('sqlite');
+  store = opened.store;
+  const tasks = { usage: createUsageReader({ store, clock: systemClock }) };
+  app = openKit({ routes: (kit) => usageRoutes(kit, { tasks, clock: systemClock }) as never });
+  // The harness signs in a user with the id 1 and an administrator with the id 2.
+  for (const username of ['anna', 'admin']) await addUser(store, { username });
+  const now = systemClock.unix();
+  const add = (userId: number, quota: number, change: Partial<UsageLogRecord> = {}) =>
+    store.logs.addUsage({
+      ...{ userId, apiKeyId: null, taskId: 't', channelId: 4, pluginKey: 'demo', model: 'm', kind: 'settle' },
+      ...{ quota, detail: {}, createdAt: now },
+      ...change,
+    });
+  await add(1, 100);
+  await add(1, 20, { kind: 'refund' });
+  await add(2, 7000, { model: 'n' });
+}, 60_000);
+afterAll(() => opened.stop());
+
+test("users see their own usage by key and model; administrators everybody's, or one user's", async () => {
+  const shares = async (as: string, query: string) => {
+    const { status, json } = await call(app, { path: `/api/usage?${query}`, as });
+    expect(status).toBe(200);
+    return json.data.shares.map(({ id, name, model, spend }: Record<string, unknown>) => [id, name, model, spend]);
+  };
+  expect(await shares('user', '')).toEqual([[0, null, 'm', 100]]);
+  expect(await shares('user', 'by=key&scope=own')).toEqual([[0, null, '', 100]]);
+  expect(await shares('admin', '')).toEqual([[0, null, 'n', 7000]]);
+  expect(await shares('admin', 'scope=all&by=user')).toEqual([
+    [2, 'admin', '', 7000],
+    [1, 'anna', '', 100],
+  ]);
+  expect(await shares('admin', 'scope=all&by=channel')).toEqual([[4, null, '', 7100]]);
+  expect(await shares('admin', 'user=1&by=model')).toEqual([[0, null, 'm', 100]]);
+  expect(await shares('admin', 'scope=all&channel=4&plugin=demo&model=n&key=0')).toEqual([[0, null, 'n', 7000]]);
+});
+
+test('the answer has the totals, seven days without gaps, and what the shares leave', async () => {
+  const { json } = await call(app, { path: '/api/usage?zone=Asia%2FKolkata', as: 'user' });
+  const { totals, points, others, zone, unit } = json.data;
+  expect(totals).toEqual({ succeeded: 1, failed: 1, spend: 100, success_rate: 0.5 });
+  expect([points.length, points.at(-1).spend, zone, unit]).toEqual([7, 100, 'Asia/Kolkata', 'day']);
+  expect(others).toEqual({ shares: 0, succeeded: 0, failed: 0, spend: 0 });
+});
+
+for (const [query, as, expected] of [
+  ['scope=all', 'user', 403],
+  ['user=2', 'user', 403],
+  // Their own id as well: the parameter is for administrators.
+  ['user=1', 'user', 403],
+  ['channel=4', 'user', 403],
+  ['by=user', 'user', 403],
+  ['by=channel', 'user', 403],
+  ['zone=Mars%2FOlympus', 'user', 400],
+  ['zone=%2B05%3A30', 'user', 400],
+  ['from=2026-02-30', 'user', 400],
+  ['from=2026-02-02&to=2026-02-01', 'user', 400],
+  ['from=2000-01-01&to=2026-01-01', 'user', 400],
+  ['by=plugin', 'user', 400],
+  ['days=7', 'user', 400],
+  ['user=abc', 'admin', 400],
+] as const) {
+  test(`${query} is refused with ${expected} for ${as}`, async () => {
+    expect((await call(app, { path: `/api/usage?${query}`, as })).status).toBe(expected);
+  });
+}
