@@ -4,7 +4,14 @@
  * requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere else.
  */
 
-export { TASK_STATUSES } from '../store/ports/index.ts';
+export {
+  LIST_LIMITS,
+  type ListedTask,
+  TASK_SORTS,
+  TASK_STATUSES,
+  type TaskListFilter,
+  type TaskSort,
+} from '../store/ports/index.ts';
 export type { ArtifactList } from './artifacts/describe-artifacts.ts';
 export { isDisplayed, readMediaType, writeMediaType } from './artifacts/media-types.ts';
 export { RESULT_KEY } from './artifacts/result-artifact.ts';
@@ -26,7 +33,7 @@ export { submittedObject, taskObject, videoObject } from './state/describe-task.
 export type { RequestOptions } from './submission/json-request.ts';
 export type { CallableModel, RequestSchema } from './submission/list-models.ts';
 export { requestedModel } from './submission/read-model.ts';
-export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
+export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,
   Caller,

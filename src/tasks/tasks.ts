@@ -3,9 +3,8 @@ import { type CleanUpStep, createFairLimiter, holdSlotUntilSent, type JsonObject
 import type {
   ChannelRecord,
   LedgerEntryRecord,
-  Page,
-  Paged,
   TaskEventRecord,
+  TaskListStore,
   TaskRecord,
   TaskSummary,
 } from '../store/ports/index.ts';
@@ -73,14 +72,6 @@ import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-export type TaskFilter = {
-  hidden?: boolean;
-  userId?: number;
-  status?: string;
-  platform?: string;
-  channelId?: number;
-  query?: string;
-};
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
 
 export type Tasks = Reports & {
@@ -194,7 +185,9 @@ export type Tasks = Reports & {
    */
   acceptPreview(preview: OfferedPreview): Promise<void>;
   /** A preview of each of these tasks that has one, by its id. */
-  posters(tasks: readonly TaskRecord[]): Promise<Map<string, Preview>>;
+  posters(
+    tasks: readonly Pick<TaskRecord, 'taskId' | 'userId' | 'status' | 'linkVersions'>[],
+  ): Promise<Map<string, Preview>>;
   /** Ends the links of an ended task made so far, or of one artifact. @throws tasks.artifact_* */
   revokeLinks(task: TaskRecord, artifactKey?: string): Promise<void>;
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
@@ -204,7 +197,8 @@ export type Tasks = Reports & {
    * @throws tasks.artifact_not_found for any failure, tasks.artifact_access_limited for too many
    */
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
-  list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
+  /** Tasks by any filter, at a bounded cost. */
+  readonly lists: TaskListStore;
   /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /**
@@ -386,7 +380,7 @@ export function createTasks(services: TaskServices): Tasks {
       ),
     contentByLink: (link, request) => openLinkedArtifact(linkDeps, link, request),
 
-    list: (filter, page) => store.tasks.list(filter, page),
+    lists: store.tasks,
 
     async detail(taskId, userId) {
       const task = await store.tasks.byTaskId(taskId);

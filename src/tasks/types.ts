@@ -266,6 +266,8 @@ export type Submission = {
   /** A background response: its client does not wait for it. */
   background?: boolean;
   originTasks?: OriginTasks | undefined;
+  /** The id of the task that is run again. */
+  repeats?: string;
 };
 
 /**

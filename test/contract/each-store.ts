@@ -111,7 +111,7 @@ export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
 });
 
 /** The lease that a task was inserted or claimed under. */
-export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: TaskRecord) => ({
+export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: Pick<TaskRecord, 'taskId' | 'leaseOwner' | 'leaseSeq'>) => ({
   taskId,
   leaseOwner: leaseOwner ?? '',
   leaseSeq,

@@ -523,29 +523,6 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.countUnfinished({})).toBe(after.unfinished);
   });
 
-  test('lists newest first, by every filter, and text literally', async () => {
-    const { store } = opened();
-    const user = await addUser(store);
-    const properties = { input: '50% of a Dog', originModelName: 'm', upstreamModelName: 'm' };
-    const first = await store.tasks.insert(newTask({ userId: user.id, platform: 'p1', channelId: 55, properties }));
-    const second = await addRunningTask(store, { userId: user.id, platform: 'p2' });
-    const ids = async (filter: Parameters<typeof store.tasks.list>[0]) =>
-      (await store.tasks.list({ userId: user.id, ...filter }, { page: 1, pageSize: 10 })).items.map(({ id }) => id);
-    expect(await ids({})).toEqual([second.id, first.id]);
-    expect(await ids({ status: 'SUBMITTED' })).toEqual([second.id]);
-    expect(await ids({ status: 'nonsense' })).toEqual([]);
-    expect(await ids({ platform: 'p1' })).toEqual([first.id]);
-    expect(await ids({ channelId: 55 })).toEqual([first.id]);
-    expect(await ids({ query: '50% OF A DOG' })).toEqual([first.id]);
-    expect(await ids({ query: '50_' })).toEqual([]);
-    expect(await ids({ query: second.taskId })).toEqual([second.id]);
-    expect(await ids({ query: '\0' })).toEqual([]);
-    expect(await store.tasks.list({ userId: user.id }, { page: 2, pageSize: 1 })).toMatchObject({
-      total: 2,
-      items: [{ id: first.id }],
-    });
-  });
-
   test('the timeline keeps 50 rows, and beyond that rows that end a task or move its money', async () => {
     const { tasks } = opened().store;
     const taskId = newTaskId(Date.now());

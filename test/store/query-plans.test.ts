@@ -46,6 +46,16 @@ const claims: Query[] = [
   ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
+const page = { page: 1, pageSize: 20 };
+/** Lists decide by narrow rows which of the wide ones they read. */
+const lists: Query[] = [
+  ['list', ({ tasks }) => tasks.list({ model: 'm', status: 'FAILURE' }, page), 'tasks', /task_list/, [[3, 3]]],
+  ['list of a user', ({ tasks }) => tasks.list({ userId: 7 }, page), 'task_list', 'task_list_user', [[3, 3]]],
+  ['list by cost', ({ tasks }) => tasks.list({}, { ...page, sort: 'cost' }), 'tasks', /task_list/, [[3, 3]]],
+  ['feed', ({ tasks }) => tasks.feed({}, { limit: 20, order: 'desc' }), 'tasks', /task_list(_pkey)?/, [[3]]],
+  ['failureReasons', ({ tasks }) => tasks.failureReasons({}, 50), 'tasks', /task_list/],
+];
+
 /**
  * Nearly all notices have been delivered; what is pending or under way has small indexes of its
  * own.
@@ -278,7 +288,7 @@ describe('claims and the hourly work walk their indexes', () => {
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
     const run: RunStatement = async (text, params) =>
       file.query(text).values(...(params as (string | number | null)[]));
-    for (const query of [...claims, ...webhooks, ...accounts, ...figures]) {
+    for (const query of [...claims, ...lists, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'sqlite', query)}`;
       expect(plan).toMatch(index);
@@ -300,7 +310,7 @@ describe('claims and the hourly work walk their indexes', () => {
     for (const text of [...fillWebhooks, ...fillResults, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
-    for (const query of [...claims, ...webhooks, ...accounts, ...figures]) {
+    for (const query of [...claims, ...lists, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'postgres', query)}`;
       expect(plan).toMatch(index);

@@ -1,7 +1,7 @@
 /** What must hold when answers are lost, vendors stall, or one row cannot be repaired. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
-import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { ListedTask, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/until.ts';
@@ -195,9 +195,9 @@ const describeCrashes = (opened: () => OpenedStore) => {
 
   test('the next channel starts with a whole submit lease', async () => {
     const engine = await start();
-    let task: TaskRecord | undefined;
+    let task: ListedTask | undefined;
     let left = 0;
-    const mine = async () => (await store.tasks.list({}, { page: 1, pageSize: 1 })).items[0] as TaskRecord;
+    const mine = async () => (await store.tasks.list({}, { page: 1, pageSize: 1 })).items[0] as ListedTask;
     const busy = serveVendor(async () => {
       task = await mine();
       // Preparing the next channel's request takes all but a second of the lease.
@@ -240,7 +240,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
       expect(task?.status).toBe('NOT_START');
       expect(await balance()).toBe(BALANCE - billFor(5));
-      await store.tasks.renew(leaseOf(task as TaskRecord), -1);
+      await store.tasks.renew(leaseOf(task as ListedTask), -1);
       await (await start()).tasks.start();
       expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
@@ -281,7 +281,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const { caller, sent, balance } = await submit(engine, { model: 'alias' });
       await expect(sent).rejects.toThrow('lost');
       const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-      return { task: task as TaskRecord, balance };
+      return { task: task as ListedTask, balance };
     };
 
     test('of the move to a channel with another price: the refund is what is reserved now', async () => {

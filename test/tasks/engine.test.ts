@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
-import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { ListedTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { freePort } from '../support/free-port.ts';
@@ -159,7 +159,7 @@ const describeEngine = (opened: () => OpenedStore) => {
         expect(await balance()).toBe(BALANCE);
         const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 });
         expect(items).toMatchObject([{ status: 'FAILURE', quota: 0 }]);
-        expect((await engine.counted(items[0] as TaskRecord)).creates).toBe(creates);
+        expect((await engine.counted(items[0] as ListedTask)).creates).toBe(creates);
       });
     }
 

@@ -18,6 +18,7 @@ export * from './sealed-store.ts';
 export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';
+export * from './task-list.ts';
 export * from './task-store.ts';
 export * from './usage-store.ts';
 export * from './user-store.ts';

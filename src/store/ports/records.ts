@@ -78,6 +78,8 @@ export type TaskExecution = {
   trace?: string;
   /** Whether this is a response that its client does not wait for. */
   background?: boolean;
+  /** The task that was run again as this one. */
+  repeats?: string;
   /**
    * The input of the driver hooks, stored only if the request can be repeated from it: no files, no
    * earlier tasks, not too large.

@@ -1,14 +1,6 @@
-import type {
-  Page,
-  Paged,
-  TaskEventKind,
-  TaskEventRecord,
-  TaskRecord,
-  TaskShown,
-  TaskStatus,
-  TaskSummary,
-} from './records.ts';
+import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './records.ts';
 import type { ResultRecord } from './result-store.ts';
+import type { TaskListStore } from './task-list.ts';
 
 /** `platforms`: only tasks of these plugins. */
 export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };
@@ -104,7 +96,7 @@ export type LinkedResult = {
 
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
 
-export interface TaskStore {
+export interface TaskStore extends TaskListStore {
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
@@ -134,17 +126,6 @@ export interface TaskStore {
   hide(task: Pick<TaskRecord, 'taskId' | 'userId' | 'properties' | 'execution'>): Promise<boolean>;
   /** False when the versions are no longer `known`: another request moved them meanwhile. */
   setLinkVersions(taskId: string, versions: { known: string; next: string }): Promise<boolean>;
-  list(
-    filter: {
-      hidden?: boolean;
-      userId?: number;
-      status?: string;
-      platform?: string;
-      channelId?: number;
-      query?: string;
-    },
-    page: Page,
-  ): Promise<Paged<TaskRecord>>;
   /**
    * The last `limit` tasks of a plugin that a vendor accepted and that have data, the newest first.
    */

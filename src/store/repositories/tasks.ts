@@ -3,9 +3,10 @@ import type { LeaseBinding } from '../drivers/memory-leases.ts';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
-import { type Context, columnPlaceholder, countAll, escapeLike, lazy, paged } from './context.ts';
+import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
 import { createLinkedResult } from './linked-result.ts';
 import { createTaskEvents } from './task-events.ts';
+import { createTaskList } from './task-list.ts';
 
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
@@ -185,6 +186,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
 
   return {
     ...createTaskClaims(context, memory),
+    ...createTaskList(context),
     addEvent,
     events,
     ...createTaskAdvances(context, memory, addEvents),
@@ -274,23 +276,6 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         .where(and(eq(tasks.taskId, taskId), eq(tasks.linkVersions, known)))
         .returning({ id: tasks.id });
       return moved.length === 1;
-    },
-
-    list({ hidden, userId, status, platform, channelId, query }, page) {
-      const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : '';
-      const filter = and(
-        hidden === false ? eq(tasks.hiddenAt, 0) : undefined,
-        userId === undefined ? undefined : eq(tasks.userId, userId),
-        status ? sql`${tasks.status} = ${status}` : undefined,
-        platform ? eq(tasks.platform, platform) : undefined,
-        channelId === undefined ? undefined : eq(tasks.channelId, channelId),
-        query
-          ? sql`(${tasks.taskId} = ${query} or lower(${tasks.properties}) like ${pattern} escape '!' or lower(${tasks.action}) like ${pattern} escape '!')`
-          : undefined,
-      );
-      return paged(page, db.select({ total: countAll() }).from(tasks).where(filter), (limit, offset) =>
-        db.select().from(tasks).where(filter).orderBy(desc(tasks.id)).limit(limit).offset(offset),
-      );
     },
 
     latestWithData: async (platform, limit) =>

@@ -52,6 +52,25 @@ export const defineTasks = (kit: Kit) => ({
     linkVersions: kit.text('link_versions').notNull().default(''),
   }),
 
+  /** Kept by triggers of the database; never written from here. */
+  taskList: kit.table('task_list', {
+    /** That of the task. */
+    id: kit.big('id').primaryKey(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    channelId: kit.big('channel_id').notNull(),
+    platform: kit.text('platform').notNull(),
+    model: kit.text('model').notNull(),
+    status: kit.text('status').$type<TaskStatus>().notNull(),
+    /** Its first 200 characters. */
+    failReason: kit.text('fail_reason').notNull(),
+    quota: kit.big('quota').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    /** From the submission to the end; 0 before. */
+    seconds: kit.big('seconds').notNull(),
+    hiddenAt: kit.big('hidden_at').notNull(),
+  }),
+
   taskEvents: kit.table('task_events', {
     id: kit.id(),
     taskId: kit.text('task_id').notNull(),

@@ -22,6 +22,9 @@ export async function retryTask(deps: TaskDeps, { caller, requestId, task, optio
   const request = { ...plain, contentType, body };
   const absent = `The plugin "${pluginKey}" is not installed any more.`;
   return submitOnce(deps, { caller, request }, (idempotency) =>
-    submitToPlugin(deps, { pluginKey, absent, caller, requestId, request, intent, idempotency }),
+    submitToPlugin(deps, {
+      ...{ pluginKey, absent, caller, requestId, request, intent, idempotency },
+      repeats: task.taskId,
+    }),
   );
 }

@@ -221,6 +221,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
           surface: submission.surface,
           ...(trace === undefined ? {} : { trace }),
           ...(submission.background ? { background: true } : {}),
+          ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
           ...(storedRequest ? { request: storedRequest } : {}),
           ...inputs.execution,
           ...responseFields(submission),

@@ -1,7 +1,14 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
-import { type ArtifactList, RESULT_KEY, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
+import {
+  type ArtifactList,
+  type ListedTask,
+  RESULT_KEY,
+  type TaskDetail,
+  type Tasks,
+  taskObject,
+} from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
@@ -23,6 +30,8 @@ export function createTaskReader(tasks: Tasks) {
       request: (isOwn && request) || null,
       retryable: isOwn && block === undefined,
       retry_block: (isOwn && block) || null,
+      /** The task that was run again as this one. */
+      repeats: task.execution.repeats ?? null,
       bill: explainBill(task),
       timeline: events.map((event) => ({
         at: event.at,
@@ -88,7 +97,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
 }
 
 /** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */
-export const describeTask = (task: Task, forAdmin: boolean) => ({
+export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
   ...taskObject(task),
   input: task.properties.input,
   quota: task.quota,
@@ -96,10 +105,10 @@ export const describeTask = (task: Task, forAdmin: boolean) => ({
   start_time: task.startTime,
   finish_time: task.finishTime,
   polls: task.polls,
+  api_key_id: task.apiKeyId,
   ...(forAdmin
     ? {
         user_id: task.userId,
-        api_key_id: task.apiKeyId,
         channel_id: task.channelId,
         group: task.group,
         upstream_model: task.properties.upstreamModelName,
@@ -108,4 +117,11 @@ export const describeTask = (task: Task, forAdmin: boolean) => ({
         poll_failures: task.pollFailures,
       }
     : {}),
+});
+
+/** The same with the names of what it belongs to; null where that is gone. */
+export const describeListedTask = (task: ListedTask, forAdmin: boolean) => ({
+  ...describeTask(task, forAdmin),
+  api_key_name: task.keyName,
+  ...(forAdmin ? { username: task.username, channel_name: task.channelName } : {}),
 });

@@ -1,16 +1,30 @@
 import { Elysia, t } from 'elysia';
+import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import { TASK_STATUSES, type Tasks } from '../../../tasks/index.ts';
-import { httpErrors } from '../../errors.ts';
+import { LIST_LIMITS, type ListedTask, TASK_SORTS, type Tasks } from '../../../tasks/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
-import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader, describeTask } from './read-task.ts';
+import { createTaskReader, describeListedTask } from './read-task.ts';
+import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
+
+const MAX_REASONS = 50;
+
+const thousands = (count: number): string => count.toLocaleString('en-US');
 
 /** Tasks as the panel shows them: users see their own, administrators all. */
 export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
   const { readableUser, readDetail } = createTaskReader(tasks);
+
+  async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
+    const posters = await tasks.posters(found);
+    return found.map((task) => {
+      const poster = posters.get(task.taskId);
+      return { ...describeListedTask(task, isAdmin(panel)), ...(poster && { poster }) };
+    });
+  }
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
@@ -18,39 +32,61 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       '/api/task',
       async ({ query, panel }) => {
         const page = readPage(query);
-        const all = query.scope === 'all';
-        // Only administrators may know which channel served a task.
-        if ((all || query.channel_id) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
-        const found = await tasks.list(
-          {
-            ...(all ? {} : { userId: panel.user.id, hidden: false }),
-            ...(query.status ? { status: query.status } : {}),
-            ...(query.platform ? { platform: query.platform } : {}),
-            ...(query.channel_id
-              ? { channelId: readWhole('channel_id', query.channel_id, { min: 1, max: 1e15 }) }
-              : {}),
-            ...(query.q ? { query: query.q } : {}),
-          },
-          page,
-        );
-        const posters = await tasks.posters(found.items);
-        const items = found.items.map((task) => {
-          const poster = posters.get(task.taskId);
-          return { ...describeTask(task, isAdmin(panel)), ...(poster && { poster }) };
+        const { sort = 'newest' } = query;
+        const found = await tasks.lists.list(readTaskFilter(panel, query), { ...page, sort });
+        return ok({
+          ...paged(page, { total: found.total, items: await describeEach(panel, found.items) }),
+          has_more: found.hasMore,
+          searched: found.searched,
         });
-        return ok(paged(page, { total: found.total, items }));
       },
       {
         user: true,
         query: strictObject({
           ...pageQuery,
-          scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
-          status: t.Optional(t.Union(TASK_STATUSES.map((status) => t.Literal(status)))),
-          platform: t.Optional(t.String({ maxLength: 64 })),
-          channel_id: t.Optional(t.String({ description: 'Administrators.' })),
-          q: t.Optional(t.String({ maxLength: 200 })),
+          ...taskFilterQuery,
+          sort: t.Optional(t.Union(TASK_SORTS.map((sort) => t.Literal(sort)))),
         }),
-        detail: { summary: 'Tasks' },
+        detail: {
+          summary: 'Tasks',
+          description: `At most ${thousands(LIST_LIMITS.counted)} are counted, and ${thousands(LIST_LIMITS.found)} with q; has_more says that there are others. searched is null, or how many of the newest tasks were looked at: q looks at the prompts of the newest ${thousands(LIST_LIMITS.searched)} that match the other filters.`,
+        },
+      },
+    )
+    .get(
+      '/api/task/feed',
+      async ({ query, panel }) => {
+        const { after, order = 'desc', limit, ...filter } = query;
+        const part = { limit: readWhole('limit', limit ?? '50', { min: 1, max: 100 }), order };
+        const found = await tasks.lists.feed(readTaskFilter(panel, filter), { ...part, ...(after ? { after } : {}) });
+        if (!found) throw fieldError('after', 'wrong_value', '"after" is none of these tasks.');
+        return ok({ items: await describeEach(panel, found.items), next: found.next });
+      },
+      {
+        user: true,
+        query: strictObject({
+          ...taskFilterQuery,
+          after: t.Optional(t.String({ maxLength: 191, description: 'next of the part before.' })),
+          order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation.' })),
+          limit: t.Optional(wholeText({ minimum: 1, maximum: 100, default: 50 })),
+        }),
+        detail: {
+          summary: 'Tasks, one part after the other',
+          description:
+            'For lists that grow as one scrolls: nothing is counted, and no part takes longer than the first. next is null at the end. With q a part may be empty and have a next.',
+        },
+      },
+    )
+    .get(
+      '/api/task/failures',
+      async ({ query, panel }) => ok(await tasks.lists.failureReasons(readTaskFilter(panel, query), MAX_REASONS)),
+      {
+        user: true,
+        query: strictObject(taskFilterQuery),
+        detail: {
+          summary: 'Why the tasks of a filter failed, by the number of tasks',
+          description: `The first ${MAX_REASONS} reasons, each cut to 200 characters; as fail_reason in the filter, it finds its tasks. A status in the filter is ignored.`,
+        },
       },
     )
     .get('/api/task/:task_id', async ({ panel, params }) => ok(await readDetail(panel, params.task_id)), {

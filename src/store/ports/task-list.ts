@@ -1,0 +1,74 @@
+import type { Page, TaskRecord } from './records.ts';
+
+export type TaskListFilter = {
+  /** False: only tasks that their user has not deleted. */
+  hidden?: boolean;
+  userId?: number;
+  apiKeyId?: number;
+  channelId?: number;
+  platform?: string;
+  /** As the client named it. */
+  model?: string;
+  status?: string;
+  /** The first 200 characters of why it failed. */
+  failReason?: string;
+  /** Unix seconds of the creation, both inclusive. */
+  since?: number;
+  until?: number;
+  /** A task's id, or a part of its prompt, model or action, in any case. */
+  query?: string;
+};
+
+export const TASK_SORTS = ['newest', 'oldest', 'cost', 'duration'] as const;
+/** `cost`, `duration`: the largest first. */
+export type TaskSort = (typeof TASK_SORTS)[number];
+
+/** A task in a list: without the vendor's answer, with the names of what it belongs to. */
+export type ListedTask = Omit<TaskRecord, 'data' | 'state'> & {
+  /** Null where the user, key or channel is gone. */
+  username: string | null;
+  keyName: string | null;
+  channelName: string | null;
+};
+
+export type TaskListPage = {
+  /** At most `LIST_LIMITS.counted`, or `LIST_LIMITS.found` with a text. */
+  total: number;
+  /** There are more than `total`. */
+  hasMore: boolean;
+  /** Only so many were looked at, the newest; null: all. */
+  searched: number | null;
+  items: ListedTask[];
+};
+
+/** What a list costs at most, whatever the number of tasks. */
+export const LIST_LIMITS = {
+  /** Tasks that are counted, and that pages reach. */
+  counted: 100_000,
+  /** The newest tasks among which filters look. */
+  window: 1_000_000,
+  /** The newest tasks that match the other filters, whose prompts are searched. */
+  searched: 20_000,
+  /** Tasks found by a text. */
+  found: 1000,
+} as const;
+
+export type TaskFeed = {
+  items: ListedTask[];
+  /** Where the next part begins; null: there is none. */
+  next: string | null;
+};
+
+export interface TaskListStore {
+  list(filter: TaskListFilter, page: Page & { sort?: TaskSort }): Promise<TaskListPage>;
+  /**
+   * The tasks after the task `after`, by creation. It may find fewer than `limit`, and none, while
+   * there are more. Undefined when `after` does not exist.
+   */
+  feed(
+    filter: TaskListFilter,
+    part: { after?: string; limit: number; order: 'asc' | 'desc' },
+  ): Promise<TaskFeed | undefined>;
+  /** How often the failed tasks failed for each reason, the most frequent first. */
+  failureReasons(filter: TaskListFilter, limit: number): Promise<{ reason: string; count: number }[]>;
+}
