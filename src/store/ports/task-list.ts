@@ -48,7 +48,7 @@ export const LIST_LIMITS = {
   /** The newest tasks among which filters look. */
   window: 1_000_000,
   /** The newest tasks that match the other filters, whose prompts are searched. */
-  searched: 20_000,
+  searched: 10_000,
   /** Tasks found by a text. */
   found: 1000,
 } as const;

@@ -1,4 +1,18 @@
-import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  lt,
+  lte,
+  type SQL,
+  type SQLWrapper,
+  sql,
+} from 'drizzle-orm';
 import { LIST_LIMITS, type TaskListFilter, type TaskListStore, type TaskSort } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
@@ -44,14 +58,16 @@ export function createTaskList({ db, dialect, tables, statement }: Context): Tas
 
   /** Much quicker than `like`, which PostgreSQL evaluates character by character. */
   const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
-  const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(lower(${text}), lower(${query})) > 0`;
+  /** Folds ASCII alone, as SQLite does; other folding takes PostgreSQL four times as long. */
+  const fold = (text: SQLWrapper | string): SQL =>
+    dialect === 'sqlite' ? sql`lower(${text})` : sql`lower(${text} collate "C")`;
+  const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(${fold(text)}, ${fold(query)}) > 0`;
   /**
    * As it stands in the JSON: the first member, so that its end is certain, since within a text a
    * quote has a backslash before it.
    */
   const prompt = sql`substr(${tasks.properties}, 11, ${position}(${tasks.properties}, '","originModelName":"') - 11)`;
 
-  // The database folds the case of both sides in its own way.
   const containsText = (query: string): SQL =>
     sql`(${tasks.taskId} = ${query} or ${contains(prompt, JSON.stringify(query.toWellFormed()).slice(1, -1))}
       or ${contains(taskList.model, query)} or ${contains(tasks.action, query)})`;

@@ -172,7 +172,9 @@ describe('a retry', () => {
     }
     const { id } = (await retry(tokens.user)).json.data;
     expect(id).not.toBe(first.id);
-    expect(await finished(id)).toMatchObject({ status: 'SUCCESS', request: first.request, quota: first.quota });
+    const { request, quota } = first;
+    expect(await finished(id)).toMatchObject({ status: 'SUCCESS', request, quota, repeats: first.id });
+    expect(first.repeats).toBeNull();
   });
 
   test('is refused while the task runs, and if its request was not kept', async () => {

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import type { Json, JsonObject } from '../../../kernel/index.ts';
 import { LIST_LIMITS, type ListedTask, TASK_SORTS, type Tasks } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
@@ -11,6 +11,9 @@ import { createTaskReader, describeListedTask } from './read-task.ts';
 import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
 
 const MAX_REASONS = 50;
+
+/** Characters of a vendor's answer that are shown. */
+const MAX_ANSWER = 100_000;
 
 const thousands = (count: number): string => count.toLocaleString('en-US');
 
@@ -106,6 +109,37 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       },
       { user: true, detail: { summary: 'Cancel your task that no vendor has accepted' } },
     )
+    .delete(
+      '/api/task/:task_id',
+      async ({ panel, origin, params }) => {
+        await tasks.delete(panel.user.id, params.task_id);
+        await audit({ panel, origin }, { action: 'task.delete', target: `task:${params.task_id}`, detail: {} });
+        return ok(null);
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Delete your task',
+          description: 'It is hidden from you, its links end and its content is gone. Its bill stays.',
+        },
+      },
+    )
+    .get(
+      '/api/task/:task_id/answer',
+      async ({ panel, origin, params }) => {
+        const { task } = await tasks.detail(params.task_id, null);
+        if (task.userId !== panel.user.id)
+          await audit({ panel, origin }, { action: 'task.answer', target: `task:${task.taskId}`, detail: {} });
+        return ok(describeAnswer(task.data));
+      },
+      {
+        admin: true,
+        detail: {
+          summary: "The vendor's last answer, as it was stored",
+          description: `JSON as text, indented and cut to ${thousands(MAX_ANSWER)} characters; null without one: none came, or its retention is over. Keys of channels are redacted, and media in Base64 are cut to their beginning. An answer about another user's task leaves an audit row.`,
+        },
+      },
+    )
     .get(
       '/api/task/:task_id/artifacts',
       async ({ panel, params, query }) => {
@@ -161,4 +195,11 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
         detail: { summary: 'End the links of a task made so far' },
       },
     );
+}
+
+/** What is stored was redacted when it came. */
+function describeAnswer(data: Json): { answer: string | null; is_cut: boolean } {
+  if (data === null) return { answer: null, is_cut: false };
+  const text = JSON.stringify(data, null, 2);
+  return { answer: text.slice(0, MAX_ANSWER), is_cut: text.length > MAX_ANSWER };
 }
