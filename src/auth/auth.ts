@@ -75,6 +75,8 @@ export interface Auth extends GuardedAuth {
     test(to: string, language: string): Promise<MailStep[] | undefined>;
     /** Mails every administrator who has an address that a back-up failed, and why. */
     tellOfFailedBackup(reason: string): Promise<void>;
+    /** Mails them that none was made for so many hours. */
+    tellOfOverdueBackup(hours: number): Promise<void>;
     /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
     stop(graceMs: number): Promise<void>;
   };

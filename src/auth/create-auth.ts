@@ -87,6 +87,7 @@ export function createAuth(deps: AuthDeps): Auth {
       ...guarded.mail,
       test: (to, language) => tryMail(ctx, { to, language }),
       tellOfFailedBackup: (reason) => tellAdministrators(ctx, { kind: 'backup_failed', reason }),
+      tellOfOverdueBackup: (hours) => tellAdministrators(ctx, { kind: 'backup_overdue', hours }),
       stop: (graceMs) => ctx.outbox.stop(graceMs),
     },
     limits: {

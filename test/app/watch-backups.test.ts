@@ -18,16 +18,31 @@ type Case = {
   config?: Partial<Config>;
   program?: string[];
   reasons?: string[];
+  overdue?: number[];
+  /** What nodes have noted. */
+  notes?: Map<string, string>;
 };
 
-function openBackups({ now, runs = [], daily = true, config = {}, program = [], reasons = [] }: Case) {
+/** The options that all nodes share. */
+const optionsOn = (notes: Map<string, string>) => ({
+  get: async (key: string) => notes.get(key),
+  put: async (key: string, value: string) => void notes.set(key, value),
+  putIfAbsent: async (key: string, value: string) => !notes.has(key) && notes.set(key, value) === notes,
+  replace: async (key: string, before: string, value: string) =>
+    notes.get(key) === before && notes.set(key, value) === notes,
+});
+
+const SINCE = 'backup.daily_since';
+
+function openBackups(given: Case) {
+  const { now, runs = [], daily = true, config = {}, program = ['true'], reasons = [], overdue = [] } = given;
   const backups = {
     latest: async () => runs as BackupRun[],
     latestDone: async () => runs.find(({ status }) => status === 'done') as BackupRun | undefined,
   } as unknown as Store['backups'];
   let first = true;
   return createBackups({
-    store: { backups },
+    store: { backups, options: optionsOn(given.notes ?? new Map()) as unknown as Store['options'] },
     clock: {
       ...systemClock,
       unix: () => now,
@@ -48,6 +63,7 @@ function openBackups({ now, runs = [], daily = true, config = {}, program = [], 
     options: { flag: () => daily, number: () => DUE_HOUR } as unknown as OptionValues,
     program,
     tellOfFailure: async (reason) => void reasons.push(reason),
+    tellOverdue: async (hours) => void overdue.push(hours),
   });
 }
 
@@ -70,6 +86,21 @@ test.each<[string, Case, string[]]>([
     ['backup_failed'],
   ],
   ['none yet', { now: at(10, 10) }, []],
+  [
+    'none yet, a day after they were switched on',
+    { now: at(11, 8), notes: new Map([[SINCE, String(at(10, 10))]]) },
+    [],
+  ],
+  [
+    'none yet, after the hour of the next day has had its time',
+    { now: at(11, 10), notes: new Map([[SINCE, String(at(10, 10))]]) },
+    ['backup_overdue'],
+  ],
+  [
+    'an old one, where daily ones were switched on today',
+    { now: at(10, 10), runs: [done(at(1, 3))], notes: new Map([[SINCE, String(at(10, 9))]]) },
+    [],
+  ],
   ['none made each day', { now: at(10, 10), runs: [done(at(1, 3))], daily: false }, []],
   ['daily ones without a place', { now: at(10, 10), config: unset }, ['backup_overdue']],
   [
@@ -99,4 +130,45 @@ test('a daily back-up that fails is sent to administrators, with its reason', as
   expect(await backups.attention()).toEqual([
     { code: 'backup_failed', message: 'The latest back-up failed: the disk is full.' },
   ]);
+});
+
+test('it is sent once for each day, however often it fails', async () => {
+  const reasons: string[] = [];
+  const notes = new Map<string, string>();
+  const program = ['sh', '-c', 'echo \'{"error":"no passphrase"}\'; exit 1', 'sh'];
+  for (const now of [at(10, 4), at(10, 5), at(11, 4)]) {
+    const backups = openBackups({ now, program, reasons, notes });
+    backups.start();
+    await until('it has failed', async () => (await backups.attention()).length > 0);
+    await backups.stop();
+  }
+  expect(reasons).toHaveLength(2);
+});
+
+test('an overdue one is sent once for each day, by one of two nodes', async () => {
+  const overdue: number[] = [];
+  const notes = new Map([[SINCE, String(at(1, 3))]]);
+  // By the rows, the back-up of the day is done, and its process has told no failure.
+  const runs = [{ ...done(at(8, 3)), id: 'daily 2026-05-10' }];
+  const nodes = [1, 2].map(() => openBackups({ now: at(10, 10), runs, overdue, notes }));
+  for (const node of nodes) node.start();
+  await until('it is sent', () => overdue.length > 0);
+  for (const node of nodes) await node.stop();
+  expect(overdue).toEqual([55]);
+});
+
+test('the time since when back-ups are daily is noted while they are, and forgotten when they are not', async () => {
+  const notes = new Map<string, string>();
+  const runs = [{ ...done(at(10, 3)), id: 'daily 2026-05-10' }];
+  const pass = async (given: Partial<Case>) => {
+    const backups = openBackups({ now: at(10, 4), runs, notes, ...given });
+    const before = notes.get(SINCE);
+    backups.start();
+    await until('it has looked', () => notes.get(SINCE) !== before);
+    await backups.stop();
+    return notes.get(SINCE);
+  };
+  expect(await pass({})).toBe(String(at(10, 4)));
+  expect(await pass({ daily: false })).toBe('');
+  expect(await pass({ now: at(10, 7) })).toBe(String(at(10, 7)));
 });

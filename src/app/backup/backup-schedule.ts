@@ -2,6 +2,7 @@ import { type Clock, isObject, type Logger, parseJson, sleepInStep } from '../..
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Config } from '../config/config-variables.ts';
+import { mayTell, noteSchedule, scheduledSince } from './backup-notes.ts';
 import { describePlace } from './describe-place.ts';
 import { lastDue, RETRY_SECONDS } from './last-due.ts';
 
@@ -37,14 +38,16 @@ export type Backups = {
 };
 
 type Deps = {
-  store: Pick<Store, 'backups'>;
+  store: Pick<Store, 'backups' | 'options'>;
   clock: Clock;
   logger: Logger;
   config: Config;
   options: OptionValues;
   /** This program, as a command to which words are added. */
   program: readonly string[];
+  /** Both mail administrators. `reason` is safe to send. */
   tellOfFailure: (reason: string) => Promise<void>;
+  tellOverdue: (hours: number) => Promise<void>;
 };
 
 /**
@@ -78,7 +81,10 @@ export function createBackups(deps: Deps): Backups {
       const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
       failure = reason;
       logger.error({ reason }, 'a back-up failed');
-      if (words.includes('--schedule')) await deps.tellOfFailure(reason);
+      if (!words.includes('--schedule')) return;
+      // It is tried again each hour, or each minute where it failed before it began.
+      const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+      if (await mayTell(store.options, 'failed', id)) await deps.tellOfFailure(reason);
     } finally {
       children.delete(child);
     }
@@ -93,12 +99,38 @@ export function createBackups(deps: Deps): Backups {
     await make(['--schedule']);
   }
 
+  /** The hours since the latest back-up where one is overdue, or since they are made each day. */
+  async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
+    const done = await store.backups.latestDone();
+    const from = Math.max(done?.startedAt ?? 0, await scheduledSince(store.options));
+    const { at } = lastDue(clock.unix(), options.number('backup.hour'));
+    // What was due before the last one counts once this one has had its time as well.
+    const limit = clock.unix() - at > OVERDUE_SECONDS ? at : at - DAY_SECONDS;
+    if (from === 0 || from >= limit || latest?.status === 'running') return undefined;
+    const shown = done?.startedAt ?? from;
+    return { hours: Math.floor((clock.unix() - shown) / 3600), isFirst: done === undefined };
+  }
+
+  async function tellIfOverdue(): Promise<void> {
+    const isOn = place !== null && options.flag('backup.daily');
+    await noteSchedule(store.options, isOn, clock.unix());
+    if (!isOn) return;
+    const [latest] = await store.backups.latest(1);
+    // Of a failed one they know already.
+    if (latest?.status === 'failed' || failure !== undefined) return;
+    const overdue = await overdueHours(latest);
+    if (!overdue) return;
+    const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+    if (await mayTell(store.options, 'overdue', id)) await deps.tellOverdue(overdue.hours);
+  }
+
   async function look(): Promise<void> {
     await clock.sleep(FIRST_LOOK_MS, stopping.signal);
     while (!stopping.signal.aborted) {
       await makeIfDue().catch((error) =>
         logger.warn({ err: error }, 'the daily back-up could not be begun; it is tried again in a minute'),
       );
+      await tellIfOverdue().catch((error) => logger.warn({ err: error }, 'nobody could be told of a missing back-up'));
       await sleepInStep(clock, LOOK_MS, stopping.signal);
     }
   }
@@ -122,13 +154,13 @@ export function createBackups(deps: Deps): Backups {
       if (isDaily && place === null) {
         items.push({ code: 'backup_overdue', message: 'No back-up is made: BACKUP_TO is not set.' });
       } else if (isDaily && reason === undefined) {
-        const done = await store.backups.latestDone();
-        const { at } = lastDue(clock.unix(), options.number('backup.hour'));
-        // What was due before the last one counts once this one has had its time as well.
-        const since = clock.unix() - at > OVERDUE_SECONDS ? at : at - DAY_SECONDS;
-        if (done && done.startedAt < since && latest?.status !== 'running') {
-          const hours = Math.floor((clock.unix() - done.startedAt) / 3600);
-          items.push({ code: 'backup_overdue', message: `The latest back-up is ${hours} hours old.` });
+        const overdue = await overdueHours(latest);
+        if (overdue) {
+          const { hours, isFirst } = overdue;
+          const message = isFirst
+            ? `No back-up was made yet, ${hours} hours after daily ones were switched on.`
+            : `The latest back-up is ${hours} hours old.`;
+          items.push({ code: 'backup_overdue', message });
         }
       }
       if (isDaily && place !== null && !sealed) {

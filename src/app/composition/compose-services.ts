@@ -200,6 +200,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     options,
     program: programCommand(),
     tellOfFailure: (reason) => auth.mail.tellOfFailedBackup(reason),
+    tellOverdue: (hours) => auth.mail.tellOfOverdueBackup(hours),
   });
   const databaseSize = () => store.figures.databaseSize();
   registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize, clock, ping: () => store.ping() });

@@ -49,6 +49,12 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
           lines: [`The daily back-up of ${system} failed: ${content.reason}.`],
           after: ['It is tried again in an hour. The page System of the panel shows all back-ups.'],
         };
+      case 'backup_overdue':
+        return {
+          subject: `No back-up of ${system} was made`,
+          lines: [`A back-up of ${system} is made each day, but none was made for ${content.hours} hours.`],
+          after: ['The page System of the panel shows all back-ups, and the log says why none was begun.'],
+        };
       case 'test':
         return {
           subject: `Test mail of ${system}`,
@@ -102,6 +108,12 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
           subject: `${system} 备份失败`,
           lines: [`${system} 的每日备份失败:${content.reason}。`],
           after: ['一小时后会再次尝试。面板的“系统”页面显示所有备份。'],
+        };
+      case 'backup_overdue':
+        return {
+          subject: `${system} 的备份已逾期`,
+          lines: [`${system} 应每天备份,但已有 ${content.hours} 小时没有备份。`],
+          after: ['面板的“系统”页面显示所有备份,日志会说明未开始备份的原因。'],
         };
       case 'test':
         return {

@@ -1,0 +1,29 @@
+import type { Store } from '../../store/ports/index.ts';
+
+/** Among the options, and none of the catalogue: all nodes share them. */
+const SINCE = 'backup.daily_since';
+const TOLD = { failed: 'backup.told_failed', overdue: 'backup.told_overdue' };
+
+type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>;
+
+/** Notes when back-ups by schedule began, and forgets it once they are off. */
+export async function noteSchedule(options: Options, isOn: boolean, now: number): Promise<void> {
+  const noted = await options.get(SINCE);
+  if (isOn) await write(options, SINCE, noted === '' || noted === undefined ? String(now) : noted);
+  else if (noted) await options.put(SINCE, '');
+}
+
+/** Since when back-ups are made by schedule, in Unix seconds; 0: they are not, or nobody knows yet. */
+export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<number> =>
+  Number((await options.get(SINCE)) ?? '');
+
+/** Whether nobody has been told of this yet; of several nodes that ask, one is told so. */
+export const mayTell = (options: Options, what: keyof typeof TOLD, run: string): Promise<boolean> =>
+  write(options, TOLD[what], run);
+
+/** Returns whether this call has changed the value. */
+async function write(options: Options, key: string, value: string): Promise<boolean> {
+  const before = await options.get(key);
+  if (before === value) return false;
+  return before === undefined ? options.putIfAbsent(key, value) : options.replace(key, before, value);
+}
