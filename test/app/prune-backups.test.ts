@@ -21,7 +21,7 @@ function openFolder() {
   const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
   const place = openBackupPlace(deps, folder);
   return {
-    prune: () => pruneBackups(place, ONE_OF_EACH, NOW),
+    prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
     /** The kept result with this content, last changed so many days ago; gives its path. */
     async keep(content: string, days: number): Promise<string> {
       const source = new Blob([content]).stream();
@@ -32,7 +32,11 @@ function openFolder() {
       utimesSync(path, NOW - days * DAY, NOW - days * DAY);
       return path;
     },
-    backUp(day: number, contents: readonly string[], { manifest = true, trigger = 'schedule' } = {}): void {
+    backUp(
+      day: number,
+      contents: readonly string[],
+      { manifest = true, trigger = 'schedule', installation = 'a' } = {},
+    ): void {
       const id = idOf(day);
       mkdirSync(join(folder, id));
       const list = contents.map((each) => `${sha256(each)} ${each.length}\n`).sort();
@@ -42,7 +46,7 @@ function openFolder() {
       if (!manifest) return;
       const partOf = (file: string, text: string) => ({ file, bytes: text.length, sha256: sha256(text) });
       const text = JSON.stringify({
-        ...{ format: 1, id, created_at: NOW - (10 - day) * DAY, trigger, version: '1.0.0', installation: 'a' },
+        ...{ format: 1, id, created_at: NOW - (10 - day) * DAY, trigger, version: '1.0.0', installation },
         database: { kind: 'postgres', migration: 1, ...partOf('database.dump', 'x'), unpacked: null },
         counts: { users: 0, tasks: 0, ledger_entries: 0, ledger_sum: '0' },
         secrets: null,
@@ -94,4 +98,26 @@ test('while a manifest cannot be read, no result goes: it may be listed there', 
   expect(await place.prune()).toBe(1);
   expect(place.ids()).toEqual([idOf(2), idOf(9)]);
   expect(existsSync(old)).toBe(true);
+});
+
+test('back-ups of another installation in the same place stay, with their results', async () => {
+  const place = openFolder();
+  const theirs = await place.keep('theirs', 30);
+  place.backUp(1, ['theirs'], { installation: 'b' });
+  place.backUp(2, ['theirs'], { installation: 'b' });
+  place.backUp(3, []);
+  place.backUp(9, []);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idOf(1), idOf(2), idOf(9)]);
+  expect(existsSync(theirs)).toBe(true);
+});
+
+test('while a back-up may be in the making, no result goes: it counts on what it found', async () => {
+  const place = openFolder();
+  const counted = await place.keep('counted', 30);
+  place.backUp(1, ['counted']);
+  place.backUp(9, []);
+  place.backUp(10, [], { manifest: false });
+  expect(await place.prune()).toBe(1);
+  expect([place.ids(), existsSync(counted)]).toEqual([[idOf(9), idOf(10)], true]);
 });

@@ -69,6 +69,7 @@ export function describeBackupDrill(
       await admin.createChannel(vendor.url);
       await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: '0.01' });
       await admin.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
+      await admin.call('PUT', '/api/option', { key: 'results.keep_inputs', value: 'true' });
       key = await admin.createKey();
     });
     afterAll(async () => {
@@ -93,6 +94,18 @@ export function describeBackupDrill(
       if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
       return { id: String(body.id), idempotencyKey };
     };
+    /** A request with a file, which is kept beside its result. */
+    async function orderWithFile(): Promise<string> {
+      const form = new FormData();
+      form.set('model', 'demo-video');
+      form.set('prompt', 'with a file [duration=0.3]');
+      form.set('input_reference', new File([new Uint8Array(2000)], 'cat.png', { type: 'image/png' }));
+      const headers = { authorization: `Bearer ${key}` };
+      const response = await fetch(`${gateway.url}/v1/videos`, { method: 'POST', headers, body: form });
+      return ((await response.json()) as { id: string }).id;
+    }
+    const filesOf = async (): Promise<number> =>
+      (await admin.call<{ files: number }>('GET', '/api/user/self/storage')).files;
     const promptOf = (n: number): string => `order ${n} [duration=${n % 3 === 0 ? 20 : 0.3}]`;
 
     test('nothing of before the back-up is lost, and nothing is ordered twice', async () => {
@@ -104,6 +117,10 @@ export function describeBackupDrill(
         const { body } = await ask(`${gateway.url}/v1/tasks/${finished.at(-1)?.id}/artifacts`, { token: key });
         return JSON.stringify(body).includes('"kept"');
       });
+      const withFile = await orderWithFile();
+      const files = await filesOf();
+      await waitForEnd(gateway.url, key, withFile);
+      await until('its result is kept beside its file', async () => (await filesOf()) > files);
       // A receiver that fails: its webhook is undelivered at the back-up.
       receiver.answer((_, response) => void response.writeHead(500).end());
       const hookedKey = await admin.createKey({ webhook_url: receiver.url });
@@ -179,8 +196,11 @@ export function describeBackupDrill(
       expect(findings.filter(({ level }) => level === 'error')).toEqual([]);
       // What the user has spent is the price of the tasks that succeeded.
       const { used_quota } = await admin.call<{ used_quota: number }>('GET', '/api/user/self');
-      const succeeded = before.length + 1 + known.filter((status) => status === 'SUCCESS').length;
+      const succeeded = before.length + 2 + known.filter((status) => status === 'SUCCESS').length;
       expect(used_quota).toBe(succeeded * 0.01 * BALANCE_PER_USD);
+      // The file of the request is there: the task can be run again.
+      const retried = await admin.call<{ id: string }>('POST', `/api/task/${withFile}/retry`);
+      expect((await waitForEnd(gateway.url, key, retried.id)).status).toBe('SUCCESS');
     });
 
     test('a second back-up holds each kept result once, and has the id of another installation', async () => {

@@ -13,7 +13,7 @@ export async function noteSchedule(options: Options, isOn: boolean, now: number)
   else if (noted) await options.put(SINCE, '');
 }
 
-/** Since when back-ups are made by schedule, in Unix seconds; 0: they are not, or nobody knows yet. */
+/** Since when back-ups are daily, in Unix seconds; 0: they are not, or nobody knows yet. */
 export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<number> =>
   Number((await options.get(SINCE)) ?? '');
 

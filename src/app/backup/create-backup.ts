@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../config/result-files.ts';
@@ -6,6 +7,7 @@ import { copyResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation } from './installation.ts';
 import { MANIFEST, newBackupId, SECRETS_PART } from './manifest.ts';
+import { removeStaleWork } from './open-place.ts';
 import { bytesOf, putPart } from './put-part.ts';
 import { writeSecrets } from './seal-secrets.ts';
 import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } from './types.ts';
@@ -21,6 +23,7 @@ export async function createBackup(
   { trigger, secrets, seal }: NewBackup,
 ): Promise<CreatedBackup> {
   const { store, config, clock, signal } = deps;
+  await removeStaleWork(resolve(config.dataDir), clock.unix());
   const installation = await findInstallation(store);
   const id = newBackupId(clock.nowMs());
   const createdAt = clock.unix();

@@ -1,4 +1,6 @@
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { randomAlnum } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
 import { CommandError, UsageError } from '../cli/command.ts';
 import { openBucketSender } from '../config/result-files.ts';
@@ -8,6 +10,22 @@ import type { BackupDeps, BackupPlace } from './types.ts';
 
 /** In the data directory: copies and uploads of a back-up in the making. */
 export const WORK_FOLDER = 'taskgate.backup';
+
+/** Of a verification, beside the others: a killed one leaves a whole database there. */
+const VERIFYING = /^taskgate\.backup\.[A-Za-z0-9]{8}$/;
+const STALE_SECONDS = 86_400;
+
+export const newVerifyFolder = (dataDir: string): string => join(dataDir, `${WORK_FOLDER}.${randomAlnum(8)}`);
+
+/** Removes what verifications have left that were killed more than a day ago. */
+export async function removeStaleWork(dataDir: string, now: number): Promise<void> {
+  const names = await readdir(dataDir).catch(() => []);
+  for (const name of names.filter((each) => VERIFYING.test(each))) {
+    const path = join(dataDir, name);
+    const changedAt = (await stat(path)).mtimeMs / 1000;
+    if (changedAt < now - STALE_SECONDS) await rm(path, { recursive: true, force: true });
+  }
+}
 
 /**
  * Opens the place that `given` names, or else BACKUP_TO. A relative folder is one of the current

@@ -21,6 +21,7 @@ type Call = { program: Program; args: readonly string[]; input?: ReadableStream<
  */
 export function runPostgresProgram({ config, signal }: Pick<BackupDeps, 'config' | 'signal'>, call: Call) {
   const { program, args, input } = call;
+  signal.throwIfAborted();
   const child = Bun.spawn([findProgram(program), ...args], {
     env: { ...connectionOf(config.databaseUrl), LC_ALL: 'C' },
     stdin: input ?? 'ignore',
@@ -45,6 +46,7 @@ export function runPostgresProgram({ config, signal }: Pick<BackupDeps, 'config'
         for await (const chunk of child.stdout) yield chunk;
         await ended();
       } finally {
+        signal.removeEventListener('abort', stop);
         child.kill();
       }
     },

@@ -5,6 +5,13 @@ import { resultsOf } from './read-parts.ts';
 import type { BackupPlace, Manifest } from './types.ts';
 
 export type Keep = { daily: number; weekly: number; monthly: number };
+type Pruning = {
+  keep: Keep;
+  /** Only back-ups of this one go: others may use the same place. */
+  installation: string;
+  /** Unix seconds. */
+  now: number;
+};
 
 const DAY_SECONDS = 86_400;
 /** 1970-01-05 was a Monday. */
@@ -47,15 +54,19 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
  * exists.
  * Returns how many back-ups went.
  */
-export async function pruneBackups(place: BackupPlace, keep: Keep, now: number): Promise<number> {
+export async function pruneBackups(place: BackupPlace, { keep, installation, now }: Pruning): Promise<number> {
   const { backups, unfinished, unreadable } = await listBackups(place);
-  const kept = chooseKept(backups, keep);
+  const [own, foreign] = [true, false].map((isOwn) =>
+    backups.filter((each) => (each.installation === installation) === isOwn),
+  );
+  const kept = chooseKept(own ?? [], keep);
+  for (const { id } of foreign ?? []) kept.add(id);
   const removed = backups.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   const old = unfinished.filter((id) => secondsOf(id) < now - UNFINISHED_SECONDS);
   for (const id of [...removed, ...old]) await removeFiles(place, id);
   await place.results.sweep(now - UNFINISHED_SECONDS);
-  // What cannot be read may list any file.
-  if (removed.length > 0 && unreadable.length === 0) {
+  // What cannot be read may list any file, and one in the making counts on what it has found.
+  if (removed.length > 0 && unreadable.length === 0 && unfinished.length === old.length) {
     const staying = backups.filter(({ id }) => kept.has(id));
     await removeUnlisted(place, staying, now);
   }

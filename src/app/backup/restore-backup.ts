@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { silentLogger } from '../../kernel/index.ts';
@@ -52,9 +52,10 @@ export async function restoreBackup(
   const dataDir = resolve(config.dataDir);
   const { past, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
   const results = await restoreResults(deps, manifest, resumed);
-  await past.end();
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  return { ...past.ended, ...results, notes: [...results.notes, ...noteSecrets(deps, dataDir, secrets)] };
+  const notes = [...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+  await past.end();
+  return { ...past.ended, ...results, notes };
 }
 
 async function restoreSqlite(
@@ -80,9 +81,10 @@ async function restoreSqlite(
       const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
       writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
     }
+    const notes = [...results.notes, ...noteSecrets(deps, dataDir, secrets)];
     deps.signal.throwIfAborted();
     await endSqliteRestore(dataDir, files);
-    return { ...past, ...results, notes: [...results.notes, ...noteSecrets(deps, dataDir, secrets)] };
+    return { ...past, ...results, notes };
   } finally {
     unlock();
   }
@@ -148,7 +150,10 @@ async function restoreOne({ place, signal }: BackupDeps, files: FileStore, sha25
   return false;
 }
 
-/** Says which secrets the gateway must be given, and writes those that no file of it holds. */
+/**
+ * Says which secrets the gateway must be given, and writes those that no file of it holds. Before
+ * the restore ends: then it cannot be repeated.
+ */
 function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | undefined): string[] {
   if (!secrets) {
     return ['the secrets were not restored: everybody signs in again, and stored credentials must be entered again'];
@@ -170,6 +175,12 @@ function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | 
   const different = names.filter((name) => needed[name] !== given[name] && needed[name] !== '');
   if (different.length === 0) return [];
   const path = join(dataDir, SECRETS_ENV);
-  writeFileSync(path, different.map((name) => `${name}=${needed[name]}\n`).join(''), { mode: 0o600 });
+  const text = different.map((name) => `${name}=${needed[name]}\n`).join('');
+  try {
+    rmSync(path, { force: true });
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+  }
   return [`set ${different.join(', ')} as ${path} says before you start the gateway, then delete that file`];
 }

@@ -58,7 +58,6 @@ export async function runBackup(request: BackupRequest): Promise<CreatedBackup |
       try {
         return await recordRun(request, { store, place, clock, logger });
       } finally {
-        await rm(join(dataDir, WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
         unlock();
       }
     } finally {
@@ -97,6 +96,8 @@ async function recordRun(
   } finally {
     ended.abort();
     await renewing;
+    // Only of the run that holds the lease: another process of this folder may be making one.
+    await rm(join(resolve(config.dataDir), WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

@@ -2,6 +2,7 @@ import { createSecretBox, systemClock } from '../../kernel/index.ts';
 import { readOptions } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../config/read-secrets.ts';
+import { findInstallation } from './installation.ts';
 import { lastDue } from './last-due.ts';
 import { type Keep, pruneBackups } from './prune-backups.ts';
 import { type BackupRequest, runBackup } from './run-backup.ts';
@@ -31,7 +32,8 @@ export function runScheduledBackup(
         weekly: options.number('backup.keep_weekly'),
         monthly: options.number('backup.keep_monthly'),
       };
-      await pruneBackups(place, keep, systemClock.unix());
+      const installation = await findInstallation(store);
+      await pruneBackups(place, { keep, installation, now: systemClock.unix() });
       await store.backups.deleteOld(systemClock.unix() - RUN_SECONDS, BATCH);
     },
   });

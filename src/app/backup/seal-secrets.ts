@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isObject, parseJson } from '../../kernel/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { Config } from '../config/config-variables.ts';
@@ -54,11 +54,12 @@ export async function sealForRecipients(list: string): Promise<Seal> {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
   const keys = list.split(',').map((key) => key.trim());
-  for (const key of keys) {
+  for (const [at, key] of keys.entries()) {
     try {
       encrypter.addRecipient(key);
     } catch {
-      throw new CommandError(`"${key.slice(0, 80)}" is no public key of age (age1…)`);
+      // Not repeated: it may be a secret key.
+      throw new CommandError(`number ${at + 1} of the recipients is no public key of age (age1…)`);
     }
   }
   return { with: 'recipients', encrypt: (text) => encrypter.encrypt(text) };
@@ -95,9 +96,8 @@ async function open(sealed: Uint8Array, add: (decrypter: AgeDecrypter) => void):
 
 function readSmallFile(path: string): string {
   try {
-    const bytes = readFileSync(path);
-    if (bytes.length > MAX_FILE_BYTES) throw new CommandError(`${path} is too large`);
-    return bytes.toString('utf8');
+    if (statSync(path).size > MAX_FILE_BYTES) throw new CommandError(`${path} is too large`);
+    return readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);

@@ -1,10 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { randomAlnum } from '../../kernel/index.ts';
 import { CommandError } from '../cli/command.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { requireKnownLayout } from './manifest.ts';
-import { WORK_FOLDER } from './open-place.ts';
+import { newVerifyFolder, removeStaleWork } from './open-place.ts';
 import { openSecrets, requirePart, resultsOf, unpackDatabase } from './read-parts.ts';
 import { digestOf } from './streams.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
@@ -48,7 +47,9 @@ export async function verifyBackup(
 
 async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void> {
   // Of its own: others may be made or verified meanwhile.
-  const folder = join(resolve(deps.config.dataDir), `${WORK_FOLDER}.${randomAlnum(8)}`);
+  const dataDir = resolve(deps.config.dataDir);
+  await removeStaleWork(dataDir, deps.clock.unix());
+  const folder = newVerifyFolder(dataDir);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
     await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));

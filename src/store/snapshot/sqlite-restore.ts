@@ -19,7 +19,7 @@ export function beginSqliteRestore(dataDir: string): { folder: string; resumed: 
   const folder = join(dataDir, RESTORING);
   const resumed = existsSync(folder);
   // An interrupted restore has put results and secrets in place, never the database: it comes last.
-  const allowed = resumed ? ['results', 'results-upload', 'secrets.json'] : [];
+  const allowed = resumed ? ['results', 'results-upload', 'secrets.json', 'secrets.restored.env'] : [];
   const others = readdirSync(dataDir).filter(
     (name) => name !== RESTORING && !LOCK.test(name) && !allowed.includes(name),
   );
