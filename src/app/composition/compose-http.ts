@@ -118,7 +118,8 @@ export function composeHttp(
     offeredModels,
     exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
-    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    system: () =>
+      describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger, media: services.media }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
     backups: {
       view: () => describeBackups(services.backups),
@@ -138,6 +139,7 @@ export function composeHttp(
         offeredModels,
         disks,
         backups: services.backups,
+        media: services.media,
         missingAddress: () => describeMissingAddress(options, node),
         isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
         risks: () => [

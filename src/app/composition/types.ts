@@ -12,6 +12,7 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
+import type { Media } from '../media/create-still-maker.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
@@ -46,6 +47,7 @@ export type DomainServices = {
   tasks: Tasks;
   disks: DiskWatch;
   backups: Backups;
+  media: Media;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
   metrics: Metrics;

@@ -17,6 +17,7 @@ export type Finding = {
     | 'secrets'
     | 'tasks'
     | 'results'
+    | 'ffmpeg'
     | 'clock'
     | 'nodes';
   /** An error changes the exit code; a warning does not. */

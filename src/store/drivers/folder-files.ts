@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileStore } from '../ports/index.ts';
 import { createFileWriter } from './create-file-writer.ts';
@@ -29,6 +29,11 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
       const file = Bun.file(pathOf(sha256));
       if (!(await file.exists())) return undefined;
       return span ? file.slice(span.start, span.end) : file;
+    },
+
+    async withDescriptor(sha256, _, work) {
+      const handle = await open(pathOf(sha256), 'r').catch(() => undefined);
+      return handle && (await work(handle.fd).finally(() => handle.close()));
     },
 
     async size(sha256) {

@@ -32,6 +32,16 @@ export interface FileStore {
   ): Promise<Result<StoredFile, FileFault>>;
   /** The bytes of a file, or a part. Undefined: it is not there. */
   open(sha256: string, span?: ByteSpan): Promise<Blob | ReadableStream<Uint8Array> | undefined>;
+  /**
+   * Gives `work` a descriptor of the file, from which any part can be read, and closes it after
+   * that. A file elsewhere is copied to this machine's disk first, if it has at most `maxBytes`.
+   * Undefined: it is not there, or too large for that.
+   */
+  withDescriptor<T>(
+    sha256: string,
+    limit: { maxBytes: number; signal: AbortSignal },
+    work: (descriptor: number) => Promise<T>,
+  ): Promise<T | undefined>;
   /** The size of a file in bytes; undefined: it is not there. */
   size(sha256: string): Promise<number | undefined>;
   /** Removes a file; nothing happens if it is not there. */

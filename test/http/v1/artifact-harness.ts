@@ -121,6 +121,7 @@ function startVendor() {
   /** What was submitted, by the path of its status. */
   const jobs = new Map<string, Record<string, unknown>>();
   const open = new Set<string>();
+  const files = new Map<string, Uint8Array>();
   const serve = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/jobs') {
@@ -142,6 +143,8 @@ function startVendor() {
       const location = left > 0 ? `/around?left=${left - 1}` : '/file';
       return new Response(null, { status: 307, headers: { location } });
     }
+    const stored = files.get(pathname);
+    if (stored) return new Response(Uint8Array.from(stored));
     if (pathname === '/echo') return Response.json({ method: request.method, body: await request.text() });
     if (pathname === '/large') return new Response(new Uint8Array(LARGE));
     if (pathname.startsWith('/hang')) {
@@ -165,6 +168,8 @@ function startVendor() {
     seen,
     /** Downloads that the vendor keeps waiting. */
     open,
+    /** More files, by path. */
+    files,
     async stop() {
       await Promise.all([one.stop(true), other.stop(true)]);
     },

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { createProgramRunner } from '../../../sandbox/index.ts';
 import { readOptions } from '../../../settings/index.ts';
 import { openStore } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
@@ -10,6 +11,8 @@ import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
 import { readSecrets } from '../../config/read-secrets.ts';
 import { openResultFiles } from '../../config/result-files.ts';
+import { confinedCommand } from '../../config/sandbox-settings.ts';
+import { findFfmpeg } from '../../media/find-ffmpeg.ts';
 import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
@@ -81,6 +84,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       return [
         ...found,
         ...(await checkNames(config, store, box)),
+        await checkFfmpeg(store, box),
         ...(results ? await checkFiles(config, store, results) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
@@ -104,6 +108,17 @@ async function checkFiles(config: Config, store: Store, { verify }: { verify: bo
   } finally {
     await close();
   }
+}
+
+/** Whether previews are made by ffmpeg, and if not, whether they could be. */
+async function checkFfmpeg(store: Store, box: SecretBox): Promise<Finding> {
+  const isUsed = readOptions(await store.options.all(), box).flag('results.ffmpeg');
+  const run = createProgramRunner({ command: confinedCommand(), clock: systemClock });
+  const { fault, path } = await findFfmpeg(run, { isUsed });
+  if (fault !== null) return { check: 'ffmpeg', level: 'warning', message: `results.ffmpeg is on, but ${fault}` };
+  const found = path === null ? 'there is none on the PATH' : `${path} is there`;
+  const message = isUsed ? `${path} makes previews` : `not used (results.ffmpeg is off); ${found}`;
+  return { check: 'ffmpeg', level: 'ok', message };
 }
 
 /** The host names of the panel; a listener on loopback refuses all others. */

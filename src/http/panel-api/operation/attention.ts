@@ -30,6 +30,8 @@ export type AttentionItem = {
     | 'node_versions_differ'
     | 'no_master'
     | 'disk_unwritable'
+    | 'ffmpeg_failing'
+    | 'ffmpeg_unusable'
     | 'results_blocked'
     | 'results_lost'
     | 'backup_failed'

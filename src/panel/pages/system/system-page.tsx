@@ -9,6 +9,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { Backups } from './backups.tsx';
+import { describeFfmpeg } from './describe-ffmpeg.ts';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
@@ -136,7 +137,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
   );
 }
 
-function Data({ report: { database, ledger } }: { report: NodeReport }) {
+function Data({ report: { database, ledger, ffmpeg } }: { report: NodeReport }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
@@ -150,6 +151,12 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
               bytes: format.bytes(database.bytes),
               free: format.bytes(database.free_bytes),
             }),
+          },
+          {
+            label: t('system.ffmpeg'),
+            value: t(`system.ffmpeg.${ffmpeg.state}`),
+            note: describeFfmpeg(ffmpeg, { t, format }),
+            isProblem: ffmpeg.state === 'unusable',
           },
           { label: t('system.cache'), value: t(database.shared_cache ? 'system.cacheOn' : 'system.cacheOff') },
         ]}

@@ -87,6 +87,16 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       return new Blob([Uint8Array.from(bytes.value)]);
     },
 
+    async withDescriptor(sha256, { maxBytes, signal }, work) {
+      const body = await this.open(sha256);
+      if (!body) return undefined;
+      const source = body instanceof ReadableStream ? body : body.stream();
+      return withSpoolFile(spoolFolder, async (handle) => {
+        const written = await writeHashed(handle, source, { maxBytes, signal, minFreeBytes, folder: spoolFolder });
+        return written.ok ? work(handle.fd) : undefined;
+      });
+    },
+
     async size(sha256) {
       const found = await bucket.call({ method: 'HEAD', key: sha256, attempts: READ_ATTEMPTS });
       if (!found.ok && found.error.status === 404) return undefined;
