@@ -13,21 +13,28 @@ export interface Clock {
 /** Milliseconds since the Unix epoch as ISO 8601 in UTC. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-/** Whole multiples of this on the monotonic clock are when loops without work wake up. */
-const STEP_MS = 1000;
+/**
+ * Whole multiples of these on the monotonic clock are when loops without work wake up: of the
+ * longest that is no longer than the sleep.
+ */
+const STEPS_MS = [5000, 1000];
+/** A timer may fire a little too early, and the next sleep must not end in the same step. */
+const EARLY_MS = 100;
 
 /**
- * Sleeps for `ms`, give or take half a second where that is a second or more: loops that look
- * whether there is work wake up together. A wake-up of an idle process costs more than such a look.
+ * Sleeps for at most `ms` and a tenth of a second, and for up to a step less, where that is a
+ * second or more: loops that look whether there is work wake up together. A wake-up of an idle
+ * process costs more than such a look.
  */
 export const sleepInStep = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
   clock.sleep(inStep(clock, ms), signal);
 
 /** How long such a sleep lasts. */
 export function inStep(clock: Pick<Clock, 'monotonicMs'>, ms: number): number {
-  if (ms < STEP_MS) return ms;
+  const step = STEPS_MS.find((length) => length <= ms);
+  if (step === undefined) return ms;
   const now = clock.monotonicMs();
-  return Math.round((now + ms) / STEP_MS) * STEP_MS - now;
+  return Math.floor((now + ms + EARLY_MS) / step) * step - now;
 }
 
 export const systemClock: Clock = {

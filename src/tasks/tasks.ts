@@ -226,6 +226,7 @@ export function createTasks(services: TaskServices): Tasks {
     ...watching,
     changed(task) {
       watching.changed(task);
+      engine.taskWritten();
       if (task.callbackUrl !== null) webhooks.taskChanged();
     },
   };

@@ -15,6 +15,7 @@ function watch(
     clock: systemClock,
     logger: silentLogger,
     databaseFault: () => undefined,
+    isActive: () => false,
     ...options,
   });
 }
@@ -26,6 +27,7 @@ test('a writable folder reports its free space and keeps no probe file', async (
     clock: systemClock,
     logger: silentLogger,
     databaseFault: () => undefined,
+    isActive: () => false,
   });
   await disks.check();
   expect(disks.states()).toEqual([{ name: 'data', path, freeBytes: expect.any(Number) }]);
@@ -41,6 +43,7 @@ test('a removed folder is a fault until it is there again', async () => {
     clock: systemClock,
     logger: silentLogger,
     databaseFault: () => undefined,
+    isActive: () => false,
   });
   await disks.check();
   rmSync(path, { recursive: true });
@@ -91,4 +94,23 @@ test("the database's write error counts even if the folder is writable", async (
   await expect(disks.requireWritable()).rejects.toThrow('The database file cannot be written.');
   fault = undefined;
   expect(disks.canStore()).toBe(true);
+});
+
+test('readiness trusts no reading that is older than five seconds: an idle gateway checks more seldom', async () => {
+  let fault: string | undefined;
+  let nowMs = 0;
+  const disks = createDiskWatch({
+    folders: [{ name: 'data', path: '/data' }],
+    clock: { ...systemClock, monotonicMs: () => nowMs },
+    logger: silentLogger,
+    databaseFault: () => undefined,
+    isActive: () => false,
+    probe: async () => ({ freeBytes: 0, ...(fault === undefined ? {} : { fault }) }),
+  });
+  await disks.check();
+  fault = 'is full';
+  nowMs = 4000;
+  await disks.requireWritable();
+  nowMs = 5001;
+  await expect(disks.requireWritable()).rejects.toThrow('The disk of the data directory is full.');
 });

@@ -1,38 +1,71 @@
 /** The loops that look for due work, while nothing is due. */
 import { afterAll, expect, test } from 'bun:test';
-import { type Clock, systemClock } from '../../src/kernel/index.ts';
+import { type Clock, createSecretBox, randomBase64, systemClock } from '../../src/kernel/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/until.ts';
-import { addCaller, jsonRequest, startEngine } from './harness.ts';
+import { startReceiver } from '../support/webhook-receiver.ts';
+import { addCaller, ended, jsonRequest, startEngine } from './harness.ts';
 
+const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
+/** Records how long loops sleep. */
+function countingClock() {
+  const sleeps: number[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    sleep(ms, signal) {
+      sleeps.push(ms);
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  return { clock, countLong: () => sleeps.filter((ms) => ms > 9000 && ms <= 15_100).length };
+}
+
 describeEachStore('idle loops', (opened) => {
-  test('the only node sleeps two seconds, and still polls a task that comes meanwhile when it is due', async () => {
+  test('the only node sleeps for 15 seconds, and what it writes meanwhile is polled and told on time', async () => {
     const { store } = opened();
-    const sleeps: number[] = [];
-    const clock: Clock = {
-      ...systemClock,
-      sleep(ms, signal) {
-        sleeps.push(ms);
-        return systemClock.sleep(ms, signal);
-      },
-    };
+    const { clock, countLong } = countingClock();
     const engine = await startEngine(store, sandbox, { pollIntervalMs: 60_000, clock });
     await engine.addChannel();
+    const receiver = await startReceiver();
     const caller = await addCaller(store);
+    const key = await store.apiKeys.rotateWebhookSecret(caller.key.id, caller.user.id, {
+      ...{ present: null, sealed: secretBox.seal(`whsec_${randomBase64(32)}`), formers: [] },
+    });
+    await engine.tasks.webhooks.start();
     await engine.tasks.start();
-    // Polls and notices. Of several nodes each looks every second.
-    const loops = store.dialect === 'sqlite' ? 2 : 0;
-    const countLong = () => sleeps.filter((ms) => ms > 1500 && ms <= 2500).length;
-    await until(() => countLong() >= loops);
-    const request = jsonRequest({ model: 'demo-video', prompt: 'a [duration=6000]', seconds: 5 });
-    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+    // Polls, interrupted submissions and relayed requests, renewals, notices and results. Of
+    // several nodes each looks every second.
+    if (store.dialect === 'sqlite') await until(() => countLong() >= 5);
+    const submission = jsonRequest({ model: 'demo-video', prompt: 'a [duration=6000]', seconds: 5 });
+    const { taskId } = await engine.tasks.submitGeneric(
+      { ...caller, key: key ?? null },
+      { requestId: 'r', pluginKey: 'demo', request: { ...submission, callbackUrl: receiver.url } },
+    );
+    const toldAtMs = performance.now();
+    await until(() => receiver.received.length > 0);
+    expect(performance.now() - toldAtMs).toBeLessThan(1500);
     const dueAtMs = (await store.tasks.byTaskId(taskId))?.nextPollAtMs ?? Number.NaN;
     await until(async () => ((await store.tasks.byTaskId(taskId))?.polls ?? 0) > 0);
     expect(Date.now() - dueAtMs).toBeLessThan(1500);
+    await engine.tasks.webhooks.stop(1000);
+    await engine.stop();
+    await receiver.stop();
+  });
+
+  test('a poll that failed is repeated when it is due, not when the sleep of the loop ends', async () => {
+    const { store } = opened();
+    const engine = await startEngine(store, sandbox, { pollIntervalMs: 500, pollMaxFailures: 3 });
+    await engine.addChannel();
+    const caller = await addCaller(store);
+    await engine.tasks.start();
+    const request = jsonRequest({ model: 'demo-video', prompt: 'a [500=always] [delay=0.4]', seconds: 5 });
+    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+    const { failReason } = await ended(store, taskId, 8000);
+    expect(failReason).toStartWith('poll failed');
     await engine.stop();
   });
 });

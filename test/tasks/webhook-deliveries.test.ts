@@ -82,6 +82,7 @@ async function openNode(
     ...options.upstream,
   });
   stops.push(() => upstream.close());
+  const workers: WebhookWorker[] = [];
   const startWorker = (over: Store = store): WebhookWorker => {
     const worker = createWebhookWorker({
       ...{ store: over, clock, upstream, logger: silentLogger, nodeId: newUuid() },
@@ -92,15 +93,20 @@ async function openNode(
       },
     });
     worker.start();
+    workers.push(worker);
     stops.push(() => worker.stop(0));
     return worker;
   };
-  return { store, user, key, clock, startWorker };
+  /** As after each write of a notice. */
+  const wake = () => {
+    for (const worker of workers) worker.wake();
+  };
+  return { store, user, key, clock, startWorker, wake };
 }
 
 /** Writes a notice for `url` and returns its task's id. */
 async function notify(
-  { store, user, key }: Node,
+  { store, user, key, wake }: Node,
   url = receiver.url,
   before: (taskId: string) => void = () => {},
 ): Promise<string> {
@@ -115,6 +121,7 @@ async function notify(
     },
     DAY,
   );
+  wake();
   return taskId;
 }
 
@@ -308,6 +315,25 @@ describe('server-side request forgery', () => {
     node.startWorker();
     expect((await after(node.store, await notify(node, `http://hooks.lan:${port()}/`))).status).toBe('delivered');
   });
+});
+
+test('a notice that failed is repeated when it is due, not when the sleep of the loop ends', async () => {
+  const sleeps: number[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    sleep(ms, signal) {
+      sleeps.push(ms);
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  const node = await openNode({ clock });
+  receiver.answer((_, response) => void setTimeout(() => response.writeHead(500).end(), 600));
+  node.startWorker();
+  const taskId = await notify(node);
+  // The answer comes when the loop knows nothing that is due.
+  await until(() => (sleeps.at(-1) ?? 0) > 9000);
+  await after(node.store, taskId);
+  await until(() => (sleeps.at(-1) ?? Number.NaN) < 9000);
 });
 
 describe('fair delivery', () => {

@@ -139,6 +139,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       { name: 'uploads', path: uploadsFolder },
     ],
     databaseFault: () => store.writeFault(),
+    isActive: lag.isActive,
     clock,
     logger,
   });

@@ -2,9 +2,10 @@ import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 
-/** A node counts as alive this long after its last heartbeat: three heartbeats and a margin. */
+/** A node counts as alive this long after its last heartbeat: some heartbeats and a margin. */
 export const NODE_ALIVE_SECONDS = 35;
-const HEARTBEAT_MS = 10_000;
+/** The only node of a database tells nobody but the command line, and wakes up with its loops. */
+const HEARTBEAT_MS = { sqlite: 15_000, postgres: 10_000 };
 
 export const ONLY_WORKERS =
   'every running node is a worker, so that ended sessions and used sign-in flows are never cleaned up: run one with NODE_ROLE=master';
@@ -56,10 +57,10 @@ export async function announceNode(options: {
   const stopping = new AbortController();
   const beating = (async () => {
     while (true) {
-      await sleepInStep(clock, HEARTBEAT_MS, stopping.signal);
+      await sleepInStep(clock, HEARTBEAT_MS[store.dialect], stopping.signal);
       if (stopping.signal.aborted) return;
       await Promise.all([beat(), warnWithoutMaster()]).catch((error) =>
-        logger.warn({ err: error }, 'the heartbeat could not be written; the next one is due in 10 s'),
+        logger.warn({ err: error }, 'the heartbeat could not be written; the next one follows within 15 s'),
       );
     }
   })();

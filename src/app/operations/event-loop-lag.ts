@@ -4,11 +4,9 @@ import { type Clock, inStep } from '../../kernel/index.ts';
 /** How often the lag is measured while the gateway works: 2 ms of processor time a second. */
 const BUSY_MS = 50;
 /** How often it is measured while nothing happens: with the loops that look for due work. */
-const IDLE_MS = 2000;
+const IDLE_MS = 15_000;
 /** So long after the last request or poll nothing happens. */
 const QUIET_AFTER_MS = 1000;
-/** A timer may fire a little too early, and then is due again a whole step later. */
-const EARLY_MS = 10;
 /** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -23,14 +21,14 @@ export type LagMeasurement = {
 };
 
 /** Observes how late a timer fires: a request that arrived then would have waited as long. */
-export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
+export function measureLag(registry: Registry, clock: Clock, idleMs = IDLE_MS): LagMeasurement {
   const lag = new Histogram({
     name: 'taskgate_event_loop_lag_seconds',
     help: 'How late timers of the gateway process fire: how long its event loop was held by one piece of work.',
     buckets: BUCKETS,
     registers: [registry],
   });
-  let everyMs = IDLE_MS;
+  let everyMs = idleMs;
   let due = 0;
   /** Ticks since the last request or poll. */
   let quietTicks = 0;
@@ -48,21 +46,19 @@ export function measureLag(registry: Registry, clock: Clock): LagMeasurement {
   function tick(): void {
     observe(latenessMs());
     quietTicks += 1;
-    run(quietTicks > QUIET_AFTER_MS / BUSY_MS ? IDLE_MS : everyMs);
+    run(quietTicks > QUIET_AFTER_MS / BUSY_MS ? idleMs : everyMs);
   }
 
   function run(ms: number): void {
     clearTimeout(timer);
     everyMs = ms;
-    const wait = inStep(clock, ms);
-    // Not longer: what blocks the loop before the timer is due does not show.
-    const dueInMs = wait > ms + EARLY_MS ? wait - ms : Math.min(wait, ms);
+    const dueInMs = inStep(clock, ms);
     due = clock.monotonicMs() + dueInMs;
     timer = setTimeout(tick, dueInMs);
     timer.unref();
   }
 
-  run(IDLE_MS);
+  run(idleMs);
   return {
     active() {
       quietTicks = 0;

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { NotReady } from '../../http/index.ts';
 import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
 
+/** While requests or polls come, or a disk has a fault. Readiness trusts no older reading. */
 const CHECK_EVERY_MS = 5_000;
+/** While nothing happens that would write. */
+const IDLE_CHECK_MS = 15_000;
 /** A file system may still have this much free when SQLite can no longer write a page. */
 const PROBE_BYTES = 64 * 1024;
 /** One fixed name, so that killed processes leave one file at most. */
@@ -21,8 +24,9 @@ export type DiskState = WatchedFolder & DiskReading;
 export type DiskWatch = ReturnType<typeof createDiskWatch>;
 
 /**
- * Checks every five seconds whether the gateway's folders can be written, and how much space is
- * free. A folder counts from its first successful probe: a node on PostgreSQL may have none.
+ * Checks whether the gateway's folders can be written, and how much space is free: every five
+ * seconds, and every fifteen while nothing happens. A folder counts from its first successful
+ * probe: a node on PostgreSQL may have none.
  * `databaseFault` says in a sentence why the database's latest write failed.
  */
 export function createDiskWatch(deps: {
@@ -30,14 +34,18 @@ export function createDiskWatch(deps: {
   clock: Clock;
   logger: Logger;
   databaseFault: () => string | undefined;
+  /** Whether requests or polls came within the last second. */
+  isActive: () => boolean;
   probe?: (path: string) => Promise<DiskReading>;
 }) {
-  const { folders, clock, logger, databaseFault, probe = probeFolder } = deps;
+  const { folders, clock, logger, databaseFault, isActive, probe = probeFolder } = deps;
   const states = new Map<string, DiskState>();
   const stopping = new AbortController();
   let watching: Promise<void> = Promise.resolve();
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
 
   async function check(): Promise<void> {
+    checkedAtMs = clock.monotonicMs();
     await Promise.all(
       folders.map(async (folder) => {
         const reading = await probe(folder.path);
@@ -68,6 +76,7 @@ export function createDiskWatch(deps: {
     canStore: (): boolean => states.get('data')?.fault === undefined && databaseFault() === undefined,
     /** Rejects with `NotReady` while anything cannot be written. */
     async requireWritable(): Promise<void> {
+      if (clock.monotonicMs() - checkedAtMs > CHECK_EVERY_MS) await check();
       const [fault] = faults();
       if (fault !== undefined) throw new NotReady(fault);
     },
@@ -76,7 +85,8 @@ export function createDiskWatch(deps: {
       await check();
       watching = (async () => {
         while (!stopping.signal.aborted) {
-          await sleepInStep(clock, CHECK_EVERY_MS, stopping.signal);
+          const isQuiet = !isActive() && faults().length === 0;
+          await sleepInStep(clock, isQuiet ? IDLE_CHECK_MS : CHECK_EVERY_MS, stopping.signal);
           if (!stopping.signal.aborted) await check();
         }
       })();

@@ -4,7 +4,7 @@ import type { ActivationRecord, FailureVerdict, OutcomeCount, PluginStage, Store
 import type { Registry } from '../registry/create-registry.ts';
 import { compareFailures } from './compare-failures.ts';
 
-/** How often a node stores what it has counted, in ms. */
+/** How long after it has counted a node stores that, in ms. */
 const STORE_EVERY_MS = 10_000;
 /** Later failures are not blamed on the activation, in seconds. */
 const WATCHED_SECONDS = 7 * 86_400;
@@ -47,6 +47,9 @@ export function createOutcomeWatch(deps: {
   const { store, clock, logger, registry, rollBack, everyMs = STORE_EVERY_MS } = deps;
   let counted = new Map<string, OutcomeCount>();
   const stopping = new AbortController();
+  let isStarted = false;
+  /** Whether what is counted will be stored. Nothing counted, nothing to wake up for. */
+  let isScheduled = false;
   let running: Promise<void> = Promise.resolve();
 
   const isServing = ({ key }: Pick<ActivationRecord, 'key'>, sourceHash: string): boolean =>
@@ -105,6 +108,18 @@ export function createOutcomeWatch(deps: {
       known.cases += cases;
       known.failures += failures;
     } else counted.set(name, { ...bucket, cases, failures });
+    schedule();
+  }
+
+  function schedule(): void {
+    if (isScheduled || !isStarted || stopping.signal.aborted) return;
+    isScheduled = true;
+    running = (async () => {
+      await clock.sleep(everyMs, stopping.signal);
+      if (!stopping.signal.aborted) await attempt(step);
+      isScheduled = false;
+      if (counted.size > 0) schedule();
+    })();
   }
 
   return {
@@ -113,12 +128,8 @@ export function createOutcomeWatch(deps: {
       add({ sourceHash, stage, minute, cases: 1, failures: failed ? 1 : 0 });
     },
     start() {
-      running = (async () => {
-        while (!stopping.signal.aborted) {
-          await clock.sleep(everyMs, stopping.signal);
-          if (!stopping.signal.aborted) await attempt(step);
-        }
-      })();
+      isStarted = true;
+      if (counted.size > 0) schedule();
     },
     async stop() {
       stopping.abort();

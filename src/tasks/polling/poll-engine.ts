@@ -1,4 +1,4 @@
-import { sleepInStep } from '../../kernel/index.ts';
+import { inStep, sleepInStep } from '../../kernel/index.ts';
 import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
@@ -20,19 +20,21 @@ const TICK_MS = 100;
 /** Longest interval of claims: another node's tasks may become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
 /**
- * The same for the only node of a database. A task that it accepts meanwhile is due later than the
- * end of such a pause.
+ * The same for the only node of a database, whose own writes end the pause: a program of the
+ * command line may write beside it.
  */
-const ONLY_NODE_TICK_MS = 2000;
-/** A pause in step is longer by at most this. */
-const LONGER_IN_STEP_MS = 500;
+const ONLY_NODE_TICK_MS = 15_000;
 /**
  * Largest claim, whatever the configuration allows: more tasks would only wait under their leases.
  */
 const MAX_CLAIM = 256;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;
-const INTERRUPTED_EVERY_MS = 5_000;
+/**
+ * The only node of a database ends what an earlier process has left when it starts. Later only a
+ * submission whose lease it could not renew is interrupted.
+ */
+const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 /**
  * Pauses between the attempts to write a vendor's answer while the database is unavailable, 14 s in
  * all. After that the task is polled again when its lease expires.
@@ -42,6 +44,8 @@ const WRITE_PAUSES_MS = [500, 1000, 2500, 5000, 5000];
 export type PollEngine = {
   /** Without `poll` it only ends and refunds interrupted submissions. */
   start(options: { poll: boolean }): void;
+  /** Call after this process has written a task: it may be due before the pause ends. */
+  taskWritten(): void;
   /** Stops claiming, waits up to `graceMs` for running polls, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   stats(): { running: number; waiting: number; polls: number };
@@ -56,9 +60,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   // A task that is written meanwhile is due later than the end of the pause.
   const shortestDelayMs = shortestPollDelayMs(limits.pollIntervalMs);
   const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
-  const pausesInStep = shortestDelayMs >= 2 * IDLE_TICK_MS;
-  const longestPauseMs = ONLY_NODE_TICK_MS + LONGER_IN_STEP_MS;
-  const mayPauseLong = store.dialect === 'sqlite' && shortestDelayMs >= longestPauseMs;
+  const onlyNode = store.dialect === 'sqlite';
+  /** Ends the pause of the only node. */
+  let quiet = new AbortController();
+  /** When that ends by itself; infinite while the loop looks for what is due. */
+  let pausedUntilMs = 0;
   const underway = new Set<Claimed>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -147,6 +153,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         ),
       ),
     );
+    taskWritten();
   }
 
   /**
@@ -215,21 +222,19 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function claimLoop(): Promise<void> {
     let claimed = 0;
     while (!stopping.signal.aborted) {
+      // Before the look, so that a task that is written meanwhile ends the pause after it too.
+      quiet = new AbortController();
+      pausedUntilMs = Number.POSITIVE_INFINITY;
       try {
         const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? Number.POSITIVE_INFINITY);
         claimed = 0;
         if (dueInMs <= 0 && deps.canStore()) claimed = await claim();
-        if (claimed < claimBatch) await pause(pauseMs(dueInMs));
+        if (claimed < claimBatch) await pause(dueInMs);
       } catch (error) {
         logger.error({ err: error }, 'due tasks could not be claimed; retrying');
         await clock.sleep(1000, stopping.signal);
       }
     }
-  }
-
-  function pauseMs(dueInMs: number): number {
-    if (mayPauseLong && dueInMs >= longestPauseMs) return ONLY_NODE_TICK_MS;
-    return Math.min(Math.max(dueInMs, TICK_MS), idleTickMs);
   }
 
   async function claim(): Promise<number> {
@@ -243,14 +248,27 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     return tasks.length;
   }
 
-  /** Waits for the next tick, or until a full queue accepts tasks again. */
-  async function pause(ms: number): Promise<void> {
+  /** Waits until a task is due or the next tick, or until a full queue accepts tasks again. */
+  async function pause(dueInMs: number): Promise<void> {
     const capacity = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    const isIdle = pausesInStep && ms >= IDLE_TICK_MS;
-    const pausing = isIdle ? sleepInStep(clock, ms, stopping.signal) : clock.sleep(ms, stopping.signal);
-    await Promise.race([pausing, capacity]);
+    await Promise.race([onlyNode && dueInMs > idleTickMs ? pauseLong(dueInMs) : pauseShort(dueInMs), capacity]);
+  }
+
+  function pauseShort(dueInMs: number): Promise<void> {
+    pausedUntilMs = 0;
+    return sleepInStep(clock, Math.min(Math.max(dueInMs, TICK_MS), idleTickMs), stopping.signal);
+  }
+
+  function pauseLong(dueInMs: number): Promise<void> {
+    const ms = Math.min(dueInMs, inStep(clock, ONLY_NODE_TICK_MS));
+    pausedUntilMs = clock.monotonicMs() + ms;
+    return clock.sleep(ms, quiet.signal);
+  }
+
+  function taskWritten(): void {
+    if (pausedUntilMs > clock.monotonicMs() + shortestDelayMs) quiet.abort();
   }
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
@@ -279,11 +297,13 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   async function sweep(): Promise<void> {
     const pulledForward = await store.tasks.pullForwardDueTimes(longestPollDelayMs(limits.pollIntervalMs));
-    if (pulledForward > 0)
+    if (pulledForward > 0) {
       logger.warn(
         { tasks: pulledForward },
         'tasks were due too far in the future, polling them now: clock set back or poll interval shortened',
       );
+      quiet.abort();
+    }
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
     enqueue(
@@ -294,7 +314,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   return {
     start({ poll }) {
-      loops.push(every(INTERRUPTED_EVERY_MS, 'ending interrupted submissions', endInterrupted));
+      loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', endInterrupted));
       if (!poll) return;
       loops.push(
         claimLoop(),
@@ -302,8 +322,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         every(SWEEP_EVERY_MS, 'the sweep of old tasks', sweep),
       );
     },
+    taskWritten,
     async stop(graceMs) {
       stopping.abort();
+      quiet.abort();
       await Promise.all(loops);
       const deadline = clock.monotonicMs() + graceMs;
       while (queues.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);

@@ -48,7 +48,8 @@ const OBJECTS_KEPT_SECONDS = 90 * DAY;
 /** The plugins' protocol of each kind that has one. */
 const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;
 const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.hasOwn(PROTOCOLS, kind);
-const INTERRUPTED_EVERY_MS = 5_000;
+/** The only node of a database expires the leases of an earlier process when it starts. */
+const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 
 export function createRelay(deps: TaskDeps): Relay {
   const { store, clock, logger, channels } = deps;
@@ -61,7 +62,7 @@ export function createRelay(deps: TaskDeps): Relay {
       await refundInterrupted(deps).catch((error) =>
         logger.error({ err: error }, 'interrupted relayed requests could not be read; retrying'),
       );
-      await sleepInStep(clock, INTERRUPTED_EVERY_MS, stopping.signal);
+      await sleepInStep(clock, INTERRUPTED_EVERY_MS[store.dialect], stopping.signal);
     }
   }
 

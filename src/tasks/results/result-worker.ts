@@ -1,3 +1,4 @@
+import { inStep } from '../../kernel/index.ts';
 import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
 import { makePreview } from '../previews/make-preview.ts';
 import { wantDrawnPreview } from '../previews/want-previews.ts';
@@ -20,9 +21,14 @@ const MOST_COPIES = 12;
  */
 const LEASE_MS = 20_000;
 const RENEW_EVERY_MS = 5_000;
-/** The longest interval: another node's results become due without our knowledge. */
-const IDLE_TICK_MS = 5000;
+/**
+ * The longest interval: another node's results become due without our knowledge, those of the only
+ * node of a database by a program of the command line alone.
+ */
+const IDLE_TICK_MS = { sqlite: 15_000, postgres: 5000 };
 const RETRY_MS = 1000;
+/** While copies hold all slots, how often the loop looks whether one has lost its own. */
+const HELD_TICK_MS = 5000;
 
 export type ResultStats = {
   underway: number;
@@ -48,6 +54,7 @@ type Copy = { userId: number; sinceMs: number; ended: Promise<void> };
 /** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
 export function createResultWorker(deps: TaskDeps): ResultWorker {
   const { store, clock, logger, nodeId: owner } = deps;
+  const idleTickMs = IDLE_TICK_MS[store.dialect];
   const stopping = new AbortController();
   const underway = new Set<Copy>();
   /** The user who was served last: the next one in order has the next turn. */
@@ -62,9 +69,10 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
       // Created before the claim, so that what happens during the claim also ends the sleep.
       quiet = new AbortController();
       const free = countFree();
+      const dueInMs = await untilDue(free);
       // One for each user with due results; while there are slots, for each another one.
-      if (free > 0 && deps.canStore() && (await claim(free)) > 0) continue;
-      await clock.sleep(await untilDue(), quiet.signal);
+      if (dueInMs <= 0 && free > 0 && deps.canStore() && (await claim(free)) > 0) continue;
+      await clock.sleep(Math.min(Math.max(dueInMs, RETRY_MS), inStep(clock, idleTickMs)), quiet.signal);
     }
   }
 
@@ -74,11 +82,10 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
     return Math.min(COPIES - holding, MOST_COPIES - underway.size);
   }
 
-  async function untilDue(): Promise<number> {
-    // The end of a copy wakes the loop.
-    if (countFree() <= 0) return IDLE_TICK_MS;
-    const dueInMs = await store.results.untilDue().catch(() => RETRY_MS);
-    return Math.min(Math.max(dueInMs ?? IDLE_TICK_MS, RETRY_MS), IDLE_TICK_MS);
+  /** Milliseconds until a result may be claimed. The end of a copy wakes the loop too. */
+  async function untilDue(free: number): Promise<number> {
+    if (free <= 0) return HELD_TICK_MS;
+    return (await store.results.untilDue().catch(() => RETRY_MS)) ?? Number.POSITIVE_INFINITY;
   }
 
   async function claim(limit: number): Promise<number> {

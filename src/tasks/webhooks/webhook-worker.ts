@@ -1,4 +1,4 @@
-import { sleepInStep } from '../../kernel/index.ts';
+import { inStep } from '../../kernel/index.ts';
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps, TaskTracer } from '../types.ts';
@@ -10,10 +10,11 @@ import { createHostQueues } from './host-queues.ts';
 const TICK_MS = 250;
 /** The longest interval: another node's notices become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
-/** The same for the only node of a database: every write of a notice that is due wakes the loop. */
-const ONLY_NODE_TICK_MS = 2000;
-/** A sleep in step is longer by at most this. */
-const LONGER_IN_STEP_MS = 500;
+/**
+ * The same for the only node of a database, whose own writes of notices wake the loop: a program of
+ * the command line may write beside it.
+ */
+const ONLY_NODE_TICK_MS = 15_000;
 /** Most notices in one claim. */
 const MAX_CLAIM = 32;
 /** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
@@ -39,7 +40,7 @@ export type WebhookStats = { underway: number; delivered: number; retried: numbe
 
 export type WebhookWorker = {
   start(): void;
-  /** Call after this process has written a task: its notice is claimed within a tick. */
+  /** Call after this process has written a notice: it is claimed within a tick. */
   wake(): void;
   /** Stops claiming, waits up to `graceMs` for running attempts, and releases all leases. */
   stop(graceMs: number): Promise<void>;
@@ -63,7 +64,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { hostConcurrency } = webhooks;
   const queues = createHostQueues<Claimed>({ hostConcurrency, maxWaiting: batch, capacity: CAPACITY });
   const stopping = new AbortController();
-  const onlyNode = store.dialect === 'sqlite';
+  const longestSleepMs = store.dialect === 'sqlite' ? ONLY_NODE_TICK_MS : IDLE_TICK_MS;
   let loop: Promise<void> = Promise.resolve();
   let idle = new AbortController();
   let quiet = new AbortController();
@@ -75,10 +76,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       quiet = new AbortController();
       const limit = Math.min(batch, CAPACITY - queues.held());
       const dueInMs = limit > 0 ? await untilDue() : 0;
-      if (onlyNode && dueInMs >= ONLY_NODE_TICK_MS + LONGER_IN_STEP_MS)
-        await sleepInStep(clock, ONLY_NODE_TICK_MS, quiet.signal);
-      else if (dueInMs >= IDLE_TICK_MS) await sleepInStep(clock, IDLE_TICK_MS, quiet.signal);
-      else if (dueInMs > 0) await clock.sleep(dueInMs, quiet.signal);
+      if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, inStep(clock, longestSleepMs)), quiet.signal);
       else {
         const taken = limit > 0 ? await claim(limit) : 0;
         if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
@@ -174,6 +172,8 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
     const settle = () => store.webhooks.settle(lease, outcome, delivery);
     if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
+    // It may be due again before the loop would look.
+    if (outcome.status === 'retry') quiet.abort();
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
     if (outcome.status === 'delivered') return;
     const logFields = {
