@@ -545,7 +545,7 @@ export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
 
 /** The exports of a plugin module. */
-export interface PluginModule extends HookExtensions {
+export interface PluginModule extends HookExtensions, ExportExtensions {
   meta: Meta;
   /**
    * Describes the request that submits the task. Throw to refuse it: nothing has been billed yet.
@@ -716,6 +716,31 @@ export interface HookExtensions {
    * @limits one request per download
    */
   resolveArtifact?(task: ArtifactContext, key: string, ctx: ResolveContext): ArtifactResolution | null;
+}
+
+/**
+ * What people who set the plugin up should know: the export `vendorInfo`, which other hosts of this
+ * contract ignore. It is only shown; a member that does not fit is left out.
+ */
+export interface VendorInfo {
+  /** Where the vendor gives out keys. */
+  keyUrl?: string;
+  /** How a key looks, such as `sk-…`. At most 100 characters. */
+  keyFormat?: string;
+  /** What else helps to get the right key. At most 512 characters per locale. */
+  keyHelp?: LocalizedText;
+  /**
+   * The vendor's own prices by model, as price expressions over `usageSchema` in US dollars, from
+   * the page `url` as it was on `asOf` (YYYY-MM-DD). Nothing is charged by them.
+   */
+  listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
+  examples?: { label: LocalizedText; models?: string[]; request: JsonObject }[];
+}
+
+/** Data that a plugin module may export besides `meta`. */
+export interface ExportExtensions {
+  vendorInfo?: VendorInfo;
 }
 
 /**

@@ -15,3 +15,4 @@ export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from 
 export { billingErrors } from './errors.ts';
 export { type BillExplanation, explainBill, QUOTA_PER_USD } from './explain-bill.ts';
 export type { DeclaredFact } from './price-book.ts';
+export { type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';

@@ -4,6 +4,8 @@ import { type Evaluation, evaluatePrice, FUNCTIONS, type PriceFault, type PriceI
 
 export type PriceExpression = {
   source: string;
+  /** Validated: only node types of a price. */
+  tree: Expression;
   /** Every literal key that `u()` reads. */
   factKeys: string[];
   /** Every other text literal, such as an action to compare with. */
@@ -48,6 +50,7 @@ export function parsePriceExpression(source: string): Result<PriceExpression, { 
   if (fault) return err({ message: fault });
   return ok({
     source,
+    tree,
     factKeys: [...found.factKeys],
     texts: [...found.texts],
     evaluate: (inputs) => evaluatePrice(tree, source, inputs),

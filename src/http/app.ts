@@ -23,6 +23,7 @@ import { userRoutes } from './panel-api/accounts/users.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
+import { pluginPriceRoutes } from './panel-api/gateway/plugin-prices.ts';
 import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
@@ -244,6 +245,7 @@ const administrationGroup = (kit: Kit, deps: RouteDeps) =>
     pluginReviewRoutes(kit, deps),
     marketplaceRoutes(kit, deps),
     priceRoutes(kit, deps),
+    pluginPriceRoutes(kit, deps),
     priceQuoteRoutes(kit, deps),
     optionRoutes(kit, deps),
   ] as const;

@@ -113,5 +113,6 @@ export type {
   RouteMethod,
   TaskOrigin,
   UsageField,
+  VendorInfo,
 } from './types.ts';
 export { checkRequestQuantities, NUMBER_LIMITS } from './usage/check-facts.ts';

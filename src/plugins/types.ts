@@ -60,6 +60,17 @@ export type Manifest = {
   usageExamples: { label: string; facts: JsonObject }[];
   auth: Json | undefined;
   hasArtifacts: boolean;
+  /** What people who set the plugin up should know. Shown only. */
+  vendor?: VendorInfo;
+};
+
+/** The readable part of a plugin's `vendorInfo`, texts as maps. */
+export type VendorInfo = {
+  keyUrl?: string;
+  keyFormat?: string;
+  keyHelp?: LocalizedText;
+  listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  examples: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 };
 
 /** What a plugin needs of a contract that this gateway does not know. */

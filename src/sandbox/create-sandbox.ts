@@ -107,9 +107,12 @@ async function inspectModule(
     caller: { owner },
   });
   if (!answered.ok) return answered;
-  const info = parseJson(answered.value.body) as { exports: ModuleInfo['exports']; meta?: Json } | undefined;
+  const info = parseJson(answered.value.body) as
+    | { exports: ModuleInfo['exports']; meta?: Json; vendorInfo?: Json }
+    | undefined;
   if (!info) return err(toFailure({ kind: 'codec', message: 'the exports are not JSON' }));
-  return ok({ exports: info.exports, meta: info.meta });
+  const { exports, meta, vendorInfo } = info;
+  return ok({ exports, meta, ...(vendorInfo === undefined ? {} : { vendorInfo }) });
 }
 
 async function callHook(state: State, module: SandboxModule, call: HookCall): ReturnType<Sandbox['call']> {

@@ -14,7 +14,7 @@ export type ExportShape = {
   type: 'function' | 'async_function' | 'generator' | 'class' | 'object' | 'array' | 'other';
   members?: Record<string, ExportShape>;
 };
-export type ModuleInfo = { exports: Record<string, ExportShape>; meta: Json | undefined };
+export type ModuleInfo = { exports: Record<string, ExportShape>; meta: Json | undefined; vendorInfo?: Json };
 
 export type SandboxFailure = {
   kind:

@@ -4,7 +4,17 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startVendor, type VendorProcess } from '../support/gateway.ts';
-import { alert, findPageIssues, heading, password, screens, usePanel, waitForNotice, waitForText } from './harness.ts';
+import {
+  alert,
+  findPageIssues,
+  heading,
+  password,
+  screens,
+  usePanel,
+  waitForFocus,
+  waitForNotice,
+  waitForText,
+} from './harness.ts';
 import { holdResponse } from './hold-response.ts';
 
 let vendor: VendorProcess;
@@ -57,6 +67,10 @@ describe('a new channel', () => {
     const page = await openAsRoot('/channels/new');
     const create = page.getByRole('button', { name: 'Create channel' });
     await create.click();
+    const first = page.getByRole('combobox', { name: 'Plugin' });
+    await waitForFocus(first);
+    const top = (await first.boundingBox())?.y ?? -1;
+    expect(top > 0 && top < screens.desktop.height).toBe(true);
     for (const text of ['Select a plugin.', 'Enter a name.', 'Enter the key.', 'Select at least one model.']) {
       await waitForText(page, text);
     }

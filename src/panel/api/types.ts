@@ -73,6 +73,8 @@ export type MarketplaceSourceText = DataOf<PluginApi['marketplace']['source']['g
 export type MarketplaceInstall = DataOf<PluginApi['marketplace']['install']['post']>;
 export type Price = DataOf<Api['price']['get']>['items'][number];
 export type UnpricedPluginModels = DataOf<Api['price']['missing']['get']>[number];
+export type PluginPrices = DataOf<Api['price']['plugin'][':key']['get']>;
+export type PriceSummary = NonNullable<NonNullable<PluginPrices['models'][number]['price']>['summary']>;
 export type PriceQuote = DataOf<Api['price']['quote']['post']>;
 
 export type Channel = DataOf<Api['channel'][':id']['get']>;

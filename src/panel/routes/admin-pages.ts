@@ -7,6 +7,7 @@ export { ActivatePage } from '../pages/plugins/activate-page.tsx';
 export { DiffPage } from '../pages/plugins/diff-page.tsx';
 export { PluginPage } from '../pages/plugins/plugin-page.tsx';
 export { PluginsPage } from '../pages/plugins/plugins-page.tsx';
+export { PluginPricesPage } from '../pages/prices/plugin-prices-page.tsx';
 export { PricesPage } from '../pages/prices/prices-page.tsx';
 export { ProviderPage } from '../pages/settings/provider-page.tsx';
 export { ProvidersPage } from '../pages/settings/providers-page.tsx';

@@ -47,6 +47,7 @@ const PluginDiffPage = lazy(async () => ({ default: (await adminPages()).DiffPag
 const ActivatePage = lazy(async () => ({ default: (await adminPages()).ActivatePage }));
 const MarketplacePage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePage }));
 const MarketplacePluginPage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePluginPage }));
+const PluginPricesPage = lazy(async () => ({ default: (await adminPages()).PluginPricesPage }));
 const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
 const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
 const UserPage = lazy(async () => ({ default: (await adminPages()).UserPage }));
@@ -140,6 +141,7 @@ export function AppRoutes() {
             <Route path="/marketplace" element={<MarketplacePage />} />
             <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
             <Route path="/prices" element={<PricesPage />} />
+            <Route path="/prices/:key" element={<PluginPricesPage />} />
             <Route path="/settings" element={<SettingsPage />} />
             <Route path="/settings/:group" element={<SettingsPage />} />
             <Route path="/settings/providers" element={<ProvidersPage />} />

@@ -79,6 +79,16 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
+  keyFormat: 'sk-…',
+  keyHelp: {
+    en: 'The key belongs to one region: the address of the channel must be of the same.',
+    zh: '密钥只属于一个地域，渠道地址须为同一地域。',
+  },
+};
+
 /**
  * What a list of the 2.7 models may hold: frames, a clip to go on with, a voice or music to follow.
  */

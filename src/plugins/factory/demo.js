@@ -42,6 +42,28 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyHelp: { en: 'The demo vendor takes any key.', zh: '演示厂商接受任意密钥。' },
+  listPrices: {
+    asOf: '2026-01-01',
+    models: {
+      'demo-video': '0.02 * u("seconds")',
+      'demo-video-pro': '(u("resolution") == "480p" ? 0.02 : u("resolution") == "720p" ? 0.04 : 0.08) * u("seconds")',
+    },
+  },
+  examples: [
+    {
+      label: { en: 'Paper boat', zh: '纸船' },
+      request: { prompt: 'A paper boat drifts across a still lake at dawn', seconds: 4, resolution: '720p' },
+    },
+    {
+      label: { en: 'City in the rain', zh: '雨中城市' },
+      request: { prompt: 'A tram passes a wet street at night, neon on the asphalt', seconds: 8, resolution: '1080p' },
+    },
+  ],
+};
+
 const RESOLUTIONS = ['480p', '720p', '1080p'];
 const DEFAULT_SECONDS = 4;
 const MAX_SECONDS = 60;

@@ -1,5 +1,4 @@
-// Doubao Seedance through Volcengine Ark's content generation tasks: a POST makes a task, a GET
-// tells how it goes and, at the end, how many tokens it took. Written from
+// Doubao Seedance through Volcengine Ark's content generation tasks. Written from
 // https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
@@ -72,6 +71,7 @@ export const meta = {
     },
   ],
 };
+export const vendorInfo = { keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey' };
 
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'];
 const DEFAULT_SECONDS = 5;

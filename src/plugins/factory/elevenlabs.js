@@ -68,6 +68,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
+  keyFormat: 'sk_…',
+};
+
 /**
  * What the gateway hands over is at most 765 KiB; a file may be a little longer than its length
  * says.

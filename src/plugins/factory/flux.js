@@ -80,6 +80,11 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://dashboard.bfl.ai/keys',
+};
+
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 const MAX_SIDE = 4096;
 const RATIOS = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3', '5:4', '4:5', '21:9', '9:21'];

@@ -43,6 +43,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://aistudio.google.com/apikey',
+  keyFormat: 'AIza…',
+};
+
 const RESOLUTIONS = ['720p', '1080p', '4k'];
 const RATIOS = ['16:9', '9:16'];
 const DEFAULT_SECONDS = 8;

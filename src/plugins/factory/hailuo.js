@@ -84,6 +84,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
+  keyFormat: 'sk-api-…',
+};
+
 /** A model that a channel maps to and that is newer than this table: the vendor judges the rest. */
 const UNLISTED = {
   lengths: { '768P': [6, 10], '1080P': [6, 10], '720P': [6, 10], '512P': [6, 10] },

@@ -53,6 +53,13 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://console.volcengine.com/iam/keymanage',
+  keyFormat: 'ACCESS_KEY|SECRET_KEY',
+  keyHelp: { en: 'Join the access key and the secret key with a bar.', zh: '用竖线连接 Access Key 与 Secret Key。' },
+};
+
 /**
  * The vendor has a name (`req_key`) for each number of images; these models choose it by the images
  * that a request has.

@@ -79,6 +79,13 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://app.klingai.com/global/dev/api-key',
+  keyFormat: 'ACCESS_KEY|SECRET_KEY',
+  keyHelp: { en: 'Join the access key and the secret key with a bar.', zh: '用竖线连接 Access Key 与 Secret Key。' },
+};
+
 const RATIOS = ['16:9', '9:16', '1:1'];
 const MODES = ['std', 'pro'];
 const DEFAULT_MODEL = 'kling-v1';

@@ -68,6 +68,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://lumalabs.ai/api/keys',
+  keyFormat: 'luma-…',
+};
+
 const RATIOS = words('1:1 16:9 9:16 4:3 3:4 21:9 9:21');
 const RESOLUTIONS = words('540p 720p 1080p 4k');
 /** Fields of the vendor that go to it as they are. */

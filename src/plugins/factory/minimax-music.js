@@ -54,6 +54,12 @@ export const meta = {
   usageExamples: [{ label: 'A song of 3 minutes', facts: { songs: 1, seconds: 180, instrumental: false } }],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
+  keyFormat: 'sk-api-…',
+};
+
 /** Reserved until the length is known. */
 const RESERVED_SECONDS = 300;
 const MAX_PROMPT = 2000;

@@ -71,6 +71,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.pixverse.ai/api-key',
+  keyFormat: 'sk-…',
+};
+
 const QUALITIES = ['360p', '540p', '720p', '1080p'];
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '2:3', '3:2', '21:9'];
 const MAX_PROMPT = 5000;

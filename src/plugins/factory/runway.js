@@ -85,6 +85,21 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://dev.runwayml.com',
+  keyFormat: 'key_…',
+  listPrices: {
+    url: 'https://docs.dev.runwayml.com/guides/pricing/',
+    asOf: '2026-05-26',
+    models: {
+      gen4_turbo: '0.05 * u("seconds")',
+      gen4_aleph: '0.15 * u("seconds")',
+      act_two: '0.05 * u("seconds")',
+    },
+  },
+};
+
 const DEFAULT_SECONDS = 5;
 const MAX_PROMPT = 1000;
 /** A data URL of an image may have 5 MB, one of a video 16 MB. */

@@ -45,6 +45,20 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.openai.com/api-keys',
+  keyFormat: 'sk-…',
+  listPrices: {
+    url: 'https://openai.com/api/pricing/',
+    asOf: '2025-12-01',
+    models: {
+      'sora-2': '0.1 * u("seconds")',
+      'sora-2-pro': '(u("resolution") == "720p" ? 0.3 : u("resolution") == "1024p" ? 0.5 : 0.7) * u("seconds")',
+    },
+  },
+};
+
 const SECONDS = ['4', '8', '12', '16', '20'];
 const DEFAULT_SECONDS = '4';
 const RESOLUTIONS = {

@@ -53,6 +53,11 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://sunoapi.org/api-key',
+};
+
 const KINDS = { suno_music: 'music', suno_lyrics: 'lyrics' };
 const MODELS = { music: 'suno_music', lyrics: 'suno_lyrics' };
 /** The vendor makes two songs of a request. */

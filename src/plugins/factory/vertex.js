@@ -71,6 +71,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://console.cloud.google.com/iam-admin/serviceaccounts',
+  keyFormat: '{"type": "service_account", …}',
+};
+
 const RESOLUTIONS = ['720p', '1080p', '4k'];
 const RATIOS = ['16:9', '9:16'];
 const DEFAULT_SECONDS = 8;

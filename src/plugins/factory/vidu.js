@@ -86,6 +86,12 @@ export const meta = {
   ],
 };
 
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.vidu.com/api-keys',
+  keyFormat: 'vda_…',
+};
+
 /** Endpoints by action, with how many images each takes. */
 const ENDPOINTS = {
   text_to_video: { path: 'text2video', images: [0, 0] },

@@ -88,7 +88,7 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
  * the same manifest.
  */
 export function publishMeta(manifest: Manifest): Meta {
-  const { protocols, routes, usageSchema, auth, hasArtifacts: _, ...rest } = manifest;
+  const { protocols, routes, usageSchema, auth, hasArtifacts: _, vendor: _vendor, ...rest } = manifest;
   const fields = Object.entries(usageSchema).map(([name, field]): [string, WrittenField] => {
     const description = field.description ? { description: field.description } : {};
     if (field.kind === 'enum') return [name, { enum: field.values, enumLabels: field.enumLabels, ...description }];

@@ -67,8 +67,8 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
       const fault = makeFault('source', `source.${kind}` as RuleId, message);
       return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
-    const { exports, meta } = inspected.value;
-    const manifest = await worker.run('checkManifest', { source, meta, exports });
+    const { exports, meta, vendorInfo } = inspected.value;
+    const manifest = await worker.run('checkManifest', { source, meta, vendorInfo, exports });
     if (!manifest.ok) return err({ kind: 'faults', faults: manifest.error });
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }

@@ -4,6 +4,7 @@ import type { ExportShape } from '../../sandbox/index.ts';
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
+import { readVendorInfo } from '../manifest/read-vendor-info.ts';
 import { validParts } from '../manifest/valid-parts.ts';
 import { readIndex } from '../marketplace/read-index.ts';
 import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
@@ -35,6 +36,7 @@ export const TASKS = {
   checkManifest(input: {
     source: string;
     meta: Json | undefined;
+    vendorInfo?: Json | undefined;
     exports: Record<string, ExportShape>;
   }): Result<Manifest, PluginFault[]> {
     const { source, meta, exports } = input;
@@ -42,7 +44,8 @@ export const TASKS = {
     const demands = manifest.ok ? manifest.value : validParts(meta, exports, manifest.error);
     const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
     const all = manifest.ok ? missing : [...manifest.error, ...missing];
-    if (manifest.ok && all.length === 0) return ok(manifest.value);
+    const vendor = readVendorInfo(input.vendorInfo);
+    if (manifest.ok && all.length === 0) return ok({ ...manifest.value, ...(vendor && { vendor }) });
     const program = programOf(source);
     return err(program ? all.map(createLocator(program)) : all);
   },

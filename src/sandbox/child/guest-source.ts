@@ -247,8 +247,13 @@ return {
         exports += (exports === '' ? '' : ',') + stringify(names[i]) + ':' + shape(namespace[names[i]], names[i], 3);
       }
       if (thenable !== '') return 'athe export ' + thenable + ' is a promise; plugins are synchronous';
-      const meta = getOwnPropertyDescriptor(namespace, 'meta') === undefined ? undefined : stringify(namespace.meta);
-      return 'v{"exports":{' + exports + '}' + (meta === undefined ? '' : ',"meta":' + meta) + '}';
+      let data = '';
+      const texts = ['meta', 'vendorInfo'];
+      for (let i = 0; i < texts.length; i++) {
+        const text = getOwnPropertyDescriptor(namespace, texts[i]) === undefined ? undefined : stringify(namespace[texts[i]]);
+        if (text !== undefined) data += ',"' + texts[i] + '":' + text;
+      }
+      return 'v{"exports":{' + exports + '}' + data + '}';
     } catch (thrown) {
       return describe(thrown);
     }

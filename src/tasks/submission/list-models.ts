@@ -39,6 +39,8 @@ export type CallableModel = {
   schema: RequestSchema;
   /** The price expression; undefined without a price. */
   price: string | undefined;
+  /** What the caller's group pays, times the price. */
+  groupRatio: number;
   /** Why any submission would be refused now. */
   blocked: 'no_price' | 'plugin_suspended' | undefined;
   /** Number of enabled channels in the caller's group that serve it. */
@@ -147,6 +149,7 @@ function describeModel(
     native: routes.map(({ method, path }) => ({ method, path })),
     schema: schemaOf(model, manifest.usageSchema, protoVideo),
     price,
+    groupRatio: deps.billing.groupRatio(caller.group),
     blocked: plugin.suspended() ? 'plugin_suspended' : mayUse ? undefined : 'no_price',
     channels: channels.length,
     since: Math.min(...channels.map(({ createdAt }) => createdAt)),

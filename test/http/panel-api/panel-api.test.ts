@@ -372,6 +372,7 @@ describe('every route declares who may call it', () => {
         'GET /api/plugin/task/{key}/versions',
         'GET /api/price',
         'GET /api/price/missing',
+        'GET /api/price/plugin/{key}',
         'GET /api/user/{id}/sessions',
         'POST /api/backup',
         'POST /api/channel/{id}/key',

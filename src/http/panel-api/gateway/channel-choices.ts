@@ -1,4 +1,4 @@
-import type { PluginService, PluginSummary } from '../../../plugins/index.ts';
+import type { PluginService, PluginSummary, VendorInfo } from '../../../plugins/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 
 /** The plugins and groups that a channel form offers. */
@@ -12,16 +12,20 @@ export async function readChannelChoices(deps: {
   plugins: PluginService;
   options: SettingsService;
 }): Promise<ChannelChoices> {
+  const serving = deps.plugins.current().plugins;
   const [plugins, options] = await Promise.all([deps.plugins.list(), deps.options.list()]);
   // The option's rule guarantees an object of numbers.
   const ratios = JSON.parse(options.find(({ key }) => key === 'groups')?.value ?? '{}') as Record<string, number>;
   return {
-    plugins: plugins.map(describeChoice),
+    plugins: plugins.map((plugin) => describeChoice(plugin, serving.get(plugin.key)?.manifest.vendor)),
     groups: Object.entries(ratios).map(([name, ratio]) => ({ name, ratio })),
   };
 }
 
-const describeChoice = ({ key, version, meta, narrowedModels, runtimeStatus, hasIcon }: PluginSummary) => ({
+const describeChoice = (
+  { key, version, meta, narrowedModels, runtimeStatus, hasIcon }: PluginSummary,
+  vendor?: VendorInfo,
+) => ({
   key,
   version,
   name: meta?.name ?? key,
@@ -33,6 +37,10 @@ const describeChoice = ({ key, version, meta, narrowedModels, runtimeStatus, has
   channel_types: meta?.channelTypes ?? [],
   /** `service_account`: the key is the JSON file of a service account. */
   credential: isServiceAccount(meta?.auth) ? ('service_account' as const) : ('key' as const),
+  /** From the plugin's `vendorInfo`. */
+  key_url: vendor?.keyUrl ?? '',
+  key_format: vendor?.keyFormat ?? '',
+  key_help: vendor?.keyHelp ?? null,
   serves: runtimeStatus === 'registered' || runtimeStatus === 'disabled_fallback',
 });
 

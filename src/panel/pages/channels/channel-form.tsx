@@ -3,11 +3,13 @@ import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { localise } from '../../i18n/localise.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
+import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
+import { type ChannelValues, type PluginChoice, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
 import classes from './channels.module.css';
 import { MappingInput } from './mapping-input.tsx';
 import { PluginSelect } from './plugin-select.tsx';
@@ -49,6 +51,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
             value={values.task_plugin_key}
             onChange={choosePlugin}
             error={form.errorOf('task_plugin_key')}
+            inputRef={form.bind('task_plugin_key').ref}
           />
           <div className={classes.pair}>
             <TextInput
@@ -72,7 +75,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {t('channels.keyMoves')}
             </Alert>
           )}
-          <KeyInput form={form} stored={stored} isServiceAccount={plugin?.credential === 'service_account'} />
+          <KeyInput form={form} stored={stored} plugin={plugin} />
         </Section>
 
         <Section heading={t('channels.serves')}>
@@ -159,17 +162,30 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
   );
 }
 
-type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; isServiceAccount: boolean };
+type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; plugin: PluginChoice | undefined };
 
 /** The vendor's credential, a key or a service account's file. The API never returns it. */
-function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
-  const { t } = useTranslation();
+function KeyInput({ form, stored, plugin }: KeyInputProps) {
+  const { t, i18n } = useTranslation();
+  const isServiceAccount = plugin?.credential === 'service_account';
   const hint = stored?.key_hint ?? '';
   const kept = hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint });
   const help = t(isServiceAccount ? 'channels.keyHelpFile' : 'channels.keyHelp');
   const common = {
     label: t(isServiceAccount ? 'channels.keyFile' : 'channels.key'),
-    description: stored === null ? help : `${kept} ${help}`,
+    description: (
+      <>
+        {[stored === null ? help : `${kept} ${help}`, localise(plugin?.key_help, i18n.language)].join(' ').trim()}
+        {plugin !== undefined &&
+          plugin.key_format !== '' &&
+          ` ${t('channels.keyLooks', { format: plugin.key_format })}. `}
+        {plugin !== undefined && plugin.key_url !== '' && (
+          <ExternalLink address={plugin.key_url} name={t('channels.getKey')} />
+        )}
+      </>
+    ),
+    // The key is what comes next once the plugin is chosen.
+    autoFocus: stored === null && plugin !== undefined,
     required: stored === null,
     spellCheck: false,
     ...form.bind('key'),
@@ -178,6 +194,7 @@ function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
     return (
       <Textarea
         {...common}
+        key={plugin?.key}
         autosize
         minRows={3}
         maxRows={10}
@@ -189,6 +206,7 @@ function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
   return (
     <PasswordInput
       {...common}
+      key={plugin?.key}
       autoComplete="new-password"
       placeholder={hint === '' ? '' : `•••••••• ${hint}`}
       visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}

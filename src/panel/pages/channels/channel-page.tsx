@@ -1,7 +1,7 @@
 import { Button, Group, Stack } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { useParams } from 'react-router';
+import { useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
@@ -15,6 +15,7 @@ import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, pluginOf, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
+import { ChannelStart } from './channel-start.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
@@ -51,6 +52,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
   const { t } = useTranslation();
   const role = useRole();
   const remove = useDeleteChannel(channel);
+  const isNew = useSearchParams()[0].has('new');
   const plugin = pluginOf(choices, toFormValues(channel).task_plugin_key);
   return (
     <Page
@@ -71,8 +73,10 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
     >
       {remove.error !== null && <ErrorNotice error={remove.error} />}
       <Stack gap="lg">
+        {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
+        {isNew && <ChannelTest channel={channel} runsAtOnce />}
         <ChannelStatus channel={channel} />
-        <ChannelTest channel={channel} />
+        {!isNew && <ChannelTest channel={channel} />}
         <EditChannel channel={channel} choices={choices} />
         {role >= roles.root && <ChannelKey channel={channel} />}
       </Stack>

@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
@@ -7,12 +8,26 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
+type ChannelTestProps = {
+  channel: Pick<SavedChannel, 'id'>;
+  /** Runs the test when it is shown, without a click. */
+  runsAtOnce?: boolean;
+};
+
 /** Calls the vendor with the stored key, free of charge, and shows each step. */
-export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) {
+export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
   const { t } = useTranslation();
+  const hasBegun = useRef(false);
   const change = useApiMutation<number, ChannelTestResult>({
     request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, timeoutMs: 90_000 }),
   });
+  const begin = useEffectEvent(() => {
+    if (!hasBegun.current) change.mutate(channel.id);
+    hasBegun.current = true;
+  });
+  useEffect(() => {
+    if (runsAtOnce) begin();
+  }, [runsAtOnce]);
   const stepNames = {
     key: t('channels.step.key'),
     plugin: t('channels.step.plugin'),

@@ -35,7 +35,7 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
     invalidates: ['/api/channel'],
     onSuccess: ({ id, name }) => {
       notifySuccess(t('channels.made', { name }));
-      navigate(`/channels/${id}`, { replace: true });
+      navigate(`/channels/${id}?new=1`, { replace: true });
     },
   });
   const form = useForm({

@@ -11,10 +11,12 @@ type PluginSelectProps = {
   value: string;
   onChange(source: string): void;
   error: string | null;
+  /** Takes the input, to focus it. */
+  inputRef(element: HTMLInputElement | null): void;
 };
 
 /** Selects the plugin that talks to the vendor, or the relay for OpenAI-compatible requests. */
-export function PluginSelect({ choices, value, onChange, error }: PluginSelectProps) {
+export function PluginSelect({ choices, value, onChange, error, inputRef }: PluginSelectProps) {
   const { t, i18n } = useTranslation();
   const chosen = pluginOf(choices, value);
   const serving = choices.plugins.filter(({ key, serves }) => serves || key === value);
@@ -33,6 +35,8 @@ export function PluginSelect({ choices, value, onChange, error }: PluginSelectPr
     source === 'relay' ? t('channels.relayHelp') : localise(pluginOf(choices, source)?.description, i18n.language);
   return (
     <Select
+      ref={inputRef}
+      openOnFocus={false}
       label={t('channels.plugin')}
       description={value === '' ? t('channels.pluginHelp') : describe(value) || t('channels.pluginHelp')}
       placeholder={t('channels.pluginPlaceholder')}

@@ -1,5 +1,6 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { UnpricedPluginModels } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -23,9 +24,16 @@ export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
       <Stack gap="md">
         {offered.map(({ key, models }) => (
           <div key={key}>
-            <Text size="sm" c="dimmed" mb={8}>
-              {nameOf(key)}
-            </Text>
+            <Group justify="space-between" mb={8}>
+              <Text size="sm" c="dimmed">
+                {nameOf(key)}
+              </Text>
+              {key !== '*' && (
+                <Anchor component={Link} to={`/prices/${key}`} size="sm">
+                  {t('prices.setAll')}
+                </Anchor>
+              )}
+            </Group>
             <div className={classes.missing}>
               {models.map(({ model }) => (
                 <Button

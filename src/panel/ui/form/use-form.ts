@@ -24,7 +24,7 @@ type FormOptions<Values, Variables> = {
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
-type Focusable = { focus(): void };
+type Focusable = { focus(options?: FocusOptions): void };
 
 export type Form<Values> = {
   values: Values;
@@ -81,6 +81,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   const [values, setValues] = useState(initial);
   const [original, setOriginal] = useState(initial);
   const [isSubmitted, setSubmitted] = useState(false);
+  const [invalidSubmits, setInvalidSubmits] = useState(0);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const inputs = useRef(new Map<string, Focusable>());
   /** The values of the request that is running. */
@@ -110,10 +111,14 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     else inputs.current.set(field, element);
   };
 
-  const focusFirstRefused = useEffectEvent(() => {
-    const refused = fields.find((field) => fieldErrors.has(field));
-    if (refused !== undefined) inputs.current.get(refused)?.focus();
-  });
+  const focusFirst = (isWrong: (field: Field) => boolean): void =>
+    focusFirstOf(fields.filter(isWrong).flatMap((field) => inputs.current.get(field) ?? []));
+  const focusFirstInvalid = useEffectEvent(() => focusFirst((field) => Boolean(validationErrors[field])));
+  // After the render: a section that was closed opens for its field.
+  useEffect(() => {
+    if (invalidSubmits > 0) focusFirstInvalid();
+  }, [invalidSubmits]);
+  const focusFirstRefused = useEffectEvent(() => focusFirst((field) => fieldErrors.has(field)));
   useEffect(() => {
     if (change.error === null) return;
     sent.current = null;
@@ -161,9 +166,8 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     submit: (event) => {
       event?.preventDefault();
       setSubmitted(true);
-      const firstInvalid = fields.find((field) => validationErrors[field]);
-      if (firstInvalid !== undefined) {
-        inputs.current.get(firstInvalid)?.focus();
+      if (fields.some((field) => validationErrors[field])) {
+        setInvalidSubmits((count) => count + 1);
         return;
       }
       if (change.isPending) return;
@@ -172,6 +176,22 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       change.mutate(toVariables(values, original));
     },
   };
+}
+
+/**
+ * Moves the focus to the first of these inputs in the order of the page, and the page to it. A
+ * section that opens hides its inputs for another frame or two.
+ */
+function focusFirstOf(inputs: readonly Focusable[], framesLeft = 10): void {
+  const elements = inputs.filter((input) => input instanceof HTMLElement);
+  elements.sort((one, other) =>
+    (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0 ? -1 : 1,
+  );
+  const first = elements[0] ?? inputs[0];
+  first?.focus({ preventScroll: true });
+  if (!(first instanceof HTMLElement)) return;
+  if (document.activeElement === first) first.scrollIntoView({ block: 'center' });
+  else if (framesLeft > 0) requestAnimationFrame(() => focusFirstOf([first], framesLeft - 1));
 }
 
 /** `next`, except for fields whose value `now` differs from what was `sent`. */

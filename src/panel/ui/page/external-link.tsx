@@ -4,7 +4,7 @@ import { Anchor } from '@mantine/core';
 export function ExternalLink({ address, name = address }: { address: string; name?: string }) {
   if (!/^https?:\/\//i.test(address)) return name;
   return (
-    <Anchor href={address} target="_blank" rel="noreferrer noopener" inherit>
+    <Anchor href={address} target="_blank" rel="noreferrer noopener" inherit underline="always">
       {name}
     </Anchor>
   );

@@ -1,0 +1,198 @@
+import { Alert, Anchor, Button, Group, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, useParams } from 'react-router';
+import type { PluginPrices } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
+import { BackLink } from '../../ui/page/back-link.tsx';
+import { ExternalLink } from '../../ui/page/external-link.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { Section } from '../../ui/page/section.tsx';
+import classes from './plugin-prices.module.css';
+import { formsOf, isEmptyDraft, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
+import { PriceRow } from './price-row.tsx';
+
+/** `/prices/:key`: the prices of all models of a plugin in one table. */
+export function PluginPricesPage() {
+  const { t } = useTranslation();
+  const { key = '' } = useParams();
+  const prices = useApiQuery<PluginPrices>(`/api/price/plugin/${encodeURIComponent(key)}`, { keepPrevious: false });
+  const name = prices.data?.plugin_name;
+  return (
+    <Page
+      heading={name === undefined ? t('nav.prices') : t('prices.table.heading', { name })}
+      intro={t('prices.table.intro')}
+      back={<BackLink to="/prices">{t('nav.prices')}</BackLink>}
+    >
+      <QueryResult
+        query={prices}
+        notFound={
+          <ResourceNotFound
+            heading={t('prices.table.missing')}
+            text={t('prices.table.missingText')}
+            list={{ to: '/prices', name: 'prices.table.all' }}
+          />
+        }
+      >
+        {(data) => <PriceTable key={data.plugin_key} prices={data} />}
+      </QueryResult>
+    </Page>
+  );
+}
+
+type Change = { model: string; expression: string };
+type Drafts = Readonly<Record<string, PriceDraft>>;
+
+function PriceTable({ prices }: { prices: PluginPrices }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const forms = formsOf(prices.facts);
+  const [drafts, setDrafts] = useState<Drafts>({});
+  const [isChecked, setChecked] = useState(false);
+  const draftOf = (row: PluginPrices['models'][number]): PriceDraft => drafts[row.model] ?? toDraft(row.price, forms);
+  const edited = prices.models.filter((row) => drafts[row.model] !== undefined && !isEmptyDraft(draftOf(row)));
+  const changes = edited.flatMap((row): Change[] => {
+    const expression = toExpression(draftOf(row), forms);
+    return expression === null || expression === row.price?.expression ? [] : [{ model: row.model, expression }];
+  });
+  const incomplete = new Set(
+    edited.filter((row) => toExpression(draftOf(row), forms) === null).map(({ model }) => model),
+  );
+  const save = useSavePrices(prices.plugin_key, () => {
+    setDrafts({});
+    setChecked(false);
+  });
+  useUnsavedChanges(() => edited.length > 0 && !save.isPending);
+
+  const listed = prices.models.filter(({ list_price: list, price }) => list !== null && price === null);
+  const takeListPrices = (rows: PluginPrices['models']): void =>
+    setDrafts((before) => ({
+      ...before,
+      ...Object.fromEntries(rows.map((row) => [row.model, toDraft(row.list_price, forms)])),
+    }));
+  const firstUnpriced = prices.models.find(({ price }) => price === null)?.model;
+  const tried = prices.models.find(({ offered, price }) => offered && price !== null);
+  const copied = edited[0] ?? prices.models.find(({ price }) => price !== null);
+
+  return (
+    <>
+      {save.isSuccess && edited.length === 0 && tried !== undefined && (
+        <Alert color="gate" variant="light" title={t('prices.table.done')}>
+          <Button component={Link} to={playgroundPath(prices.plugin_key, tried.model)} mt={4}>
+            {t('channels.start.try')}
+          </Button>
+        </Alert>
+      )}
+      {save.isError && <ErrorNotice error={save.error} />}
+      <Section
+        heading={t('prices.table.models')}
+        intro={
+          prices.list_prices !== null && (
+            <>
+              {prices.list_prices.as_of === null
+                ? t('prices.table.listHint')
+                : t('prices.table.listHintOf', { date: format.date(Date.parse(prices.list_prices.as_of) / 1000) })}{' '}
+              {prices.list_prices.url !== null && (
+                <ExternalLink address={prices.list_prices.url} name={t('prices.table.listPage')} />
+              )}
+            </>
+          )
+        }
+        actions={
+          <>
+            {listed.length > 0 && (
+              <Button variant="default" onClick={() => takeListPrices(listed)}>
+                {t('prices.table.takeAll')}
+              </Button>
+            )}
+            {copied !== undefined && prices.models.length > 1 && (
+              <Button
+                variant="default"
+                onClick={() =>
+                  setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, draftOf(copied)])))
+                }
+              >
+                {t('prices.table.copy', { model: copied.model })}
+              </Button>
+            )}
+          </>
+        }
+      >
+        <ul className={classes.rows}>
+          {prices.models.map((row) => (
+            <PriceRow
+              key={row.model}
+              row={row}
+              forms={forms}
+              facts={prices.facts}
+              draft={draftOf(row)}
+              isIncomplete={isChecked && incomplete.has(row.model)}
+              hasFocus={row.model === firstUnpriced}
+              onChange={(draft) => setDrafts((before) => ({ ...before, [row.model]: draft }))}
+              onTakeListPrice={() => takeListPrices([row])}
+            />
+          ))}
+        </ul>
+        {isChecked && incomplete.size > 0 && (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+            {t('prices.table.incomplete')}
+          </Text>
+        )}
+        <Group justify="space-between" gap="md">
+          <Anchor component={Link} to="/prices" size="sm">
+            {t('prices.table.all')}
+          </Anchor>
+          <Button
+            loading={save.isPending}
+            disabled={edited.length === 0}
+            onClick={() => {
+              setChecked(true);
+              if (incomplete.size === 0) save.mutate(changes);
+            }}
+          >
+            {t('prices.table.save', { count: changes.length })}
+          </Button>
+        </Group>
+      </Section>
+    </>
+  );
+}
+
+export const playgroundPath = (plugin: string, model: string): string =>
+  `/playground?${new URLSearchParams({ plugin, model })}`;
+
+/** Saves one price after the other: what was saved before a refusal stays saved. */
+function useSavePrices(pluginKey: string, onSaved: () => void) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const queries = useQueryClient();
+  const refetch = () =>
+    queries.invalidateQueries({
+      predicate: ({ queryKey: [kind, path] }) =>
+        kind === 'api' &&
+        typeof path === 'string' &&
+        ['/api/price', '/api/model', '/api/attention', '/api/channel'].some((prefix) => path.startsWith(prefix)),
+    });
+  return useMutation({
+    mutationFn: async (changes: readonly Change[]) => {
+      for (const { model, expression } of changes) {
+        const body = { plugin_key: pluginKey, model, expression };
+        await session.send({ method: 'PUT', path: '/api/price', body });
+      }
+    },
+    onSuccess: async (_answer, { length }) => {
+      await refetch();
+      notifySuccess(t('prices.table.saved', { count: length }));
+      onSaved();
+    },
+    onError: () => void refetch(),
+  });
+}

@@ -1,0 +1,46 @@
+import { useTranslation } from 'react-i18next';
+import type { PriceSummary } from '../../api/types.ts';
+import { humanizeFieldName } from './humanize-field-name.ts';
+import { quotaPerUsd, useFormat } from './use-format.ts';
+
+/** The unit of a number fact: `second`, `count`, `token` or `credit`. */
+export type FactUnits = Readonly<Record<string, string | null>>;
+
+/** Vendors state prices of tokens by the million. */
+export const tokensPerPrice = 1_000_000;
+
+export type PriceWords = {
+  /** "$0.02 a second", or for a table its lowest and highest amount. */
+  short: string;
+  /** The rows of a table, such as "1080p" and "$0.08 a second". */
+  rows: readonly (readonly [value: string, amount: string])[];
+};
+
+/** Puts prices into words. */
+export function usePriceWords() {
+  const { t } = useTranslation();
+  const format = useFormat();
+
+  const perWords = (fact: string, units: FactUnits): string => {
+    if (units[fact] === 'second') return t('price.words.second');
+    if (units[fact] === 'token') return t('price.words.tokens');
+    return t('price.words.fact', { name: humanizeFieldName(fact).toLowerCase() });
+  };
+  return (summary: PriceSummary, units: FactUnits): PriceWords => {
+    const factor = summary.per.some((fact) => units[fact] === 'token') ? tokensPerPrice : 1;
+    const per =
+      summary.per.length === 0
+        ? t('price.words.task')
+        : summary.per.map((fact) => perWords(fact, units)).join(t('price.words.times'));
+    const money = (usd: number): string => format.money(usd * factor * quotaPerUsd);
+    const say = (amount: string): string => t('price.words', { amount, per });
+    if (summary.kind === 'amount')
+      return { short: summary.usd === 0 ? t('price.words.free') : say(money(summary.usd)), rows: [] };
+    const amounts = summary.rates.map(({ usd }) => usd);
+    const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
+    return {
+      short: say(low === high ? money(low) : t('price.words.range', { low: money(low), high: money(high) })),
+      rows: summary.rates.map(({ value, usd }) => [value ?? t('price.words.other'), say(money(usd))] as const),
+    };
+  };
+}
