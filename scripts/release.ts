@@ -8,6 +8,7 @@ import { packArchive } from './release/pack-archive.ts';
 import { packContainer } from './release/pack-container.ts';
 import { packDeb } from './release/pack-deb.ts';
 import { packRpm } from './release/pack-rpm.ts';
+import { requireReplaceable } from './release/require-replaceable.ts';
 import { openReleaseKey, signRelease } from './release/sign-release.ts';
 import { releaseTargets } from './release/targets.ts';
 import { CHECKSUMS, writeChecksums } from './release/write-checksums.ts';
@@ -34,6 +35,7 @@ async function main(args: string[]): Promise<number> {
   const publicKey = key?.publicKey.text ?? process.env.RELEASE_PUBLIC_KEY ?? '';
   const out = resolve(value('out') ?? join(root, 'dist/release'));
   const work = join(root, 'dist/.release');
+  requireReplaceable(out);
   for (const folder of [out, work]) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });

@@ -86,7 +86,8 @@ function describePackage({ release, target, executable }: PackageInput, { unit, 
 }
 
 async function findNfpm(): Promise<string> {
-  const folder = join(root, 'build/tools');
+  // Another version is another file.
+  const folder = join(root, 'build/tools', NFPM.slice(NFPM.lastIndexOf('/') + 1));
   const path = join(folder, 'nfpm');
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });

@@ -13,6 +13,8 @@ import { CHECKSUMS } from './write-checksums.ts';
  */
 export function openReleaseKey(): SigningKey | undefined {
   const { RELEASE_KEY_FILE: file = '', RELEASE_KEY_PASSWORD: password = '' } = process.env;
+  // What the build starts needs no password.
+  delete process.env.RELEASE_KEY_PASSWORD;
   if (file === '') return undefined;
   const key = readSecretKeyFile(readFileSync(file, 'utf8'), password);
   if (!key.ok) throw new Error(`${file} cannot be used: ${key.error}`);

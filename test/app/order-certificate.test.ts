@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAcmeRequests } from '../../src/app/acme/acme-requests.ts';
 import { listenForHttpChallenges } from '../../src/app/acme/answer-http-challenges.ts';
+import { createTlsChallenges } from '../../src/app/acme/answer-tls-challenges.ts';
 import { keepCertificate } from '../../src/app/acme/keep-certificate.ts';
 import { createSelfSigned, newKey } from '../../src/app/acme/make-certificates.ts';
 import { orderCertificate } from '../../src/app/acme/order-certificate.ts';
@@ -28,6 +29,7 @@ function startAuthority(httpPort: () => number) {
   let challenge: { status: string; error?: object } = { status: 'pending' };
   let isRefused = false;
   let csr = '';
+  let polls = 0;
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -87,9 +89,12 @@ function startAuthority(httpPort: () => number) {
           return answer(challenge);
         }
         case '/finalize':
+          if (polls < 2) return problem('orderNotReady', 'the order is not ready');
           csr = payload.csr;
           return answer({ ...order, status: 'processing' });
         case '/order/1':
+          polls += 1;
+          if (csr === '') return answer({ ...order, status: polls === 1 ? 'pending' : 'ready' });
           return answer({ ...order, status: 'valid', certificate: `${origin}/certificate` });
         default:
           return answer('the chain');
@@ -127,9 +132,10 @@ describe('an order', () => {
     const { certificate, authority } = await order(true);
     expect(certificate.cert).toBe('the chain');
     expect(authority.seen).toEqual(
-      ['account', 'order', 'authorization', 'challenge', 'authorization', 'finalize', 'order/1', 'certificate'].map(
-        (name) => `/${name}`,
-      ),
+      [
+        ...['account', 'order', 'authorization', 'challenge', 'authorization'],
+        ...['order/1', 'order/1', 'finalize', 'order/1', 'certificate'],
+      ].map((name) => `/${name}`),
     );
     const path = join(folder, 'request.der');
     writeFileSync(path, Buffer.from(authority.csr(), 'base64url'));
@@ -203,4 +209,66 @@ describe('a kept certificate', () => {
     expect(served.length).toBe(2);
     await kept.stop();
   });
+
+  test('that cannot be stored is served, told, and stored later without another order', async () => {
+    let isFull = true;
+    let orders = 0;
+    const stored: string[] = [];
+    const wakes: (() => void)[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      sleep: (_, signal) =>
+        new Promise((resolve) => {
+          wakes.push(resolve);
+          signal?.addEventListener('abort', () => resolve());
+        }),
+    };
+    const kept = keepCertificate({
+      names: ['gate.test'],
+      files: {
+        accountKey: async () => newKey(),
+        read: async () => undefined,
+        async write({ cert }) {
+          if (isFull) throw Object.assign(new Error('no space in /data/acme'), { code: 'ENOSPC' });
+          stored.push(cert);
+        },
+      },
+      async order() {
+        orders += 1;
+        return createSelfSigned(['gate.test'], { nowMs: Date.now(), days: 89 });
+      },
+      ...{ clock, logger: silentLogger, serve: () => undefined },
+    });
+    await kept.first();
+    kept.start();
+    await until('it was tried', () => wakes.length === 1);
+    expect(kept.fault()).toContain('is served but could not be stored (ENOSPC)');
+    isFull = false;
+    wakes[0]?.();
+    await until('it was tried again', () => wakes.length === 2);
+    expect([kept.fault(), orders, stored.length]).toEqual([undefined, 1, 1]);
+    await kept.stop();
+  });
+});
+
+test('the gateway gets its port back, however long another program holds it', async () => {
+  let tries = 0;
+  const logged: string[] = [];
+  const logger = {
+    ...silentLogger,
+    error: (_: unknown, text: string) => void logged.push(text),
+  } as typeof silentLogger;
+  const answer = createTlsChallenges({
+    ...{ clock: { ...systemClock, sleep: async () => undefined }, logger },
+    lend: async () => ({
+      ...{ host: '127.0.0.1', port: 0 },
+      reopen() {
+        tries += 1;
+        if (tries < 500) throw new Error('EADDRINUSE');
+      },
+    }),
+  });
+  const withdraw = await answer({ name: 'gate.test', token: 't', keyAuthorization: 't.x' });
+  await withdraw();
+  expect([tries, logged.length]).toEqual([500, 1]);
 });

@@ -43,6 +43,12 @@ export function openCertificateFiles(options: {
       await file.close();
     }
     await rename(`${path}.new`, path);
+    const directory = await open(folder, 'r');
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
   }
 
   return {

@@ -30,6 +30,8 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
   let dueMs = 0;
   let failures = 0;
   let fault: string | undefined;
+  /** What is served and could not be stored: after a restart it would be ordered anew. */
+  let unsaved: Certificate | undefined;
   let loop: Promise<void> = Promise.resolve();
   let turn: Promise<void> = Promise.resolve();
 
@@ -42,7 +44,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
       failures = 0;
       fault = undefined;
       logger.info({ names, valid_until: validTo }, 'serving the new TLS certificate');
-      await files.write(certificate);
+      unsaved = certificate;
     } catch (error) {
       if (stopping.signal.aborted) return;
       failures += 1;
@@ -52,8 +54,26 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
     }
   }
 
+  async function save(): Promise<void> {
+    if (!unsaved) return;
+    try {
+      await files.write(unsaved);
+      unsaved = undefined;
+      failures = 0;
+      fault = undefined;
+    } catch (error) {
+      failures += 1;
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+      fault = `The new TLS certificate for ${names.join(', ')} is served but could not be stored (${reason}). It is tried again within six hours.`;
+      logger.error({ names, failures, err: error }, 'the new TLS certificate could not be stored');
+    }
+  }
+
   const renewIfDue = (): Promise<void> => {
-    turn = turn.then(() => (clock.nowMs() < dueMs ? undefined : renew()));
+    turn = turn.then(async () => {
+      if (clock.nowMs() >= dueMs) await renew();
+      await save();
+    });
     return turn;
   };
 

@@ -41,9 +41,11 @@ export async function orderCertificate(deps: OrderDeps, { directoryUrl, names, e
   // One after the other: a listener answers one name at a time.
   for (const url of listOf(order.authorizations)) await authorize(deps, textOf(url), deadlineMs);
 
+  // An authority may need a moment between the last proof and the order.
+  await pollUntil(deps, { url: opened.location, wanted: ['ready', 'valid'], deadlineMs });
   const key = newKey();
   await requests.post(textOf(order.finalize), { csr: createSigningRequest(names, key).toString('base64url') });
-  const ended = await pollUntilDecided(deps, opened.location, deadlineMs);
+  const ended = await pollUntil(deps, { url: opened.location, wanted: ['valid'], deadlineMs });
   const { text: cert } = await requests.post(textOf(ended.certificate));
   return { cert, key: pemOf(key) };
 }
@@ -59,20 +61,27 @@ async function authorize(deps: OrderDeps, url: string, deadlineMs: number): Prom
   const withdraw = await deps.answer({ name, token, keyAuthorization: requests.keyAuthorization(token) });
   try {
     await requests.post(textOf(challenge.url), {});
-    await pollUntilDecided(deps, url, deadlineMs);
+    await pollUntil(deps, { url, wanted: ['valid'], deadlineMs });
   } finally {
     await withdraw();
   }
 }
 
-/** Reads an order or an authorization until it is valid. @throws when it is refused, or too late */
-async function pollUntilDecided(deps: OrderDeps, url: string, deadlineMs: number): Promise<JsonObject> {
+type Poll = { url: string; wanted: readonly string[]; deadlineMs: number };
+
+/**
+ * Reads an order or an authorization until its state is wanted.
+ *
+ * @throws when it is refused, or too late
+ */
+async function pollUntil(deps: OrderDeps, { url, wanted, deadlineMs }: Poll): Promise<JsonObject> {
   const { requests, clock, signal } = deps;
   for (;;) {
     const answer = await requests.post(url);
     const state = readObject(answer.text);
-    if (state.status === 'valid') return state;
-    if (!['pending', 'processing', 'ready'].includes(textOf(state.status))) throw new Error(describeFailure(state));
+    const status = textOf(state.status);
+    if (wanted.includes(status)) return state;
+    if (!['pending', 'processing', 'ready'].includes(status)) throw new Error(describeFailure(state));
     if (clock.monotonicMs() > deadlineMs) throw new Error('the authority took too long');
     await clock.sleep(Math.min(Math.max(answer.retryAfterSeconds * 1000, POLL_MS), MAX_POLL_MS), signal);
     if (signal.aborted) throw new Error('the gateway stops');

@@ -61,7 +61,7 @@ function openAcme(
     if (!listener) throw new Error('the gateway does not listen yet');
     return listener.lend();
   };
-  const answerTls = createTlsChallenges({ lend, clock });
+  const answerTls = createTlsChallenges({ lend, clock, logger });
   const kept = keepCertificate({
     ...{ names, files, clock, logger, serve },
     async order(signal) {

@@ -11,8 +11,8 @@ export type FactorRows = {
   codes: ReadonlyMap<string, number>;
   passkeys: ReadonlyMap<string, SourceRow>;
   credentialIds: string[];
-  /** Credentials that exist here. */
-  taken: ReadonlySet<string>;
+  /** Credentials that exist here, and those of earlier rows of the page. */
+  taken: Set<string>;
 };
 
 /** The shared secret of an authenticator: at least 80 bits. */
@@ -75,7 +75,7 @@ type Remarker = (effect: 'note', code: string, message: string) => void;
 
 function planPasskey(
   context: PlanContext,
-  { row, taken, remark }: { row: SourceRow | undefined; taken: ReadonlySet<string>; remark: Remarker },
+  { row, taken, remark }: { row: SourceRow | undefined; taken: Set<string>; remark: Remarker },
 ): PlannedUser['passkeys'] {
   if (row === undefined) return [];
   const rpId = relyingParty(context.options);
@@ -93,6 +93,7 @@ function planPasskey(
     remark('note', 'passkey_left', 'its passkey exists here already');
     return [];
   }
+  taken.add(credentialId);
   if (!context.keepsIds) {
     remark(
       'note',

@@ -15,7 +15,8 @@ const LONG_AGO = 1;
 const THERE = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const;
 
 type PlannedKey = Omit<ImportedKey, 'userId'>;
-type Owner = { group: string; role: Role; taken: ReadonlySet<string> };
+/** `taken`: what is here, and what earlier rows of the page have. */
+type Owner = { group: string; role: Role; taken: Set<string> };
 
 /**
  * The API keys of one user. A rule that has no form here makes a key disabled rather than wider
@@ -53,6 +54,7 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
   if (owner.taken.has(hashOf(key))) return leave('key_taken', 'the same key exists here');
   const remaining = numberOf(token, 'remain_quota');
   if (remaining === undefined) return leave('unreadable', 'its budget is no whole number');
+  owner.taken.add(hashOf(key));
 
   const disabled: string[] = [];
   const models = flagOf(token, 'model_limits_enabled') ? listOf(textOf(token, 'model_limits')) : [];

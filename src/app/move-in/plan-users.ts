@@ -4,6 +4,7 @@ import { isUsername } from '../../auth/users/validate-account.ts';
 import { hasHiddenCharacters } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { ROLE, type Role, STATUS } from '../../store/ports/index.ts';
+import { CommandError } from '../cli/command.ts';
 import { objectOf, type PlanContext, toQuota } from './plan-context.ts';
 import { planFactors, readFactors } from './plan-factors.ts';
 import { identitiesOf, planIdentities, readBindings } from './plan-identities.ts';
@@ -29,6 +30,10 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const rows = await source.page('users', after, USERS_AT_ONCE);
     const last = numberOf(rows.at(-1) ?? {}, 'id');
+    // Ids ascend, so that those after it could not be found.
+    if (last === undefined && rows.length > 0) {
+      throw new CommandError('the table "users" of the source has an id that is no whole number up to 15 digits');
+    }
     if (last === undefined) {
       const orphans = await source.ofUsers('tokens', after, Number.MAX_SAFE_INTEGER);
       for (const token of orphans) leaveKey(context, token, 'nobody owns it');
@@ -267,10 +272,13 @@ function languageOf(setting: string): string {
   return typeof language === 'string' && /^(?:en|zh)\b/.test(language) ? language.slice(0, 2) : '';
 }
 
-const affCodeOf = (row: SourceRow, taken: ReadonlySet<string>): string | null => {
+/** A code belongs to the first that has it. */
+function affCodeOf(row: SourceRow, taken: Set<string>): string | null {
   const code = textOf(row, 'aff_code').trim();
-  return /^[A-Za-z0-9]{1,32}$/.test(code) && !taken.has(code) ? code : null;
-};
+  if (!/^[A-Za-z0-9]{1,32}$/.test(code) || taken.has(code)) return null;
+  taken.add(code);
+  return code;
+}
 
 export const timeOf = (row: SourceRow, column: string): number => Math.max(0, numberOf(row, column) ?? 0);
 

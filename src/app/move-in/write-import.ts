@@ -88,7 +88,11 @@ async function writePage(
   const ids = await tx.imports.addUsers(
     users.map(({ record, inviter }) => ({ ...record, inviterId: known.get(String(inviter)) ?? 0 })),
   );
-  const owned = users.map((user) => ({ ...user, userId: ids.get(user.record.username) ?? 0 }));
+  const owned = users.map((user) => {
+    const userId = ids.get(user.record.username);
+    if (userId === undefined) throw changedMeanwhile();
+    return { ...user, userId };
+  });
   await tx.imports.remember(
     sourceKey,
     'user',

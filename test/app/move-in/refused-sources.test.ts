@@ -70,6 +70,26 @@ describeEachStore(
       expect((await user('carol'))?.quota).toBe(20_000_000);
     });
 
+    test('takes what a damaged source has twice once: invitation codes, keys, passkeys', async () => {
+      const remarks = await remarksOf(
+        'drop index idx_users_aff_code',
+        'drop index idx_tokens_key',
+        'drop index idx_passkey_credentials_credential_id',
+        'update users set aff_code = (select aff_code from users where id = 2) where id = 3',
+        'update tokens set key = (select key from tokens where id = 1) where id = 3',
+        'insert into passkey_credentials (user_id, credential_id, public_key) select 9, credential_id, public_key from passkey_credentials limit 1',
+      );
+      expect(remarks).toEqual(expect.arrayContaining(['api_key 3 left key_taken', 'user 9 note passkey_left']));
+      expect((await user('bob'))?.quota).toBe(1_250_000);
+    });
+
+    test('loses nobody silently: an id that is no number ends it', async () => {
+      await expect(remarksOf('update users set id = 9007199254740993 where id = 9')).rejects.toThrow(
+        'the table "users" of the source has an id that is no whole number',
+      );
+      expect(await user('alice')).toBeUndefined();
+    });
+
     test('merges no account that exists: a name, an address', async () => {
       const { store } = opened();
       await addUser(store, { username: 'ALICE' });
