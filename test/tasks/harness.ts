@@ -59,12 +59,14 @@ export async function startEngine(
     clock = systemClock,
     factory = [demoSource, batchSource],
     files = createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }),
+    publicAddress = () => 'http://gateway.example',
     ...limits
   }: Partial<TaskLimits> & {
     canStore?: () => boolean;
     clock?: Clock;
     factory?: readonly string[];
     files?: FileStore;
+    publicAddress?: () => string;
   } = {},
 ) {
   const warnings: string[] = [];
@@ -147,7 +149,7 @@ export async function startEngine(
     canStore,
     onPoll: () => {},
     cryptoSecrets: ['crypto-secret-of-the-tests'],
-    publicAddress: () => 'http://gateway.example',
+    publicAddress,
     ownAddresses: () => ['http://gateway.example'],
     counters: createMemoryCounters(),
   });

@@ -24,6 +24,20 @@ const transparent = Buffer.from(
   await new Bun.Image(makePng({ form: [8, 6, 0, 0, 0], pixels: deflateSync(Buffer.alloc(129 * 18)) })).webp().bytes(),
 );
 const progressive = Buffer.from(await new Bun.Image(makePng()).jpeg({ progressive: true }).bytes());
+/** Exif data with an orientation, a place and a name, in the byte order of most cameras. */
+function exifOf(orientation: number, ...[type = 3]: number[]): Buffer {
+  const tiff = Buffer.alloc(8 + 2 + 2 * 12 + 4);
+  tiff.write('MM\0*', 'latin1');
+  tiff.writeUInt32BE(8, 4);
+  tiff.writeUInt16BE(2, 8);
+  tiff.writeUInt16BE(0x0112, 10);
+  tiff.writeUInt16BE(type, 12);
+  tiff.writeUInt32BE(1, 14);
+  tiff.writeUInt16BE(orientation, 18);
+  // GPS data behind a pointer.
+  tiff.writeUInt16BE(0x8825, 22);
+  return Buffer.concat([Buffer.from('Exif\0\0'), tiff, PAGE]);
+}
 /** Bytes of a JPEG before its first segment, and the rest. */
 const [start, rest] = [jpeg.subarray(0, 2), jpeg.subarray(2)];
 
@@ -49,6 +63,9 @@ test.each<[string, Buffer]>([
   ['a text of a PNG', makePng({ more: [pngChunk('tEXt', PAGE)] })],
   ['a comment of a JPEG', Buffer.concat([start, jpegSegment(0xfe, PAGE), rest])],
   ['XMP of a JPEG', Buffer.concat([start, jpegSegment(0xe1, PAGE), rest])],
+  ['Exif of a JPEG, as Safari writes it', Buffer.concat([start, jpegSegment(0xe1, exifOf(1)), rest])],
+  ['Exif of a PNG', makePng({ more: [pngChunk('eXIf', exifOf(1).subarray(6))] })],
+  ['Exif of a WebP', webpFile(webpExtended(8, 32, 18), bitstream, webpChunk('EXIF', exifOf(1).subarray(6)))],
   ['XMP of a WebP', webpFile(webpExtended(4, 32, 18), bitstream, webpChunk('XMP ', PAGE))],
   ['a profile of a WebP', webpFile(webpExtended(0x20, 32, 18), webpChunk('ICCP', PAGE), bitstream)],
 ])('metadata: %s is left out', (_name, file) => {
@@ -124,6 +141,13 @@ describe('is refused:', () => {
     ['Exif of a PNG', makePng({ more: [pngChunk('eXIf', PAGE)] }), /Exif/],
     ['Exif of a JPEG', Buffer.concat([start, jpegSegment(0xe1, Buffer.from('Exif\0\0MM')), rest]), /Exif/],
     ['Exif of a WebP', webpFile(webpExtended(8, 32, 18), bitstream, webpChunk('EXIF', PAGE)), /Exif/],
+    ['Exif that turns a JPEG', Buffer.concat([start, jpegSegment(0xe1, exifOf(6)), rest]), /turned/],
+    [
+      'Exif with an orientation of another type',
+      makePng({ more: [pngChunk('eXIf', exifOf(1, 4).subarray(6))] }),
+      /turned/,
+    ],
+    ['Exif that ends in its list', makePng({ more: [pngChunk('eXIf', exifOf(1).subarray(6, 25))] }), /cannot be read/],
     ['a JPEG cut off in its pixels', jpeg.subarray(0, -2), /between|cut off/],
     ['a JPEG without pixels', Buffer.from([0xff, 0xd8, 0xff, 0xd9]), /no pixels/],
     ['a JPEG with two frames', Buffer.concat([jpeg.subarray(0, frame + 19), jpeg.subarray(frame)]), /two frames/],

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../../kernel/index.ts';
+import { readOrientation } from './read-orientation.ts';
 import type { ReadImage } from './types.ts';
 
 const SOI = 0xd8;
@@ -14,6 +15,8 @@ const APP1 = 0xe1;
 const APP14 = 0xee;
 const APP15 = 0xef;
 const ADOBE_BYTES = 14;
+/** The word and two zeros. */
+const EXIF_HEADER_BYTES = 6;
 /** Baseline, extended and progressive frames: what browsers show. */
 const FRAMES = [0xc0, 0xc1, 0xc2];
 /** Passes of a progressive image; encoders make about ten. More of them only cost time. */
@@ -21,7 +24,7 @@ const MAX_SCANS = 32;
 
 type Size = { width: number; height: number };
 
-/** A JPEG in grey or colour. Comments, profiles and applications' data are left out. */
+/** A JPEG in grey or colour. Comments, profiles, Exif and other data are left out. */
 export const readJpeg: ReadImage = (file) => {
   const data = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   const parts: Buffer[] = [data.subarray(0, 2)];
@@ -55,8 +58,10 @@ export const readJpeg: ReadImage = (file) => {
       if (scans > MAX_SCANS) return err('has too many scans');
       end = endOfScan(data, end);
     } else if (marker === DHT || marker === DQT) tables += 1;
-    else if (marker === APP1 && segment.toString('latin1', 0, 4) === 'Exif') return err('has Exif data');
-    else if (!isPlain(marker)) return err(`has a segment of an unknown kind (${marker.toString(16)})`);
+    else if (marker === APP1 && segment.toString('latin1', 0, 4) === 'Exif') {
+      const orientation = readOrientation(segment.subarray(EXIF_HEADER_BYTES));
+      if (!orientation.ok) return orientation;
+    } else if (!isPlain(marker)) return err(`has a segment of an unknown kind (${marker.toString(16)})`);
     if (!isLeftOut(marker, segment)) parts.push(data.subarray(at, end));
     at = end;
   }

@@ -1,6 +1,7 @@
 import { crc32, inflateSync } from 'node:zlib';
 import { err, ok } from '../../../kernel/index.ts';
 import { MAX_PREVIEW_SIDE } from './preview-limits.ts';
+import { readOrientation } from './read-orientation.ts';
 import type { ReadImage } from './types.ts';
 
 const SIGNATURE_BYTES = 8;
@@ -8,8 +9,8 @@ const SIGNATURE_BYTES = 8;
 const FRAME_BYTES = 12;
 /** What shows pixels. */
 const TAKEN = ['IHDR', 'PLTE', 'tRNS', 'IDAT', 'IEND'];
-/** Frames of an animation; and the orientation, without which an image would lie on its side. */
-const REFUSED = ['acTL', 'fcTL', 'fdAT', 'eXIf'];
+/** Frames of an animation. */
+const REFUSED = ['acTL', 'fcTL', 'fdAT'];
 /** Samples of a pixel, and the depths that each colour type has (PNG 3, 11.2.1). */
 const COLOURS: Record<number, { samples: number; depths: number[] }> = {
   0: { samples: 1, depths: [1, 2, 4, 8, 16] },
@@ -37,7 +38,11 @@ export const readPng: ReadImage = (file) => {
     const end = at + FRAME_BYTES + length;
     if (end > data.length) return err('is cut off');
     if (crc32(data.subarray(at + 4, end - 4)) !== data.readUInt32BE(end - 4)) return err('has a wrong checksum');
-    if (REFUSED.includes(type)) return err(type === 'eXIf' ? 'has Exif data' : 'is animated');
+    if (REFUSED.includes(type)) return err('is animated');
+    if (type === 'eXIf') {
+      const orientation = readOrientation(data.subarray(at + 8, end - 4));
+      if (!orientation.ok) return orientation;
+    }
     if ((header === undefined) !== (type === 'IHDR')) return err('has no header at its beginning, or two');
     if (type === 'IHDR') header = data.subarray(at + 8, end - 4);
     else if (type === 'IDAT') {

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../../kernel/index.ts';
+import { readOrientation } from './read-orientation.ts';
 import type { ReadImage } from './types.ts';
 
 const HEADER_BYTES = 12;
@@ -7,7 +8,7 @@ const ALPHA_FLAG = 0x10;
 const ANIMATION_FLAG = 0x02;
 const EXTENDED_BYTES = 10;
 /** Not pixels: left out. */
-const LEFT_OUT = ['ICCP', 'XMP '];
+const LEFT_OUT = ['ICCP', 'XMP ', 'EXIF'];
 
 type Size = { width: number; height: number };
 type Chunk = { type: string; data: Buffer };
@@ -22,7 +23,10 @@ export const readWebp: ReadImage = (file) => {
   if (!chunks.ok) return chunks;
   const types = chunks.value.map(({ type }) => type);
   if (types.includes('ANIM') || types.includes('ANMF')) return err('is animated');
-  if (types.includes('EXIF')) return err('has Exif data');
+  for (const { type, data: exif } of chunks.value) {
+    const orientation = type === 'EXIF' ? readOrientation(exif) : ok('upright');
+    if (!orientation.ok) return orientation;
+  }
   const taken = chunks.value.filter(({ type }) => !LEFT_OUT.includes(type));
   const form = taken.map(({ type }) => type.trim()).join(' ');
   const forms = ['VP8', 'VP8L', 'VP8X VP8', 'VP8X VP8L', 'VP8X ALPH VP8'];
