@@ -1,4 +1,4 @@
-import { AppError, defineErrors, type Logger } from '../kernel/index.ts';
+import { AppError, defineErrors, type Logger, type Sentence } from '../kernel/index.ts';
 
 /** The errors of the auth room. Messages go to callers, so they name no account and no secret. */
 export const authErrors = defineErrors('auth', {
@@ -98,9 +98,13 @@ export const proofErrors = defineErrors('security_proof', {
   scope_mismatch: ['forbidden', 'The security proof was made for something else.'],
 });
 
-/** The error for an invalid field of the request. `rule` says in words what is allowed. */
-export const invalidField = (param: string, rule: string): AppError =>
-  authErrors.validation_failed({ param, message: `${param}: ${rule}`, details: { field: param, rule } });
+/** The error for an invalid field of the request. `rule` says what is allowed. */
+export const invalidField = (param: string, rule: Sentence): AppError =>
+  authErrors.validation_failed({
+    param,
+    message: { ...rule, text: `${param}: ${rule.text}` },
+    details: { field: param, rule: rule.text },
+  });
 
 /** Clients should retry after this time when the store is unavailable. */
 const RETRY_AFTER_SECONDS = 2;

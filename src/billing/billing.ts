@@ -5,6 +5,7 @@ import type { PriceFault } from './evaluate-price.ts';
 import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
+import { billingSentences } from './sentences.ts';
 
 const TOO_LARGE = 'The price is too large.';
 
@@ -132,7 +133,10 @@ export function createBilling(deps: {
     if (missingFact === undefined) return billingErrors.model_price_error({ message });
     const declared = Object.keys(deps.declaredFacts(pluginKey) ?? {});
     const known = declared.length > 0 ? ` The plugin declares: ${declared.join(', ')}.` : '';
-    return billingErrors.model_price_error({ message: `${message}${known}`, param: missingFact });
+    return billingErrors.model_price_error({
+      message: { ...billingSentences.fact_missing({ fact: missingFact }), text: `${message}${known}` },
+      param: missingFact,
+    });
   };
 
   async function reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void> {
@@ -162,7 +166,7 @@ export function createBilling(deps: {
       if (!price) {
         if (!takesUnpriced(request.isAdmin)) {
           throw billingErrors.model_price_error({
-            message: `The model "${request.model}" has no price. An administrator can set one under Prices.`,
+            message: billingSentences.model_unpriced({ model: request.model }),
             param: 'model',
           });
         }
@@ -201,7 +205,7 @@ export function createBilling(deps: {
       const result = parsed.ok
         ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
         : parsed;
-      if (!result.ok) return keep(result.error.message);
+      if (!result.ok) return keep('text' in result.error ? result.error.text : result.error.message);
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
       // The ledger would refuse it at every poll, and the task could never end.
@@ -287,6 +291,6 @@ const usageRow = (task: BillableTask, entry: UsageEntry) => ({
  */
 function tryPrice({ pluginKey, model }: QuoteRequest, source: string) {
   const parsed = parsePriceExpression(source);
-  if (!parsed.ok) throw billingErrors.price_invalid({ message: parsed.error.message, param: 'expression' });
+  if (!parsed.ok) throw billingErrors.price_invalid({ message: parsed.error, param: 'expression' });
   return { row: { pluginKey, model, expression: source }, expression: parsed.value };
 }

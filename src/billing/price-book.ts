@@ -4,12 +4,14 @@ import {
   type Json,
   type JsonObject,
   type Logger,
+  type Sentence,
   type WatchCache,
 } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { checkPriceChange, type PluginChange, type PriceChangeImpact } from './check-change.ts';
 import { billingErrors } from './errors.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
+import { billingSentences } from './sentences.ts';
 
 /**
  * A fact that a plugin declares, as far as price checks need it. `max` is the largest accepted
@@ -110,7 +112,8 @@ export function createPriceBook(deps: {
       return undefined;
     },
     async save({ pluginKey, model, expression }) {
-      if (model.trim() === '') throw billingErrors.price_invalid({ message: 'The model is empty.', param: 'model' });
+      if (model.trim() === '')
+        throw billingErrors.price_invalid({ message: billingSentences.model_empty(), param: 'model' });
       checkExpression(expression, model, declaredFacts(pluginKey));
       const row: PriceRecord = { pluginKey, model, expression, updatedAt: clock.unix() };
       await store.prices.put(row);
@@ -125,15 +128,15 @@ export function createPriceBook(deps: {
 }
 
 function checkExpression(source: string, model: string, declared: Record<string, DeclaredFact> | undefined): void {
-  const invalid = (message: string) => billingErrors.price_invalid({ message, param: 'expression' });
+  const invalid = (message: Sentence) => billingErrors.price_invalid({ message, param: 'expression' });
   const parsed = parsePriceExpression(source);
-  if (!parsed.ok) throw invalid(parsed.error.message);
+  if (!parsed.ok) throw invalid(parsed.error);
   const expression = parsed.value;
   if (declared) {
     for (const key of expression.factKeys) {
       if (!Object.hasOwn(declared, key)) {
         const known = Object.keys(declared).join(', ') || 'none';
-        throw invalid(`u("${key}") is not declared by the plugin. Declared usage facts: ${known}.`);
+        throw invalid(billingSentences.fact_undeclared({ fact: key, known }));
       }
     }
   }
@@ -142,7 +145,9 @@ function checkExpression(source: string, model: string, declared: Record<string,
   for (const facts of sampleFacts(expression.factKeys, declared)) {
     for (const action of actions) {
       const result = expression.evaluate({ facts, model, action });
-      if (!result.ok) throw invalid(`With the facts ${JSON.stringify(facts)}: ${result.error.message}`);
+      if (!result.ok) {
+        throw invalid(billingSentences.price_with_facts({ facts: JSON.stringify(facts), fault: result.error.message }));
+      }
     }
   }
 }

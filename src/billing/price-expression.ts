@@ -1,6 +1,7 @@
 import { type Expression, parseExpressionAt } from 'acorn';
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence } from '../kernel/index.ts';
 import { type Evaluation, evaluatePrice, FUNCTIONS, type PriceFault, type PriceInputs } from './evaluate-price.ts';
+import { billingSentences } from './sentences.ts';
 
 export type PriceExpression = {
   source: string;
@@ -31,23 +32,22 @@ const MAX_DEPTH = 64;
  * evaluated by walking that tree, never executed, so an expression can reach nothing but its
  * inputs.
  */
-export function parsePriceExpression(source: string): Result<PriceExpression, { message: string }> {
-  if (source.trim() === '')
-    return err({ message: 'The expression is empty. Write a number of USD, for example 0.05 * u("seconds").' });
-  if (source.length > MAX_SOURCE) return err({ message: `The expression is longer than ${MAX_SOURCE} characters.` });
+export function parsePriceExpression(source: string): Result<PriceExpression, Sentence> {
+  if (source.trim() === '') return err(billingSentences.expression_empty());
+  if (source.length > MAX_SOURCE) return err(billingSentences.expression_length({ max: MAX_SOURCE }));
   let tree: Expression;
   try {
     // Keep parentheses in the tree, so that its end includes the last one.
     tree = parseExpressionAt(source, 0, { ecmaVersion: 2022, preserveParens: true });
   } catch (error) {
-    return err({
-      message: `The expression does not parse: ${error instanceof Error ? error.message : 'unknown reason'}`,
-    });
+    return err(
+      billingSentences.expression_unparsed({ fault: error instanceof Error ? error.message : 'unknown reason' }),
+    );
   }
-  if (source.slice(tree.end).trim() !== '') return err({ message: 'There is text after the end of the expression.' });
+  if (source.slice(tree.end).trim() !== '') return err(billingSentences.expression_tail());
   const found = { factKeys: new Set<string>(), texts: new Set<string>() };
   const fault = validate(tree, found, 0);
-  if (fault) return err({ message: fault });
+  if (fault) return err(fault);
   return ok({
     source,
     tree,
@@ -60,44 +60,44 @@ export function parsePriceExpression(source: string): Result<PriceExpression, { 
 type Found = { factKeys: Set<string>; texts: Set<string> };
 
 /** Why a node is not allowed, or `undefined`. Collects fact keys and texts on the way. */
-function validate(node: Expression, found: Found, depth: number): string | undefined {
-  if (depth > MAX_DEPTH) return 'The expression is nested too deeply.';
+function validate(node: Expression, found: Found, depth: number): Sentence | undefined {
+  if (depth > MAX_DEPTH) return billingSentences.expression_depth();
   const inner = (child: unknown) => validate(child as Expression, found, depth + 1);
   switch (node.type) {
     case 'Literal':
       if (typeof node.value === 'string') found.texts.add(node.value);
       return ['number', 'string', 'boolean'].includes(typeof node.value)
         ? undefined
-        : 'Only numbers, texts and true or false may be written out.';
+        : billingSentences.expression_literal();
     case 'Identifier':
-      return NAMES.has(node.name) ? undefined : `"${node.name}" is not known. Use u("field"), model or action.`;
+      return NAMES.has(node.name) ? undefined : billingSentences.expression_name({ name: node.name });
     case 'UnaryExpression':
-      return UNARY.has(node.operator) ? inner(node.argument) : `The operator ${node.operator} is not allowed.`;
+      return UNARY.has(node.operator)
+        ? inner(node.argument)
+        : billingSentences.expression_operator({ operator: node.operator });
     case 'BinaryExpression':
       return BINARY.has(node.operator)
         ? (inner(node.left) ?? inner(node.right))
-        : `The operator ${node.operator} is not allowed.`;
+        : billingSentences.expression_operator({ operator: node.operator });
     case 'LogicalExpression':
-      return node.operator === '??' ? 'The operator ?? is not allowed.' : (inner(node.left) ?? inner(node.right));
+      return node.operator === '??' ? billingSentences.expression_nullish() : (inner(node.left) ?? inner(node.right));
     case 'ConditionalExpression':
       return inner(node.test) ?? inner(node.consequent) ?? inner(node.alternate);
     case 'ParenthesizedExpression':
       return inner(node.expression);
     case 'CallExpression': {
-      if (node.callee.type !== 'Identifier' || node.optional)
-        return 'Only u() and min, max, abs, ceil, floor, round may be called.';
+      if (node.callee.type !== 'Identifier' || node.optional) return billingSentences.expression_call();
       const name = node.callee.name;
       if (name === 'u') {
         const [key] = node.arguments;
         if (node.arguments.length !== 1 || key?.type !== 'Literal' || typeof key.value !== 'string') {
-          return 'u() takes one quoted field name, for example u("seconds").';
+          return billingSentences.expression_field();
         }
         found.factKeys.add(key.value);
         return undefined;
       }
-      if (!Object.hasOwn(FUNCTIONS, name))
-        return `"${name}" is not a known function. Use u, min, max, abs, ceil, floor or round.`;
-      if (node.arguments.length === 0) return `${name}() needs a value.`;
+      if (!Object.hasOwn(FUNCTIONS, name)) return billingSentences.expression_function({ name });
+      if (node.arguments.length === 0) return billingSentences.expression_arguments({ name });
       for (const argument of node.arguments) {
         const fault = inner(argument);
         if (fault) return fault;
@@ -105,6 +105,6 @@ function validate(node: Expression, found: Found, depth: number): string | undef
       return undefined;
     }
     default:
-      return `A ${node.type} is not allowed in a price.`;
+      return billingSentences.expression_node({ node: node.type });
   }
 }

@@ -1,6 +1,7 @@
-import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters, type JsonObject, trimTrailing } from '../kernel/index.ts';
+import { hasHiddenCharacters, type JsonObject, type Sentence, trimTrailing } from '../kernel/index.ts';
 import type { EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
+import { channelSentences } from './sentences.ts';
 
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
 export const TASK_PLUGIN_TYPE = 61;
@@ -41,25 +42,26 @@ const MAX_BASE_URL = 191;
  */
 export const MAX_TYPED_BASE_URL = 1000;
 
-const invalid = (param: string, message: string) => channelErrors.invalid({ param, message });
+const invalid = (param: string, message: Sentence) => channelErrors.invalid({ param, message });
 
 /** `former`: the stored name, which may stay as it is. */
 export function checkName(name: string, former?: string): string {
   const trimmed = name.trim();
   if (trimmed === '' || [...trimmed].length > MAX_NAME) {
-    throw invalid('name', `name must have 1 to ${MAX_NAME} characters.`);
+    throw invalid('name', channelSentences.name_length({ max: MAX_NAME }));
   }
   rejectHiddenCharacters('name', trimmed, [former]);
   return trimmed;
 }
 
 function rejectHiddenCharacters(param: string, name: string, former: readonly (string | undefined)[]): void {
-  if (hasHiddenCharacters(name) && !former.includes(name)) throw invalid(param, `${param}: ${HIDDEN_CHARACTERS_RULE}`);
+  if (hasHiddenCharacters(name) && !former.includes(name))
+    throw invalid(param, channelSentences.hidden_characters({ field: param }));
 }
 
 export function checkKey(key: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
-    throw invalid('key', `key must have 1 to ${MAX_KEY} characters: it is the vendor's credential.`);
+    throw invalid('key', channelSentences.key_length({ max: MAX_KEY }));
   }
   return key.trim();
 }
@@ -71,30 +73,29 @@ export function checkKey(key: string): string {
  */
 export function checkBaseUrl(baseUrl: string): string {
   if (baseUrl.length > MAX_TYPED_BASE_URL)
-    throw invalid('base_url', `base_url must have at most ${MAX_BASE_URL} characters.`);
+    throw invalid('base_url', channelSentences.address_length({ max: MAX_BASE_URL }));
   let url: URL;
   try {
     url = new URL(baseUrl.trim());
   } catch {
-    throw invalid('base_url', 'base_url must be an absolute address such as https://api.example.com.');
+    throw invalid('base_url', channelSentences.address_absolute());
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw invalid('base_url', 'base_url must begin with http:// or https://.');
-  if (url.username || url.password)
-    throw invalid('base_url', 'base_url must not contain credentials; put them into key.');
-  if (url.search || url.hash) throw invalid('base_url', 'base_url must not contain a query or a fragment.');
+    throw invalid('base_url', channelSentences.address_scheme());
+  if (url.username || url.password) throw invalid('base_url', channelSentences.address_credentials());
+  if (url.search || url.hash) throw invalid('base_url', channelSentences.address_query());
   const normal = `${url.origin}${trimTrailing(url.pathname, '/')}`;
-  if (normal.length > MAX_BASE_URL) throw invalid('base_url', `base_url must have at most ${MAX_BASE_URL} characters.`);
+  if (normal.length > MAX_BASE_URL) throw invalid('base_url', channelSentences.address_length({ max: MAX_BASE_URL }));
   return normal;
 }
 
 /** `former`: the stored names, which may stay as they are. */
 export function checkNames(param: 'models' | 'groups', values: string[], former: readonly string[] = []): string[] {
   const trimmed = values.map((value) => value.trim());
-  if (trimmed.length === 0) throw invalid(param, `${param} must name at least one entry.`);
-  if (trimmed.length > MAX_MODELS) throw invalid(param, `${param} may have at most ${MAX_MODELS} entries.`);
-  if (trimmed.some((value) => value === '')) throw invalid(param, `${param} must not contain an empty entry.`);
-  if (new Set(trimmed).size !== trimmed.length) throw invalid(param, `${param} names an entry twice.`);
+  if (trimmed.length === 0) throw invalid(param, channelSentences.list_empty({ field: param }));
+  if (trimmed.length > MAX_MODELS) throw invalid(param, channelSentences.list_max({ field: param, max: MAX_MODELS }));
+  if (trimmed.some((value) => value === '')) throw invalid(param, channelSentences.list_empty_entry({ field: param }));
+  if (new Set(trimmed).size !== trimmed.length) throw invalid(param, channelSentences.list_twice({ field: param }));
   for (const name of trimmed) rejectHiddenCharacters(param, name, former);
   return trimmed;
 }
@@ -102,7 +103,7 @@ export function checkNames(param: 'models' | 'groups', values: string[], former:
 export function checkMapping(mapping: Record<string, string>): Record<string, string> {
   for (const [from, to] of Object.entries(mapping)) {
     if (from.trim() === '' || typeof to !== 'string' || to.trim() === '') {
-      throw invalid('model_mapping', 'model_mapping must map model names to model names.');
+      throw invalid('model_mapping', channelSentences.mapping_names());
     }
   }
   refuseCycles(mapping);
@@ -126,7 +127,7 @@ function refuseCycles(mapping: Record<string, string>): void {
   }
 }
 
-const cycleAt = (name: string) => invalid('model_mapping', `model_mapping has a cycle at "${name}".`);
+const cycleAt = (name: string) => invalid('model_mapping', channelSentences.mapping_cycle({ model: name }));
 
 /**
  * Follows a mapping to its end, so that a → b → c gives c.
@@ -158,23 +159,20 @@ export function checkBinding(
   let fallback: string | undefined;
   let taskPluginKey: string | null = null;
   if (input.type === TASK_PLUGIN_TYPE) {
-    if (!input.taskPluginKey) throw invalid('task_plugin_key', 'A channel of type 61 needs task_plugin_key.');
+    if (!input.taskPluginKey) throw invalid('task_plugin_key', channelSentences.plugin_needed());
     const plugin = facts.plugin(input.taskPluginKey);
-    if (!plugin) throw invalid('task_plugin_key', `No plugin with the key "${input.taskPluginKey}" is installed.`);
+    if (!plugin) throw invalid('task_plugin_key', channelSentences.plugin_missing({ plugin: input.taskPluginKey }));
     taskPluginKey = input.taskPluginKey;
     fallback = plugin.baseUrl;
   } else {
-    if (input.taskPluginKey) throw invalid('task_plugin_key', 'task_plugin_key belongs to channels of type 61 only.');
+    if (input.taskPluginKey) throw invalid('task_plugin_key', channelSentences.plugin_unwanted());
     const declared = facts.byChannelType(input.type);
     if (!declared && input.type !== RELAY_TYPE) {
-      throw invalid(
-        'type',
-        `No plugin declares the channel type ${input.type}. Use 61 with task_plugin_key, or 1 for a relay.`,
-      );
+      throw invalid('type', channelSentences.type_unknown({ type: input.type }));
     }
     fallback = declared?.baseUrl;
   }
   if (given !== '') return { taskPluginKey, baseUrl: checkBaseUrl(given), baseUrlSource: 'given' };
-  if (!fallback) throw invalid('base_url', 'base_url is needed: the plugin has no default address.');
+  if (!fallback) throw invalid('base_url', channelSentences.address_needed());
   return { taskPluginKey, baseUrl: fallback, baseUrlSource: 'plugin_default' };
 }

@@ -1,3 +1,5 @@
+import type { Sentence, SentenceParams } from './sentences.ts';
+
 /**
  * What kind of failure it was. Rooms never use HTTP statuses: they name a kind, and only
  * `http/errors.ts` maps kinds to statuses.
@@ -22,8 +24,11 @@ export type ErrorKind =
   | 'internal';
 
 type ErrorOptions = {
-  /** Replaces the catalogue's message. Sent to the caller: never a secret, never a stack. */
-  message?: string;
+  /**
+   * Replaces the catalogue's message. Sent to the caller: never a secret, never a stack. A sentence
+   * of a catalogue can be said in every language of the panel.
+   */
+  message?: string | Sentence | undefined;
   /** The field or parameter at fault, if there is one. */
   param?: string;
   /** Structured facts for the caller. */
@@ -45,17 +50,27 @@ type ErrorOptions = {
 export class AppError extends Error {
   readonly code: string;
   readonly kind: ErrorKind;
+  /** The catalogued sentence that the message is, if it is one. */
+  readonly reason: string | undefined;
+  readonly params: SentenceParams | undefined;
   readonly param: string | undefined;
   readonly details: unknown;
   readonly retryAfterSeconds: number | undefined;
   readonly shouldRetry: boolean | undefined;
   readonly replayed: boolean;
 
-  constructor(code: string, kind: ErrorKind, options: ErrorOptions & { message: string }) {
-    super(options.message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: string, kind: ErrorKind, options: ErrorOptions & { message: string | Sentence }) {
+    const { message } = options;
+    const said = typeof message === 'string' ? undefined : message;
+    super(
+      typeof message === 'string' ? message : message.text,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = 'AppError';
     this.code = code;
     this.kind = kind;
+    this.reason = said?.reason;
+    this.params = said?.params;
     this.param = options.param;
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
@@ -65,7 +80,8 @@ export class AppError extends Error {
 
   /** The same failure with the advice not to repeat the request. */
   withoutRetry(): AppError {
-    const { code, kind, message, param, details, cause, replayed } = this;
+    const { code, kind, message: text, reason, params = {}, param, details, cause, replayed } = this;
+    const message = reason === undefined ? text : { reason, params, text };
     return new AppError(code, kind, {
       message,
       ...(param === undefined ? {} : { param }),

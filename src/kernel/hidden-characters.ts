@@ -16,10 +16,6 @@ const EACH = new RegExp(HIDDEN, 'gu');
 const EACH_IDLE = new RegExp(IDLE, 'gu');
 const SEPARATOR = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** The rule in error messages for names that `hasHiddenCharacters`. */
-export const HIDDEN_CHARACTERS_RULE =
-  'it must have no control characters, no invisible ones, and none that change the direction of text.';
-
 /** Whether a text must not be used as a name. */
 export const hasHiddenCharacters = (text: string): boolean => ANY.test(text) || !text.isWellFormed();
 

@@ -32,7 +32,6 @@ export { freeChunk } from './free-chunk.ts';
 export {
   escapeHiddenCharacters,
   escapeHiddenInJson,
-  HIDDEN_CHARACTERS_RULE,
   hasHiddenCharacters,
   removeHiddenCharacters,
 } from './hidden-characters.ts';
@@ -66,6 +65,7 @@ export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
 export { createSemaphore, type Semaphore } from './semaphore.ts';
+export { defineSentences, type Sentence, type SentenceParams, toMessage } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
 export { streamOf } from './stream-of.ts';
 export { trimTrailing } from './trim-trailing.ts';

@@ -2,6 +2,7 @@ import { type KeyOf, type OptionKey, ruleOf } from './catalogue/option-catalogue
 import type { Refusal } from './check-change.ts';
 import { withoutSlash } from './public-address.ts';
 import type { OptionSnapshot } from './read-options.ts';
+import { settingSentences } from './sentences.ts';
 
 /** Addresses of identity providers. Identities are stored by the ids that these servers assert. */
 const IDENTITY_SOURCES: Partial<Record<OptionKey, string>> = {
@@ -51,7 +52,7 @@ export function refuseMovedSecrets(
     return [
       {
         key: moved,
-        message: `${secret} was entered for the former ${moved} and is sent nowhere else: enter it again, or empty it, in the same change.`,
+        message: settingSentences.secret_moved({ secret, option: moved }),
       },
     ];
   });

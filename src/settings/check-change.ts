@@ -1,10 +1,12 @@
+import type { Sentence } from '../kernel/index.ts';
 import type { OptionKey } from './catalogue/option-catalogue.ts';
 import type { OptionSnapshot } from './read-options.ts';
 import { FEATURES, type Feature, missingFor } from './requirements.ts';
+import { settingSentences } from './sentences.ts';
 import type { OptionFault } from './types.ts';
 
 /** Why a change is refused; `key` is one of the options in the change. */
-export type Refusal = { key: OptionKey; message: string; rule?: OptionFault['rule'] };
+export type Refusal = { key: OptionKey; message: Sentence; rule?: OptionFault['rule'] };
 
 /**
  * Refuses a change that switches on a feature without what it needs, or that takes away what a
@@ -25,17 +27,19 @@ export function checkChange(
       before.flag(feature)
         ? {
             key: changed.find((key) => missing.includes(key)) ?? changed[0],
-            message: `${feature} is on and needs ${names}: switch it off first.`,
+            message: settingSentences.needed_by_feature({ feature, names }),
           }
-        : { key: feature, message: `Set ${names} before ${feature} is switched on${unreadableNote(after, missing)}.` },
+        : {
+            key: feature,
+            message: settingSentences.feature_needs({ names, feature, note: unreadableNote(after, missing) }),
+          },
     );
   }
   const tls = changed.find((key) => key === 'SMTPSSLEnabled' || key === 'SMTPStartTLSEnabled');
   if (tls && after.flag('SMTPSSLEnabled') && after.flag('SMTPStartTLSEnabled')) {
     refusals.push({
       key: tls,
-      message:
-        'SMTPSSLEnabled (TLS from the first byte) and SMTPStartTLSEnabled exclude each other: switch the other one off.',
+      message: settingSentences.one_tls_mode(),
     });
   }
   return refusals;

@@ -1,4 +1,4 @@
-import { type Clock, err, ok, type Result, type SecretBox } from '../kernel/index.ts';
+import { type Clock, err, ok, type Result, type SecretBox, toMessage } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
   describeRemoved,
@@ -12,6 +12,7 @@ import {
 import { findMovedProviders, refuseMovedSecrets } from './check-address-change.ts';
 import { checkChange } from './check-change.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
+import { settingSentences } from './sentences.ts';
 import type { OptionChanged, OptionFault, OptionView, SettingsService } from './types.ts';
 
 /** Shown in place of a secret that is set. A client that sends it back changes nothing. */
@@ -69,8 +70,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     if (await locksRootOut(tx, before, after)) {
       refusals.push({
         key: keys.find((key) => key === 'PasswordLoginEnabled') ?? first,
-        message:
-          'Root could no longer sign in: with PasswordLoginEnabled off a root account needs a passkey or an identity at a provider that is switched on.',
+        message: settingSentences.root_locked_out(),
       });
     }
     if (refusals.length > 0) return err(refusals);
@@ -107,7 +107,8 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
         return err(
           done.error.map(({ key, message, rule }): OptionFault => {
             const index = changes.findIndex((each) => each.key === key);
-            return { index: Math.max(index, 0), field: 'value', message, ...(rule === undefined ? {} : { rule }) };
+            const where = { index: Math.max(index, 0), field: 'value' as const };
+            return { ...where, ...toMessage(message), ...(rule === undefined ? {} : { rule }) };
           }),
         );
       }
@@ -124,7 +125,8 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
         const checked = checkEach([{ key, value }]);
         return checked.ok ? write(tx, checked.value, false) : err(checked.error);
       });
-      if (!done.ok) return err(done.error.map(({ message }) => message).join(' '));
+      if (!done.ok)
+        return err(done.error.map(({ message }) => (typeof message === 'string' ? message : message.text)).join(' '));
       return ok(done.value && (await announce(done.value))[0]);
     },
   };
@@ -143,7 +145,7 @@ async function refuseMovedProviders(tx: Repositories, moves: ReturnType<typeof f
     refusals.push({
       key,
       rule: 'needs_force',
-      message: `${identities} bound at ${provider}. With another ${key} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.`,
+      message: settingSentences.identities_bound({ identities, count, provider, option: key }),
     });
   }
   return refusals;
@@ -163,7 +165,8 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
     const rule = ruleOf(key);
     const wanted = rule.type === 'secret' && value === MASK ? undefined : rule.check(value);
     if (wanted !== undefined) faults.push({ index, field: 'value', message: `The value of ${key} must be ${wanted}.` });
-    if (valid.has(key)) faults.push({ index, field: 'key', message: `${key} is named twice: send it once.` });
+    if (valid.has(key))
+      faults.push({ index, field: 'key', ...toMessage(settingSentences.named_twice({ option: key })) });
     valid.set(key, { key, value });
   });
   return faults.length > 0 ? err(faults) : ok([...valid.values()]);

@@ -1,4 +1,4 @@
-import type { Result } from '../kernel/index.ts';
+import type { Result, SentenceParams } from '../kernel/index.ts';
 
 /** What `POST /api/option/test` can try. */
 export type OptionTrial = 'smtp' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
@@ -34,7 +34,15 @@ export type OptionView = {
 /** One changed option, for the audit log; of a secret only whether it is set. */
 export type OptionChanged = { key: string; before: string; after: string };
 /** `index` counts the changes of the request. `needs_force`: the change passes with `force`. */
-export type OptionFault = { index: number; field: 'key' | 'value'; message: string; rule?: 'needs_force' };
+export type OptionFault = {
+  index: number;
+  field: 'key' | 'value';
+  message: string;
+  /** The catalogued sentence that the message is. */
+  reason?: string;
+  params?: SentenceParams;
+  rule?: 'needs_force';
+};
 
 /** `settings.security`: the option decides who can sign in, or where a secret or link goes. */
 export type OptionProof = 'settings.security' | 'none';

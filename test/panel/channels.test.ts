@@ -88,7 +88,7 @@ describe('a new channel', () => {
     await waitForText(page, 'Enter a URL such as https://api.example.com.');
     await page.getByLabel('Base URL').fill('https://user:word@example.org');
     await create.click();
-    await waitForText(page, 'base_url must not contain credentials; put them into key.');
+    await waitForText(page, 'Leave credentials out of the address: they go into the key.');
     expect(await page.getByLabel(/^Key/).inputValue()).toBe('vendor-key-0123456789');
 
     await page.getByLabel('Base URL').fill('');

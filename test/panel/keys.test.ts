@@ -92,7 +92,7 @@ describe('API keys', () => {
     await page.getByRole('combobox', { name: 'Allowed IP addresses' }).fill('10.1');
     await page.keyboard.press('Enter');
     await button(page, 'Create key').click();
-    await waitForText(page, 'at most 500 IP addresses or CIDR ranges are allowed.');
+    await waitForText(page, 'Enter at most 500 IP addresses or CIDR ranges.');
     expect(await field(page, 'Name').inputValue()).toBe('Office');
     await page.getByText('10.1', { exact: true }).waitFor();
   });

@@ -321,7 +321,7 @@ describe('custom providers', () => {
     await page.getByLabel('Client secret').fill('a-secret');
     await create.click();
     await confirmWithPassword(page);
-    await waitForText(page, 'this name belongs to another way to sign in.');
+    await waitForText(page, 'This name belongs to another sign-in method.');
     await page.getByLabel('Slug').fill('house');
     await create.click();
     await heading(page, 'House login').waitFor();

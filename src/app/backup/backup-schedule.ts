@@ -1,4 +1,4 @@
-import { type Clock, isObject, type Logger, parseJson, sleepInStep } from '../../kernel/index.ts';
+import { type Clock, isObject, type Logger, parseJson, type SentenceParams, sleepInStep } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Config } from '../config/config-variables.ts';
@@ -29,7 +29,9 @@ export type Backups = {
   report(): Promise<BackupReport>;
   lastDone(): Promise<BackupRun | undefined>;
   /** What an administrator should look at. */
-  attention(): Promise<{ code: 'backup_failed' | 'backup_overdue' | 'backup_unsealed'; message: string }[]>;
+  attention(): Promise<
+    { code: 'backup_failed' | 'backup_overdue' | 'backup_unsealed'; message: string; params?: SentenceParams }[]
+  >;
   /** Begins a back-up at once, in a process of its own. False: no place is set. */
   begin(): boolean;
   /** Makes a back-up each day from now on, on one of several nodes. */
@@ -160,7 +162,7 @@ export function createBackups(deps: Deps): Backups {
           const message = isFirst
             ? `No back-up was made yet, ${hours} hours after daily ones were switched on.`
             : `The latest back-up is ${hours} hours old.`;
-          items.push({ code: 'backup_overdue', message });
+          items.push({ code: 'backup_overdue', message, params: { hours } });
         }
       }
       if (isDaily && place !== null && !sealed) {

@@ -119,5 +119,5 @@ function numberIn(table: JsonObject, model: string): number | undefined {
 
 function checked(text: string): Priced {
   const parsed = parsePriceExpression(text);
-  return parsed.ok ? { text } : inexact(parsed.error.message);
+  return parsed.ok ? { text } : inexact(parsed.error.text);
 }

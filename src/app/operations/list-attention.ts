@@ -84,18 +84,21 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
       code: 'plugin_suspended' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key },
       message: `The plugin "${key}" was killed too often on this node and accepts no new tasks for a few minutes.`,
     })),
     ...broken.map(([key, message]) => ({
       code: 'plugin_failed' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key },
       message: `The plugin "${key}" cannot serve the installed version: ${message}`,
     })),
     ...plugins.exposedCredentials().map(({ key, version, places }) => ({
       code: 'credential_exposed' as const,
       severity: 'warning' as const,
       target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key, version },
       message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${calls} ${calls === 1 ? 'call' : 'calls'})`).join(', ')}, not only into headers.`,
     })),
   ];
@@ -113,6 +116,15 @@ async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]
       code: rolledBack ? 'plugin_rolled_back' : 'plugin_failing',
       severity: rolledBack ? 'warning' : 'error',
       target: { kind: 'plugin', id: key },
+      params: {
+        plugin: key,
+        version,
+        former: formerVersion,
+        failures: now.failures,
+        cases: now.cases,
+        formerFailures: before.failures,
+        formerCases: before.cases,
+      },
       message: rolledBack ? `${figures} The gateway went back to version ${formerVersion}.` : figures,
     };
   });
@@ -124,6 +136,7 @@ async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionIt
     code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
     severity: 'error',
     target: { kind: 'plugin', id: key },
+    params: { plugin: key, version, source, reason },
     message: `The plugin "${key}" ${serves ? 'serves' : `still polls ${unfinishedTasks} unfinished task(s) by its`} version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
   }));
 }
@@ -139,7 +152,8 @@ async function channelItems({ channels, tasks }: AttentionDeps): Promise<Attenti
       const unwell = found ? unwellItems(found, channel.name, target) : [];
       if (channels.isReadable(channel)) return unwell;
       const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
-      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message }];
+      const params = { channel: channel.name };
+      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message, params }];
     });
 }
 
@@ -154,9 +168,10 @@ function unwellItems(
   const latest = ` The latest: ${lastFailureReason || 'no reason given'}`;
   const test = lastTest?.failedStep ? ` The latest test failed: ${lastTest.message}` : '';
   const message = `${counts}${failed > 0 ? latest : ''}${test}`;
+  const params = { channel: name, failed, ended: failed + succeeded };
   return state === 'failing'
-    ? [{ code: 'channel_failing', severity: 'error', target, message }]
-    : [{ code: 'channel_degraded', severity: 'warning', target, message }];
+    ? [{ code: 'channel_failing', severity: 'error', target, message, params }]
+    : [{ code: 'channel_degraded', severity: 'warning', target, message, params }];
 }
 
 async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {
@@ -170,15 +185,24 @@ async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionD
   const seconds = Math.round(queue.latestLatenessMs / 1000);
   if (queue.latestLatenessMs > LATE_MS) {
     const message = `The latest poll is ${seconds} s late: no node polls (UPDATE_TASK), or they cannot keep up.`;
-    items.push({ code: 'polls_late', severity: 'error', target: { kind: 'system', id: null }, message });
+    items.push({
+      code: 'polls_late',
+      severity: 'error',
+      target: { kind: 'system', id: null },
+      message,
+      params: { seconds },
+    });
   }
   if (overdue > 0) {
-    const message = `${overdue} ${overdue === 1 ? 'task runs' : 'tasks run'} longer than ${Math.round(age / 3600)} hours.`;
-    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message });
+    const hours = Math.round(age / 3600);
+    const message = `${overdue} ${overdue === 1 ? 'task runs' : 'tasks run'} longer than ${hours} hours.`;
+    const params = { count: overdue, hours };
+    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }
   if (outbox.oldestSeconds > OUTBOX_SECONDS) {
-    const message = `${outbox.pending} webhooks wait to be delivered, one of them for ${Math.round(outbox.oldestSeconds / 3600)} hours or longer.`;
-    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message });
+    const params = { count: outbox.pending, hours: Math.round(outbox.oldestSeconds / 3600) };
+    const message = `${params.count} webhooks wait to be delivered, one of them for ${params.hours} hours or longer.`;
+    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message, params });
   }
   return items;
 }
@@ -202,7 +226,13 @@ function proxyItems({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
   if (peer === undefined) return [];
   const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: rate limits and allow-lists of API keys see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
   return [
-    { code: 'proxy_not_listed', severity: 'warning', target: { kind: 'setting', id: 'TRUSTED_PROXIES' }, message },
+    {
+      code: 'proxy_not_listed',
+      severity: 'warning',
+      target: { kind: 'setting', id: 'TRUSTED_PROXIES' },
+      message,
+      params: { address: peer },
+    },
   ];
 }
 
@@ -212,12 +242,11 @@ function diskItems({ disks }: AttentionDeps): AttentionItem[] {
   if (faults.length > 0) {
     return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
   }
-  return disks.low().map(({ path, freeBytes = 0 }) => ({
-    code: 'disk_low',
-    severity: 'warning',
-    target,
-    message: `Only ${Math.floor(freeBytes / 1024 / 1024)} MB are free in ${path}.`,
-  }));
+  return disks.low().map(({ path, freeBytes = 0 }) => {
+    const params = { megabytes: Math.floor(freeBytes / 1024 / 1024), path };
+    const message = `Only ${params.megabytes} MB are free in ${path}.`;
+    return { code: 'disk_low', severity: 'warning', target, message, params };
+  });
 }
 
 async function resultItems({ tasks: { results } }: AttentionDeps): Promise<AttentionItem[]> {
@@ -226,11 +255,13 @@ async function resultItems({ tasks: { results } }: AttentionDeps): Promise<Atten
   const items: AttentionItem[] = [];
   if (placeFault !== undefined) {
     const message = `Results cannot be kept: ${placeFault}. ${wanted} wait; their tasks are not affected.`;
-    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message });
+    const params = { count: wanted };
+    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
   }
   if (lost > 0) {
     const message = `${lost} ${lost === 1 ? 'result' : 'results'} of the last seven days could not be kept.`;
-    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message });
+    const params = { count: lost };
+    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }
   return items;
 }
@@ -248,7 +279,8 @@ function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {
   const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
   if (count === 0) return [];
   const message = `${count} or more balances are not the sum of their ledger lines: run taskgate doctor.`;
-  return [{ code: 'ledger_mismatch', severity: 'error', target: { kind: 'system', id: null }, message }];
+  const target = { kind: 'system' as const, id: null };
+  return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
 }
 
 async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
@@ -263,24 +295,27 @@ async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem
       code: 'node_gone',
       severity: 'warning',
       target: { kind: 'node', id: node.id },
+      params: { node: node.id, seconds: now - node.heartbeatAt },
       message: `The node ${node.id} has sent no heartbeat for ${now - node.heartbeatAt} s and did not stop cleanly.`,
     }));
   const versions = [...new Set(alive.map(({ version }) => version))];
   const system = { kind: 'system' as const, id: null };
   if (versions.length > 1) {
     const message = `The nodes run different versions: ${versions.join(', ')}.`;
-    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message });
+    const params = { versions: versions.join(', ') };
+    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message, params });
   }
   if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
   return items;
 }
 
 async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]> {
-  return (await backups.attention()).map(({ code, message }) => ({
+  return (await backups.attention()).map(({ code, message, params = {} }) => ({
     code,
     severity: code === 'backup_unsealed' ? 'warning' : 'error',
     target: { kind: 'system', id: null },
     message,
+    params,
   }));
 }
 

@@ -35,11 +35,14 @@ function priceItems({ prices }: Billing, offered: readonly OfferedModel[]): Atte
     code: 'price_refuses',
     severity: 'error',
     target,
+    params: { price: name },
     message: `The price ${name} refuses submissions. ${problem.message}`,
   }));
   if (unused.length > 0) {
-    const message = `Prices apply to no model: ${nameSome(unused.map(({ name }) => name))}.`;
-    items.push({ code: 'price_unused', severity: 'warning', target, message });
+    const prices = unused.map(({ name }) => name);
+    const message = `Prices apply to no model: ${nameSome(prices)}.`;
+    const params = { prices: listSome(prices) };
+    items.push({ code: 'price_unused', severity: 'warning', target, message, params });
   }
   return items;
 }
@@ -51,7 +54,8 @@ function unpricedItems(billing: Billing, all: readonly OfferedModel[]): Attentio
     const refused = billing.takesUnpriced(false) ? 'are free for everybody' : 'are refused to users';
     const whose = pluginKey === '*' ? 'Relayed models' : `Models of "${pluginKey}"`;
     const message = `${whose} that channels offer have no price and ${refused}: ${nameSome(offered)}`;
-    return [{ code: 'model_unpriced', severity: 'warning', target: { kind: 'price', id: pluginKey }, message }];
+    const params = { plugin: pluginKey, models: listSome(offered) };
+    return [{ code: 'model_unpriced', severity: 'warning', target: { kind: 'price', id: pluginKey }, message, params }];
   });
 }
 
@@ -65,16 +69,23 @@ function unservedItems({ plugins, channels }: ModelAttentionDeps): AttentionItem
     if (!plugin) {
       const wanted = channel.taskPluginKey ? `the plugin "${channel.taskPluginKey}"` : `the type ${channel.type}`;
       const message = `No plugin serves the channel "${channel.name}": none that is enabled has ${wanted}.`;
-      return [{ code: 'channel_unserved', severity: 'error', target, message }];
+      return [
+        { code: 'channel_unserved', severity: 'error', target, message, params: { channel: channel.name, models: '' } },
+      ];
     }
     const lost = channel.models.filter(
       (model) => !plugin.manifest.models.includes(mapModel(channel.modelMapping, model)),
     );
     if (lost.length === 0) return [];
     const message = `The channel "${channel.name}" offers models that "${plugin.key}" ${plugin.version} does not serve: ${nameSome(lost)}.`;
-    return [{ code: 'channel_unserved', severity: 'warning', target, message }];
+    const params = { channel: channel.name, models: listSome(lost) };
+    return [{ code: 'channel_unserved', severity: 'warning', target, message, params }];
   });
 }
+
+/** The same without words. */
+const listSome = (names: readonly string[]): string =>
+  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} (+${names.length - NAMED})` : names.join(', ');
 
 const nameSome = (names: readonly string[]): string =>
   names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');

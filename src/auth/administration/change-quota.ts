@@ -2,6 +2,7 @@ import { newUuid } from '../../kernel/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
@@ -24,7 +25,7 @@ const BALANCE_MAX = 500_000 * 1_000_000_000;
 /** @throws `auth.validation_failed` for anything but a whole number from 0 to `BALANCE_MAX`. */
 export function requireBalance(value: number, param: string): number {
   if (!Number.isSafeInteger(value) || value < 0 || value > BALANCE_MAX) {
-    throw invalidField(param, `a whole number from 0 to ${BALANCE_MAX} is required.`);
+    throw invalidField(param, authSentences.integer_range({ max: BALANCE_MAX }));
   }
   return value;
 }
@@ -70,7 +71,7 @@ async function writeLine(
   }
   const amount = mode === 'add' ? value : -value;
   if (Math.abs(before + amount) > BALANCE_MAX) {
-    throw invalidField('value', `the balance may go to ${BALANCE_MAX} at most.`);
+    throw invalidField('value', authSentences.balance_max({ max: BALANCE_MAX }));
   }
   await tx.ledger.grant({ ...line, kind: 'adjust', amount });
 }

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { newApiKey } from './new-api-key.ts';
@@ -24,7 +25,7 @@ export async function rotateApiKey(
   { id, keepSeconds = DEFAULT_SECONDS }: { id: number; keepSeconds?: number | undefined },
 ): Promise<RotatedApiKey> {
   if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > MAX_SECONDS) {
-    throw invalidField('keep_seconds', `a whole number from 0 to ${MAX_SECONDS} is required.`);
+    throw invalidField('keep_seconds', authSentences.integer_range({ max: MAX_SECONDS }));
   }
   const present = await store.apiKeys.byId(id);
   if (present?.userId !== user.id) throw authErrors.api_key_not_found();

@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 /** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
@@ -77,26 +78,26 @@ export function validateApiKeyFields(
 
 function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl']): string {
   const checked = check(value);
-  if (!checked.ok) throw invalidField('webhook_url', `${checked.error} Give null for none.`);
+  if (!checked.ok) throw invalidField('webhook_url', authSentences.webhook_address({ fault: checked.error }));
   return checked.value.href;
 }
 
 function validateName(value: string, former: string | undefined): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', authSentences.characters_to({ max: NAME_MAX }));
   return rejectHiddenCharacters('name', name, former);
 }
 
 function validateStatus(value: number): EnabledStatus {
   if (value !== STATUS.enabled && value !== STATUS.disabled)
-    throw invalidField('status', '1 (enabled) or 2 (disabled) is required.');
+    throw invalidField('status', authSentences.enabled_status());
   return value;
 }
 
 function validateInteger(param: string, value: number, max: number): number {
   if (!Number.isSafeInteger(value) || value < 0 || value > max) {
-    throw invalidField(param, `a whole number from 0 to ${max} is required.`);
+    throw invalidField(param, authSentences.integer_range({ max }));
   }
   return value;
 }
@@ -104,7 +105,7 @@ function validateInteger(param: string, value: number, max: number): number {
 function validateModels(values: string[]): string[] {
   const models = [...new Set(values.map((value) => value.trim()))];
   if (models.length > LIST_MAX || models.some((model) => model === '' || model.length > MODEL_MAX)) {
-    throw invalidField('models', `at most ${LIST_MAX} model names of 1 to ${MODEL_MAX} characters are allowed.`);
+    throw invalidField('models', authSentences.model_names({ max: LIST_MAX, length: MODEL_MAX }));
   }
   return models;
 }
@@ -113,7 +114,7 @@ function validateAddresses(values: string[]): string[] {
   const addresses = [...new Set(values.map((value) => value.trim()))];
   const wrong = addresses.find((address) => !isAddressOrRange(address));
   if (addresses.length > LIST_MAX || wrong !== undefined) {
-    throw invalidField('allow_ips', `at most ${LIST_MAX} IP addresses or CIDR ranges are allowed.`);
+    throw invalidField('allow_ips', authSentences.addresses({ max: LIST_MAX }));
   }
   return addresses;
 }
@@ -133,7 +134,7 @@ function isAddressOrRange(value: string): boolean {
 function validateGroup(value: string | null, owner: UserRecord): string | null {
   if (value === null) return null;
   const group = value.trim();
-  if (group === '' || group.length > 64) throw invalidField('group', '1 to 64 characters are required.');
+  if (group === '' || group.length > 64) throw invalidField('group', authSentences.group_characters());
   if (group !== owner.group && owner.role < ROLE.admin) throw authErrors.api_key_group_not_allowed({ param: 'group' });
   return group;
 }

@@ -4,6 +4,7 @@ import { authErrors } from '../errors.ts';
 import { allowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPE } from '../proofs/types.ts';
 import { requireSession } from '../require-session.ts';
+import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { hasSignInMethod } from '../users/has-sign-in-method.ts';
 import { setEmail } from '../users/set-email.ts';
@@ -33,7 +34,7 @@ export async function sendAddressCode(
   const { store, settings, limitCodeRequests, allowMail, mailCodes, outbox } = ctx;
   const { user } = requireSession(principal);
   const { mail, emails } = settings();
-  if (!mail) throw authErrors.method_disabled({ message: 'No mail is sent here: ask the administrator.' });
+  if (!mail) throw authErrors.method_disabled({ message: authSentences.no_mail() });
   const address = requireMailAddress(email);
   assertAddressAllowed(address, emails);
   await limitCodeRequests(origin.decidingIp);

@@ -1,5 +1,6 @@
 import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 
 /** The length of an identity's subject. */
 export const MAX_ADDRESS = 128;
@@ -29,7 +30,7 @@ export function readMailAddress(text: string): string | undefined {
  */
 export function requireMailAddress(text: string): string {
   const address = readMailAddress(text);
-  if (address === undefined) throw invalidField('email', 'a mail address such as you@example.org is required.');
+  if (address === undefined) throw invalidField('email', authSentences.mail_address());
   return address;
 }
 
@@ -37,9 +38,9 @@ export function requireMailAddress(text: string): string {
 export function assertAddressAllowed(address: string, { domains, refuseAliases }: AuthSettings['emails']): void {
   const at = address.lastIndexOf('@');
   if (domains !== undefined && !domains.includes(address.slice(at + 1))) {
-    throw invalidField('email', 'addresses of this domain are not taken here.');
+    throw invalidField('email', authSentences.mail_domain());
   }
   if (refuseAliases && /[+.]/.test(address.slice(0, at))) {
-    throw invalidField('email', 'addresses with + or . before the @ are not taken here.');
+    throw invalidField('email', authSentences.mail_alias());
   }
 }

@@ -1,4 +1,5 @@
 import { authErrors, invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import type { ProviderFields } from './validate-provider.ts';
 
 /**
@@ -28,7 +29,11 @@ export function checkIdentitiesKeepOwners(
   if (field === undefined || identities === 0 || force) return;
   throw authErrors.provider_in_use({
     param: field,
-    message: `${identities} ${identities === 1 ? 'identity is' : 'identities are'} bound at this provider. With another ${field} they may be those of other people: add another provider instead, or send force: true if it is the same one with the same ids.`,
+    message: authSentences.identities_bound({
+      identities: identities === 1 ? '1 identity is' : `${identities} identities are`,
+      count: identities,
+      field,
+    }),
     details: { field, identities },
   });
 }
@@ -52,10 +57,7 @@ const SECRET_RECEIVERS = [
 export function checkSecretKeepsReceivers(before: ProviderFields, after: ProviderFields): void {
   const field = SECRET_RECEIVERS.find((name) => canonical(before[name]) !== canonical(after[name]));
   if (field === undefined) return;
-  throw invalidField(
-    'client_secret',
-    `enter it again: it was entered for the former ${field} and is sent nowhere else.`,
-  );
+  throw invalidField('client_secret', authSentences.secret_of_former_address({ field }));
 }
 
 const canonical = (address: string): string => (URL.canParse(address) ? new URL(address).href : address);

@@ -2,6 +2,7 @@ import type { NewOAuthProvider, OAuthProviderRecord } from '../../store/ports/in
 import { openProvider } from '../../upstream/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import { canRootSignIn } from '../users/has-sign-in-method.ts';
 import { checkIdentitiesKeepOwners, checkSecretKeepsReceivers } from './check-provider-change.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
@@ -124,7 +125,7 @@ export async function discoverProvider(
 ): Promise<DiscoveredProvider> {
   const { well_known_url: wellKnownUrl, issuer_url: issuerUrl } = address;
   if ((wellKnownUrl === undefined) === (issuerUrl === undefined)) {
-    throw invalidField('well_known_url', 'send either well_known_url or issuer_url.');
+    throw invalidField('well_known_url', authSentences.one_discovery_address());
   }
   const wellKnown =
     wellKnownUrl === undefined
@@ -170,7 +171,7 @@ const describe = (ctx: AuthContext, record: OAuthProviderRecord): ProviderView =
 function sealSecret({ secretBox }: AuthContext, secret: string | undefined): { clientSecretSealed?: string } {
   if (secret === undefined || secret === '' || secret === SECRET_MASK) return {};
   if (secret.length > MAX_CLIENT_SECRET) {
-    throw invalidField('client_secret', `at most ${MAX_CLIENT_SECRET} characters are allowed.`);
+    throw invalidField('client_secret', authSentences.characters_max({ max: MAX_CLIENT_SECRET }));
   }
   return { clientSecretSealed: secretBox.seal(secret) };
 }
@@ -180,6 +181,5 @@ const withoutUndefined = (change: ProviderChange): Partial<ProviderFields> =>
 
 const rootLockedOut = () =>
   authErrors.last_way_in({
-    message:
-      'Root could no longer sign in: while nobody signs in with a password, a root account needs a passkey or an identity of a provider that is switched on.',
+    message: authSentences.root_locked_out(),
   });

@@ -6,6 +6,7 @@ import type { LoginResult, ProvenLogin } from '../login/complete-login.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
 import { createAccount } from '../registration/create-account.ts';
 import type { Registered } from '../registration/register.ts';
+import { authSentences } from '../sentences.ts';
 import { isUsername } from '../users/validate-account.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
 
@@ -104,5 +105,5 @@ async function findFreeAddress(tx: Repositories, text: string): Promise<string |
 
 const unknownIdentity = () =>
   authErrors.registration_disabled({
-    message: 'No account here is bound to this identity, and new accounts are not made at this time.',
+    message: authSentences.identity_unknown(),
   });

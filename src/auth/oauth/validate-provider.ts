@@ -1,5 +1,6 @@
 import { AUTH_STYLE, type OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 import { parsePolicy } from './access-policy.ts';
 
@@ -86,8 +87,8 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** @throws `auth.validation_failed` */
 export function validateSlug(slug: string): string {
-  if (!SLUG.test(slug)) throw invalidField('slug', '1 to 26 of the letters a to z, digits and - are allowed.');
-  if (RESERVED.includes(slug)) throw invalidField('slug', 'this name belongs to another way to sign in.');
+  if (!SLUG.test(slug)) throw invalidField('slug', authSentences.provider_slug());
+  if (RESERVED.includes(slug)) throw invalidField('slug', authSentences.provider_slug_reserved());
   return slug;
 }
 
@@ -101,12 +102,12 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
   for (const [field, longest] of Object.entries(LONGEST) as [keyof typeof LONGEST, number][]) {
     const value = provider[field].trim();
     const isText = field === 'access_policy' || !CONTROL.test(value);
-    if (value.length > longest || !isText) throw invalidField(field, `one line of at most ${longest} characters.`);
+    if (value.length > longest || !isText) throw invalidField(field, authSentences.one_line({ max: longest }));
     provider[field] = value;
   }
   rejectHiddenCharacters('name', provider.name, former?.name);
   for (const field of ['name', 'client_id', 'user_id_field'] as const) {
-    if (provider[field] === '') throw invalidField(field, 'it must not be empty.');
+    if (provider[field] === '') throw invalidField(field, authSentences.not_empty());
   }
   const endpoints = ['authorization_endpoint', 'token_endpoint', 'user_info_endpoint'] as const;
   for (const field of [...endpoints, 'well_known'] as const) {
@@ -114,10 +115,10 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
   }
   const missing = endpoints.find((field) => provider[field] === '');
   if (missing && provider.well_known === '') {
-    throw invalidField(missing, 'an address is required, or well_known, from which it is read.');
+    throw invalidField(missing, authSentences.endpoint_or_well_known());
   }
   const policy = parsePolicy(provider.access_policy);
-  if (!policy.ok) throw invalidField('access_policy', `${policy.error}.`);
+  if (!policy.ok) throw invalidField('access_policy', authSentences.access_policy({ fault: policy.error }));
   return provider;
 }
 
@@ -125,7 +126,7 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
 export function requireAddress(field: string, address: string): string {
   const isAddress = /^https?:\/\/[^\s\\#]+$/i.test(address) && URL.canParse(address);
   if (!isAddress || /^[^/]*\/\/[^/?]*@/.test(address)) {
-    throw invalidField(field, 'an absolute http or https address without credentials and fragment is required.');
+    throw invalidField(field, authSentences.http_address());
   }
   return address;
 }

@@ -5,6 +5,7 @@ import { authErrors } from '../errors.ts';
 import { isOldEnough } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/types.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
+import { authSentences } from '../sentences.ts';
 import { localOrigin, type PanelPrincipal } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
 import { checkAssertion } from './check-assertion.ts';
@@ -33,7 +34,7 @@ export async function beginPasskeyConfirmation(
     ({ rpId, createdAt }) => rpId === party.id && isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() }),
   );
   if (usable.length === 0) {
-    throw authErrors.passkey_not_found({ message: 'You have no passkey that can be used here.' });
+    throw authErrors.passkey_not_found({ message: authSentences.no_usable_passkey() });
   }
   const { generateAuthenticationOptions } = await loadWebAuthn();
   const flow = {

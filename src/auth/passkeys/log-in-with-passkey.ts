@@ -4,6 +4,7 @@ import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
+import { authSentences } from '../sentences.ts';
 import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
@@ -71,4 +72,4 @@ async function checkAndComplete(
 }
 
 const refused = (cause: unknown): AppError =>
-  authErrors.invalid_credentials({ message: 'The passkey was not accepted.', cause });
+  authErrors.invalid_credentials({ message: authSentences.passkey_refused(), cause });

@@ -1,4 +1,5 @@
 import { invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 const NAME_MAX = 64;
@@ -11,7 +12,7 @@ const NAME_MAX = 64;
 export function validatePasskeyName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', authSentences.characters_to({ max: NAME_MAX }));
   return rejectHiddenCharacters('name', name);
 }
 

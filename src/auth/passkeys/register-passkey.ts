@@ -6,6 +6,7 @@ import { authErrors } from '../errors.ts';
 import { allowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPE } from '../proofs/types.ts';
 import { requireSession } from '../require-session.ts';
+import { authSentences } from '../sentences.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
@@ -37,7 +38,7 @@ export type RegisteredPasskey = { bundle: RotationBundle; passkey: PasskeyView }
 /** Per account. */
 const MAX_PASSKEYS = 20;
 const tooMany = (): AppError =>
-  authErrors.passkey_limit({ message: `An account holds at most ${MAX_PASSKEYS} passkeys. Delete one first.` });
+  authErrors.passkey_limit({ message: authSentences.passkeys_max({ max: MAX_PASSKEYS }) });
 
 export async function beginPasskeyRegistration(
   ctx: AuthContext,

@@ -3,6 +3,7 @@ import { authErrors } from '../errors.ts';
 import { assertAddressAllowed, MAIL_PROVIDER, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
+import { authSentences } from '../sentences.ts';
 import type { RequestOrigin } from '../types.ts';
 import { verifyCaptcha } from './verify-captcha.ts';
 
@@ -29,7 +30,7 @@ export async function sendVerification(
   const { registration, emails, serverAddress } = settings();
   if (!registration.enabled) throw authErrors.registration_disabled();
   if (!registration.verifyEmail) {
-    throw authErrors.method_disabled({ message: 'Mail addresses are not confirmed here.' });
+    throw authErrors.method_disabled({ message: authSentences.mail_not_confirmed() });
   }
   const address = requireMailAddress(email);
   assertAddressAllowed(address, emails);

@@ -2,6 +2,7 @@ import { isObject, parseJson } from '../../kernel/index.ts';
 import { openProvider } from '../../upstream/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 
 /**
  * Asks Turnstile whether a person solved the captcha of this page. Passes at once while no captcha
@@ -20,10 +21,10 @@ export async function verifyCaptcha(
   if (challenge === 'unusable') {
     logger.error({}, 'the captcha is switched on but its secret key cannot be read: enter the key again');
     throw authErrors.challenge_failed({
-      message: 'The challenge cannot take place at this time: tell the administrator.',
+      message: authSentences.challenge_unavailable(),
     });
   }
-  if (!token) throw authErrors.challenge_failed({ message: 'Solve the challenge of the page first.' });
+  if (!token) throw authErrors.challenge_failed({ message: authSentences.challenge_missing() });
   const form = { secret: challenge.secretKey, response: token, remoteip: ip };
   const verdict = await askVerifier(ctx, challenge.verifyUrl, form);
   if (verdict === true) return;

@@ -3,6 +3,7 @@ import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
+import { authSentences } from '../sentences.ts';
 import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { readAssertion } from './read-assertion.ts';
@@ -53,4 +54,4 @@ async function checkAndComplete(
 }
 
 const refused = (cause: string): AppError =>
-  authErrors.invalid_credentials({ message: 'The Telegram login was not accepted. Begin again.', cause });
+  authErrors.invalid_credentials({ message: authSentences.telegram_refused(), cause });

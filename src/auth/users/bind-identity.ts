@@ -3,6 +3,7 @@ import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { notifyOwner } from '../mail/notify-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
+import { authSentences } from '../sentences.ts';
 import { recheckSession } from '../sessions/recheck-session.ts';
 import type { RequestOrigin } from '../types.ts';
 
@@ -61,5 +62,5 @@ const hasIdentity = async (tx: Repositories, userId: number, provider: string): 
 
 const boundAlready = () =>
   authErrors.identity_taken({
-    message: 'Another identity of this provider is bound to this account already. Unbind it first.',
+    message: authSentences.identity_bound_already(),
   });

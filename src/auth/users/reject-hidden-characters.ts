@@ -1,5 +1,6 @@
-import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters } from '../../kernel/index.ts';
+import { hasHiddenCharacters } from '../../kernel/index.ts';
 import { invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 
 /**
  * Gives the name back. A name that equals `former`, the stored one, always passes.
@@ -7,6 +8,6 @@ import { invalidField } from '../errors.ts';
  * @throws `auth.validation_failed` for a new name with hidden characters.
  */
 export function rejectHiddenCharacters(param: string, name: string, former?: string): string {
-  if (name !== former && hasHiddenCharacters(name)) throw invalidField(param, HIDDEN_CHARACTERS_RULE);
+  if (name !== former && hasHiddenCharacters(name)) throw invalidField(param, authSentences.hidden_characters());
   return name;
 }

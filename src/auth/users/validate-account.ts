@@ -1,5 +1,6 @@
 import { invalidField } from '../errors.ts';
 import { isCommonPassword } from '../passwords/common-passwords.ts';
+import { authSentences } from '../sentences.ts';
 
 /** ASCII letters only: case-insensitive uniqueness must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
@@ -16,7 +17,7 @@ export const isUsername = (value: string): boolean => USERNAME.test(value);
 export function validateUsername(value: string): string {
   const username = value.trim();
   if (!isUsername(username)) {
-    throw invalidField('username', '1 to 32 of the letters a to z, digits and . _ - are allowed.');
+    throw invalidField('username', authSentences.username());
   }
   return username;
 }
@@ -32,19 +33,16 @@ export async function validateNewPassword(password: string, username: string): P
   const composed = password.normalize('NFC');
   const length = [...composed].length;
   if (length < PASSWORD_MIN || length > PASSWORD_MAX) {
-    throw invalidField('password', `${PASSWORD_MIN} to ${PASSWORD_MAX} characters are required.`);
+    throw invalidField('password', authSentences.characters_range({ min: PASSWORD_MIN, max: PASSWORD_MAX }));
   }
   const lowerCase = composed.toLowerCase();
   if (lowerCase === username.toLowerCase()) {
-    throw invalidField('password', 'it must not be the user name. Choose another one.');
+    throw invalidField('password', authSentences.password_is_username());
   }
   if (new Set(lowerCase).size === 1) {
-    throw invalidField('password', 'it must not be one character repeated. Choose another one.');
+    throw invalidField('password', authSentences.password_repeats());
   }
   if (await isCommonPassword(lowerCase)) {
-    throw invalidField(
-      'password',
-      'this is one of the most used passwords, which are tried first. Choose another one.',
-    );
+    throw invalidField('password', authSentences.password_common());
   }
 }

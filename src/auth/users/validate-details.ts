@@ -1,4 +1,5 @@
 import { invalidField } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from './reject-hidden-characters.ts';
 
 const DISPLAY_NAME_MAX = 64;
@@ -30,13 +31,13 @@ export function validateGroup(value: string, former?: string): string {
 export function validateRemark(value: string): string {
   const remark = value.trim();
   if ([...remark].length > REMARK_MAX || /[^\P{Cc}\n\r\t]/u.test(remark) || !remark.isWellFormed()) {
-    throw invalidField('remark', `at most ${REMARK_MAX} characters are allowed.`);
+    throw invalidField('remark', authSentences.characters_max({ max: REMARK_MAX }));
   }
   return remark;
 }
 
 export function validateLanguage(value: string): string {
-  if (!LANGUAGE.test(value)) throw invalidField('language', 'a language tag such as "en" or "zh" is required.');
+  if (!LANGUAGE.test(value)) throw invalidField('language', authSentences.language_tag());
   return value;
 }
 
@@ -44,7 +45,7 @@ function validateLine(param: string, value: string, { min, max }: { min: number;
   const line = value.trim();
   const length = [...line].length;
   if (length < min || length > max || /\p{Cc}/u.test(line) || !line.isWellFormed()) {
-    throw invalidField(param, `${min} to ${max} characters without control characters are required.`);
+    throw invalidField(param, authSentences.line_range({ min, max }));
   }
   return line;
 }

@@ -5,6 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
+import { authSentences } from '../sentences.ts';
 import type { DecidingIp } from '../types.ts';
 
 /** The provider name of WeChat identities. */
@@ -84,4 +85,4 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
 }
 
 const failed = (cause: string): AppError =>
-  authErrors.provider_failed({ message: 'The WeChat server did not answer as it should. Try again later.', cause });
+  authErrors.provider_failed({ message: authSentences.wechat_failed(), cause });

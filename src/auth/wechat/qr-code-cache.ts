@@ -2,6 +2,7 @@ import type { AppError, Clock } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import { authSentences } from '../sentences.ts';
 
 export type QrCodeImage = { bytes: Uint8Array; mimeType: string };
 
@@ -78,4 +79,4 @@ function detectImageType(bytes: Uint8Array): string | undefined {
 }
 
 const failed = (cause: string): AppError =>
-  authErrors.provider_failed({ message: 'The picture of the WeChat account cannot be fetched at this time.', cause });
+  authErrors.provider_failed({ message: authSentences.wechat_picture(), cause });

@@ -1,5 +1,5 @@
 import type { ValidationError } from 'elysia';
-import type { AppError } from '../../kernel/index.ts';
+import type { AppError, SentenceParams } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 
 type Schema = {
@@ -19,7 +19,13 @@ type Schema = {
   description?: string;
 };
 
-type Fault = { field: string; rule: 'unknown_field' | 'required' | 'wrong_value'; message: string };
+type Fault = {
+  field: string;
+  rule: 'unknown_field' | 'required' | 'wrong_value';
+  message: string;
+  reason?: string;
+  params?: SentenceParams;
+};
 
 /** Faults in one response: a body full of wrong fields must not get a response of the same size. */
 const MAX_FAULTS = 20;
@@ -62,7 +68,27 @@ function describeFault(error: ValidationError, { field, message, schema }: Schem
   if (message === 'Expected required property') {
     return { field, rule: 'required', message: `The ${kind} "${field}" is missing: give ${wanted}.` };
   }
-  return { field, rule: 'wrong_value', message: `The ${kind} "${field}" must be ${wanted}.` };
+  return {
+    field,
+    rule: 'wrong_value',
+    message: `The ${kind} "${field}" must be ${wanted}.`,
+    ...boundsOf(schema),
+  };
+}
+
+/** The bounds of a text, a number or a list, for the panel to say in another language. */
+function boundsOf(schema: Schema): { reason: string; params: SentenceParams } | undefined {
+  const { type, minLength = 0, maxLength, minimum, maximum, minItems = 0, maxItems } = schema;
+  if (type === 'string' && maxLength !== undefined && schema.pattern === undefined) {
+    return { reason: 'http.characters', params: { min: minLength, max: maxLength } };
+  }
+  if ((type === 'number' || type === 'integer') && minimum !== undefined && maximum !== undefined) {
+    return { reason: 'http.number', params: { min: minimum, max: maximum } };
+  }
+  if (type === 'array' && maxItems !== undefined) {
+    return { reason: 'http.entries', params: { min: minItems, max: maxItems } };
+  }
+  return undefined;
 }
 
 /** `/models/0` → `models.0` */

@@ -23,7 +23,7 @@ const SECURITY: Record<AccessLevel, object[]> = {
 };
 
 const DESCRIPTION = [
-  'Panel routes (/api) answer {success, message, data}; a failure has its HTTP status and {success: false, code, message, details?, request_id}.',
+  'Panel routes (/api) answer {success, message, data}; a failure has its HTTP status and {success: false, code, message, reason?, params?, details?, request_id}.',
   'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
   'JSON bodies have at most 64 KiB, 20,000 values and 64 levels, unless an operation says otherwise.',
   'Every response carries x-request-id. Times are Unix seconds. Quota is an integer; 500,000 are one US dollar.',
@@ -72,6 +72,15 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
           success: { type: 'boolean', const: false },
           code: { type: 'string', enum: codes.map(({ panel }) => panel) },
           message: { type: 'string' },
+          reason: {
+            type: 'string',
+            description: 'Where the message is one of a catalogue: its name, to say it in another language.',
+          },
+          params: {
+            type: 'object',
+            additionalProperties: { type: ['string', 'number'] },
+            description: 'The values in that sentence.',
+          },
           details: {},
           request_id: { type: 'string' },
         }),
@@ -268,9 +277,12 @@ function failureOf(path: string): keyof typeof ERRORS {
   return path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure';
 }
 
+/** What only some failures have. */
+const OPTIONAL = new Set(['reason', 'params', 'details']);
+
 const describeFailure = (properties: object) => ({
   type: 'object',
-  required: Object.keys(properties).filter((name) => name !== 'details'),
+  required: Object.keys(properties).filter((name) => !OPTIONAL.has(name)),
   properties,
 });
 const refer = (schema: string) => ({ $ref: `#/components/schemas/${schema}` });

@@ -1,25 +1,32 @@
+import type { FieldError } from './field-errors.ts';
+
 export type ApiErrorInput = {
   status: number;
   code: string;
   message: string;
   requestId?: string | null;
   retryAfter?: number | null;
-  fieldErrors?: ReadonlyMap<string, string>;
+  reason?: string | undefined;
+  params?: FieldError['params'];
+  fieldErrors?: ReadonlyMap<string, FieldError>;
   details?: unknown;
 };
 
 /**
  * A failed API call. `status` is the HTTP status, or 0 when no answer arrived. `code` is the API's
  * error code, `UNREACHABLE` for no answer, or `UNREADABLE` for an answer that is not the API's.
- * `retryAfter` is in seconds. `fieldErrors` maps request fields to the server's message. `details`
- * has the shape documented for the code.
+ * `retryAfter` is in seconds. `reason` and `params` name the sentence that the gateway said, where
+ * it is catalogued. `fieldErrors` maps request fields to what is wrong with them. `details` has the
+ * shape documented for the code.
  */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | null;
   readonly retryAfter: number | null;
-  readonly fieldErrors: ReadonlyMap<string, string>;
+  readonly reason: string | undefined;
+  readonly params: FieldError['params'];
+  readonly fieldErrors: ReadonlyMap<string, FieldError>;
   readonly details: unknown;
 
   constructor({
@@ -28,6 +35,8 @@ export class ApiError extends Error {
     message,
     requestId = null,
     retryAfter = null,
+    reason,
+    params,
     fieldErrors = new Map(),
     details,
   }: ApiErrorInput) {
@@ -37,6 +46,8 @@ export class ApiError extends Error {
     this.code = code;
     this.requestId = requestId;
     this.retryAfter = retryAfter;
+    this.reason = reason;
+    this.params = params;
     this.fieldErrors = fieldErrors;
     this.details = details;
   }

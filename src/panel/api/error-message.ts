@@ -1,58 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
+import { codeTexts, isQuoted } from './code-texts.ts';
+import type { FieldError } from './field-errors.ts';
 import { UserError } from './user-error.ts';
-
-/**
- * Texts for API error codes on every page. A text may use `{{wait}}` and the API's own
- * `{{message}}`.
- */
-const codeTexts: Readonly<Record<string, TextKey>> = {
-  AUTH_INVALID_CREDENTIALS: 'error.credentials',
-  AUTH_TOO_MANY_ATTEMPTS: 'error.attempts',
-  AUTH_PASSWORD_INVALID: 'error.password',
-  AUTH_CHALLENGE_FAILED: 'error.challenge',
-  AUTH_CODE_INVALID: 'error.code',
-  AUTH_CODE_LOCKED: 'error.codeLocked',
-  AUTH_TWO_FACTOR_UNREADABLE: 'error.twoFactorUnreadable',
-  AUTH_PASSKEY_INVALID: 'error.passkey',
-  AUTH_PASSKEY_TAKEN: 'passkey.known',
-  AUTH_PASSKEY_LIMIT: 'error.passkeyLimit',
-  AUTH_CHANGED_MEANWHILE: 'error.changedMeanwhile',
-  AUTH_FLOW_INVALID: 'error.flow',
-  AUTH_SESSION_LIMIT: 'error.sessionLimit',
-  AUTH_SESSION_ISSUANCE_LIMIT: 'error.issuanceLimit',
-  AUTH_METHOD_DISABLED: 'error.methodDisabled',
-  AUTH_PROVIDER_FAILED: 'error.provider',
-  AUTH_REGISTRATION_DISABLED: 'error.registrationDisabled',
-  AUTH_IDENTITY_TAKEN: 'error.identityTaken',
-  AUTH_LAST_WAY_IN: 'error.lastWayIn',
-  AUTH_ROOT_PROTECTED: 'error.rootProtected',
-  AUTH_USER_DISABLED: 'error.userDisabled',
-  AUTH_SETUP_TOKEN_INVALID: 'error.setupToken',
-  AUTH_USER_NOT_FOUND: 'error.accountGone',
-  CHANNEL_NOT_FOUND: 'error.channelGone',
-  NAME_TAKEN: 'signUp.nameTaken',
-  MODEL_NOT_FOUND: 'error.channelNone',
-  NO_AVAILABLE_CHANNEL: 'error.channelNone',
-  PLUGIN_MARKET_FAILED: 'error.marketFailed',
-  PLUGIN_SUBMIT_RESPONSE_FAILED: 'error.vendorAnswer',
-  PLUGIN_SUBMIT_RESPONSE_INVALID: 'error.vendorAnswer',
-  PLUGIN_UNAVAILABLE: 'error.pluginUnavailable',
-  SECURITY_PROOF_REQUIRED: 'error.proof',
-  SECURITY_PROOF_EXPIRED: 'error.proof',
-  SECURITY_PROOF_INVALID: 'error.proof',
-  SECURITY_PROOF_METHOD_MISMATCH: 'error.proof',
-  SECURITY_PROOF_SCOPE_MISMATCH: 'error.proof',
-  SUBMISSION_INTERRUPTED: 'error.submissionInterrupted',
-  SUBMISSION_UNRECORDED: 'error.submissionUnrecorded',
-  VALIDATION_FAILED: 'error.validation',
-  VENDOR_BUSY: 'error.vendorBusy',
-  VENDOR_FAILED: 'error.vendorFailed',
-  VENDOR_REJECTED: 'error.vendorFailed',
-  VENDOR_TIMEOUT: 'error.vendorTimeout',
-  VENDOR_UNREACHABLE: 'error.vendorUnreachable',
-};
 
 /** Says what went wrong and what to do, in the user's language. */
 export function errorMessage(error: unknown, t: TFunction, language: string): string {
@@ -64,7 +15,7 @@ export function errorMessage(error: unknown, t: TFunction, language: string): st
   if (error.status === 0) return t('error.unreachable');
   if (error.status === 429) return t('error.limited', values);
   if (error.status >= 500 || error.code === 'UNREADABLE') return t('error.unavailable');
-  return t('error.unknown', values);
+  return withoutEmptyEnd(t('error.unknown', values));
 }
 
 type CodeMessageInput = {
@@ -75,16 +26,63 @@ type CodeMessageInput = {
   overrides?: Readonly<Record<string, TextKey>> | undefined;
 };
 
-/** The text for an error's code; null when no text is known for it. */
+/**
+ * The text for an error: this page's, else that of the very sentence that the gateway said, else
+ * that of its code. Null when no text is known for it.
+ */
 export function codeMessage({ error, t, language, overrides = {} }: CodeMessageInput): string | null {
-  const meaning = overrides[error.code] ?? codeTexts[error.code];
-  return meaning === undefined ? null : t(meaning, messageValues(error, t, language));
+  const override = overrides[error.code];
+  if (override !== undefined) return t(override, messageValues(error, t, language));
+  const said = reasonText(error, t);
+  if (said !== null) return said;
+  const known = codeTexts[error.code];
+  if (known !== undefined) return withoutEmptyEnd(t(known, messageValues(error, t, language)));
+  const key = `refusal.${error.code}`;
+  if (!hasText(key, t)) return null;
+  // The API's English is more exact than the text of a code.
+  if (language === 'en' && error.status < 500) return error.message;
+  return withoutEmptyEnd(t(key as TextKey, messageValues(error, t, language)));
 }
+
+/** The text for what is wrong with one field. */
+export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
+  const said = reasonText({ reason, params }, t);
+  if (said !== null) return said;
+  // The API speaks English: as good as any text, to somebody who reads it.
+  if (language === 'en') return message;
+  if (rule === 'required') return t('error.field.required');
+  return rule === 'unknown_field' ? t('error.field.unknown') : t('error.field.wrong');
+}
+
+type Said = Pick<FieldError, 'reason' | 'params'>;
+
+/** Texts for what people read before they are signed in are those of `error`. */
+function reasonText({ reason, params }: Said, t: TFunction): string | null {
+  if (reason === undefined) return null;
+  const key = reason.startsWith('auth.') || reason.startsWith('http.') ? `error.${reason}` : `reason.${reason}`;
+  return hasText(key, t) ? t(key as TextKey, { ...params } as Record<string, string | number>) : null;
+}
+
+/** i18next answers with the key where it has no text. */
+const hasText = (key: string, t: TFunction): boolean => (t as (key: string) => string)(key) !== key;
 
 const messageValues = (error: ApiError, t: TFunction, language: string) => ({
   wait: formatWait(error.retryAfter, t, language),
-  message: error.message,
+  message: messageOf(error, t, language),
 });
+
+/**
+ * The API's own sentence, where its reader understands it or nobody could translate it; else what
+ * is wrong with the first field.
+ */
+function messageOf(error: ApiError, t: TFunction, language: string): string {
+  if (language === 'en' || isQuoted(error.code)) return error.message;
+  const [first] = error.fieldErrors;
+  return first === undefined ? '' : `${first[0]}: ${fieldMessage(first[1], t, language)}`;
+}
+
+/** "The gateway rejected this: " has a colon that nothing follows where there is no message. */
+const withoutEmptyEnd = (text: string): string => text.trim().replace(/[:：]$/, '');
 
 function formatWait(seconds: number | null, t: TFunction, language: string): string {
   if (seconds === null || seconds === 0) return t('wait.moment');

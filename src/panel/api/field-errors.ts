@@ -1,22 +1,42 @@
+/** What is wrong with one field: the API's English sentence, and what another language needs. */
+export type FieldError = {
+  message: string;
+  reason?: string | undefined;
+  params?: Readonly<Record<string, string | number>> | undefined;
+  /** `required`, `unknown_field`, `wrong_value` or a rule of the route. */
+  rule?: string | undefined;
+};
+
+/** The whole answer's sentence, for a field that has none of its own. */
+type Said = Pick<FieldError, 'message' | 'reason' | 'params'>;
+
 /**
  * Reads errors of single fields from an error's `details`: `{field, rule}` from an operation,
- * `{errors: [{field, message}]}` from body validation, or `{field}` alone, which takes the error's
- * `message`. Empty for any other shape.
+ * `{errors: [{field, message, reason?, params?}]}` from body validation, or `{field}` alone, which
+ * takes the error's sentence. Empty for any other shape.
  */
-export function readFieldErrors(details: unknown, message: string): Map<string, string> {
-  const fieldErrors = new Map<string, string>();
+export function readFieldErrors(details: unknown, said: Said): Map<string, FieldError> {
+  const fieldErrors = new Map<string, FieldError>();
   for (const { field, ...entry } of listEntries(details)) {
-    const text = entry.message ?? entry.rule ?? message;
-    if (typeof text === 'string') fieldErrors.set(field, text);
+    const text = entry.message ?? entry.rule ?? said.message;
+    if (typeof text !== 'string') continue;
+    const own = entry.message === undefined ? said : readSaid(entry);
+    fieldErrors.set(field, { ...own, message: text, rule: typeof entry.rule === 'string' ? entry.rule : undefined });
   }
   return fieldErrors;
+}
+
+/** `reason` and `params` of an answer or one of its entries. */
+export function readSaid({ reason, params }: { reason?: unknown; params?: unknown }): Pick<Said, 'reason' | 'params'> {
+  if (typeof reason !== 'string') return {};
+  return { reason, params: isObject(params) ? (params as Record<string, string | number>) : {} };
 }
 
 /** The fields whose error names this rule. */
 export const fieldsViolating = (details: unknown, rule: string): ReadonlySet<string> =>
   new Set(listEntries(details).flatMap((entry) => (entry.rule === rule ? [entry.field] : [])));
 
-type Entry = { field: string; message?: unknown; rule?: unknown };
+type Entry = { field: string; message?: unknown; rule?: unknown; reason?: unknown; params?: unknown };
 
 function listEntries(details: unknown): Entry[] {
   if (!isObject(details)) return [];

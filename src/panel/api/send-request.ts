@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { readFieldErrors } from './field-errors.ts';
+import { readFieldErrors, readSaid } from './field-errors.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -35,13 +35,15 @@ export function createSendRequest(): SendRequest {
     const answer = await readObject(response);
     if (response.ok && answer?.success === true) return answer.data as T;
     const message = typeof answer?.message === 'string' ? answer.message : response.statusText;
+    const said = readSaid(answer ?? {});
     throw new ApiError({
+      ...said,
       status: response.status,
       code: typeof answer?.code === 'string' ? answer.code : 'UNREADABLE',
       message,
       requestId: response.headers.get('x-request-id'),
       retryAfter: readRetryAfter(response.headers.get('retry-after')),
-      fieldErrors: readFieldErrors(answer?.details, message),
+      fieldErrors: readFieldErrors(answer?.details, { ...said, message }),
       details: answer?.details,
     });
   };

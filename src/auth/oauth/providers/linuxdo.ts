@@ -1,5 +1,6 @@
 import type { AuthSettings } from '../../config.ts';
 import { authErrors } from '../../errors.ts';
+import { authSentences } from '../../sentences.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
 import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
 
@@ -22,7 +23,7 @@ export function linuxdoProvider(
       const level = typeof profile.trust_level === 'number' ? profile.trust_level : -1;
       if (level < minimumTrustLevel) {
         throw authErrors.access_denied({
-          message: `LinuxDO accounts of trust level ${minimumTrustLevel} and above are admitted here.`,
+          message: authSentences.trust_level({ level: minimumTrustLevel }),
         });
       }
       return { subject, username: readText(profile.username), displayName: readText(profile.name), email: '' };

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia';
+import type { SentenceParams } from '../../../kernel/index.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
 /** Something that an administrator should look at. */
@@ -47,6 +48,8 @@ export type AttentionItem = {
   };
   /** An English sentence with the figures. */
   message: string;
+  /** The figures and names in it, for the panel to say it in its user's language. */
+  params?: SentenceParams;
 };
 
 export function attentionRoutes(kit: Kit, { attention }: { attention: () => Promise<AttentionItem[]> }) {

@@ -107,7 +107,7 @@ function readChanges({ key, value, options }: ChangeBody): {
   return { changes: [{ key, value }], fieldOf: (_index, field) => field };
 }
 
-function refuse(faults: { field: string; message: string; rule?: OptionFault['rule'] }[]) {
+function refuse(faults: (Omit<OptionFault, 'index' | 'field'> & { field: string })[]) {
   const [first] = faults;
   return httpErrors.validation_failed({
     message: first?.message,

@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import { ApiError } from '../../api/api-error.ts';
+import { fieldMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
 /** Errors about one field whose answer does not name it. */
@@ -9,11 +10,13 @@ const fieldOfCode: Readonly<Record<string, { field: string; text: TextKey }>> = 
   AUTH_CODE_INVALID: { field: 'verification_code', text: 'signUp.codeWrong' },
 };
 
+type Translation = { t: TFunction; language: string };
+
 /** The server's error for one field as a text to show below it; null if there is none. */
-export function fieldErrorText(error: unknown, field: string, t: TFunction): string | null {
+export function fieldErrorText(error: unknown, field: string, { t, language }: Translation): string | null {
   if (!(error instanceof ApiError)) return null;
   const codeField = fieldOfCode[error.code];
   if (codeField?.field === field) return t(codeField.text);
-  const message = error.fieldErrors.get(field);
-  return message === undefined ? null : t('account.refused', { message });
+  const fieldError = error.fieldErrors.get(field);
+  return fieldError === undefined ? null : fieldMessage(fieldError, t, language);
 }

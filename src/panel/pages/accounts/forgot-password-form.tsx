@@ -12,7 +12,7 @@ import { validateEmail } from './validate-email.ts';
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
 
 export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPasswordFormProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [email, setEmail] = useState(suggested);
@@ -30,7 +30,7 @@ export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPassword
 
   const address = email.trim();
   const validationError = validateEmail(address);
-  const fieldError = fieldErrorText(requestLink.error, 'email', t);
+  const fieldError = fieldErrorText(requestLink.error, 'email', { t, language: i18n.language });
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();

@@ -17,7 +17,7 @@ type NewPasswordFormProps = {
 };
 
 export function NewPasswordForm({ link, onDone, onInvalidLink }: NewPasswordFormProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [password, setPassword] = useState('');
@@ -37,7 +37,7 @@ export function NewPasswordForm({ link, onDone, onInvalidLink }: NewPasswordForm
   useEffect(() => field.current?.focus(), []);
 
   const validationError = validatePassword(password);
-  const fieldError = fieldErrorText(change.error, 'password', t);
+  const fieldError = fieldErrorText(change.error, 'password', { t, language: i18n.language });
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();

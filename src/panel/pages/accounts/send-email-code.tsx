@@ -21,7 +21,7 @@ type SendEmailCodeProps = {
 
 /** Sends the code that confirms an address, and again after a delay. */
 export function SendEmailCode({ email, captcha, onInvalidEmail, onSent }: SendEmailCodeProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const session = useSession();
   const [secondsLeft, setSecondsLeft] = useState(0);
 
@@ -33,7 +33,7 @@ export function SendEmailCode({ email, captcha, onInvalidEmail, onSent }: SendEm
       onSent();
     },
     onError: (error) => {
-      const fieldError = fieldErrorText(error, 'email', t);
+      const fieldError = fieldErrorText(error, 'email', { t, language: i18n.language });
       if (fieldError !== null) onInvalidEmail(fieldError);
     },
   });
@@ -55,7 +55,9 @@ export function SendEmailCode({ email, captcha, onInvalidEmail, onSent }: SendEm
 
   return (
     <Stack gap={12} align="flex-start">
-      {send.isError && fieldErrorText(send.error, 'email', t) === null && <ErrorNotice error={send.error} />}
+      {send.isError && fieldErrorText(send.error, 'email', { t, language: i18n.language }) === null && (
+        <ErrorNotice error={send.error} />
+      )}
       <Button variant="default" loading={send.isPending} disabled={mustWait} onClick={submit}>
         {mustWait ? t('signUp.sendAgainIn', { seconds: secondsLeft }) : t(isSent ? 'signUp.sendAgain' : 'signUp.send')}
       </Button>

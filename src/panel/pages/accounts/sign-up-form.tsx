@@ -30,7 +30,7 @@ type Account = Record<Field, string>;
 const emptyAccount: Account = { username: '', password: '', email: '', verification_code: '' };
 
 export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
   const inputs = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
@@ -73,11 +73,13 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     onSuccess: (_answer, { username }) => onDone(username),
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_REGISTRATION_DISABLED') onClosed();
-      const refused = fields.find((field) => fieldErrorText(error, field, t) !== null);
+      const refused = fields.find((field) => fieldErrorText(error, field, { t, language: i18n.language }) !== null);
       if (refused) focus(refused);
     },
   });
-  const hasFieldError = fields.some((field) => fieldErrorText(register.error, field, t) !== null);
+  const hasFieldError = fields.some(
+    (field) => fieldErrorText(register.error, field, { t, language: i18n.language }) !== null,
+  );
 
   useEffect(() => inputs.current.username?.focus(), []);
 
@@ -86,7 +88,9 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     const validationError = validationErrors[field];
     if (isSubmitted && validationError !== null) return t(validationError);
     if (field === 'email' && refusedAddress?.address === account.email) return refusedAddress.text;
-    return register.variables?.[field] === account[field] ? fieldErrorText(register.error, field, t) : null;
+    return register.variables?.[field] === account[field]
+      ? fieldErrorText(register.error, field, { t, language: i18n.language })
+      : null;
   };
 
   const submit = (event: FormEvent): void => {

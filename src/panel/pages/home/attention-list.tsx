@@ -9,6 +9,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { optionTexts } from '../settings/option-texts.ts';
+import { attentionDetail } from './attention-detail.ts';
 import classes from './attention-list.module.css';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
@@ -70,7 +71,7 @@ const refreshMs = 60_000;
 
 /** What an administrator should look at, each with a remedy; renders nothing if all is well. */
 export function AttentionList() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const role = useRole();
   const { data = [], error } = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs });
   // A failed query must not look as if all were well.
@@ -93,9 +94,7 @@ export function AttentionList() {
                 </h3>
                 <p>{t(remedy)}</p>
                 {variable !== null && <p>{t('home.attention.variable', { name: variable })}</p>}
-                <p className={classes.detail} lang="en">
-                  {item.message}
-                </p>
+                <Detail text={attentionDetail(item, t, i18n.language)} />
               </div>
               {page !== null && role >= page.role && (
                 <Button
@@ -114,6 +113,10 @@ export function AttentionList() {
       </ul>
     </Section>
   );
+}
+
+function Detail({ text }: { text: string | null }) {
+  return text === null ? null : <p className={classes.detail}>{text}</p>;
 }
 
 /** Keys that stay the same while figures in the messages change, so that buttons keep the focus. */

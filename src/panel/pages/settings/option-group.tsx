@@ -3,6 +3,7 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
+import { fieldMessage } from '../../api/error-message.ts';
 import type { Option } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
@@ -118,7 +119,9 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
 type OptionRowProps = { option: Option; drafts: OptionDrafts; validationError: string | null };
 
 function OptionRow({ option, drafts, validationError }: OptionRowProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const fieldError = drafts.errorOf(option.key);
+  const savedError = fieldError === null ? null : fieldMessage(fieldError, t, i18n.language);
   const texts = optionTexts[option.key];
   const name = texts === undefined ? option.key : t(texts.name);
   return (
@@ -128,7 +131,7 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
         value={drafts.valueOf(option)}
         label={name}
         help={texts === undefined ? '' : t(texts.help)}
-        error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : drafts.errorOf(option.key))}
+        error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : savedError)}
         onChange={(value) => drafts.set(option.key, value)}
       />
     </div>

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
-import { fieldsViolating } from '../../api/field-errors.ts';
+import { type FieldError, fieldsViolating } from '../../api/field-errors.ts';
 import type { Option } from '../../api/types.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -16,7 +16,7 @@ export type OptionDrafts = {
   set(key: string, value: string | undefined): void;
   isChanged(key: string): boolean;
   /** The server's error since the option was last changed. */
-  errorOf(key: string): string | null;
+  errorOf(key: string): FieldError | null;
   changes: Saving['changes'];
   /** Identities are bound to the provider that this option identifies: saving needs `force`. */
   isBound(key: string): boolean;
@@ -91,7 +91,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
   };
 }
 
-type OptionError = { message: string; isBound: boolean };
+type OptionError = { message: FieldError; isBound: boolean };
 
 /** Errors are keyed by the change's position in the request: `options.2.value`. */
 function readOptionErrors(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, OptionError> {

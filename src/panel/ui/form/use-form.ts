@@ -2,7 +2,8 @@ import type { UseMutationResult } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { codeMessage } from '../../api/error-message.ts';
+import { codeMessage, fieldMessage } from '../../api/error-message.ts';
+import type { FieldError } from '../../api/field-errors.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useUnsavedChanges } from './unsaved-changes.tsx';
 
@@ -87,11 +88,13 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   /** The values of the request that is running. */
   const sent = useRef<Values | null>(null);
 
-  const fieldErrors = change.error instanceof ApiError ? change.error.fieldErrors : new Map<string, string>();
-  const toText = (fieldError: string): string =>
-    change.error instanceof ApiError && change.error.code !== 'VALIDATION_FAILED'
-      ? (codeMessage({ error: change.error, t, language: i18n.language, overrides: codeTexts }) ?? fieldError)
-      : fieldError;
+  const fieldErrors = change.error instanceof ApiError ? change.error.fieldErrors : new Map<string, FieldError>();
+  const toText = (fieldError: FieldError): string => {
+    const said = fieldMessage(fieldError, t, i18n.language);
+    return change.error instanceof ApiError && change.error.code !== 'VALIDATION_FAILED'
+      ? (codeMessage({ error: change.error, t, language: i18n.language, overrides: codeTexts }) ?? said)
+      : said;
+  };
   const fields = Object.keys(initial) as Field[];
   const hasFieldError = fields.some((field) => fieldErrors.has(field));
   const validationErrors: Partial<Record<Field, string | null>> = validate?.(values) ?? {};

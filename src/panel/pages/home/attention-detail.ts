@@ -1,0 +1,19 @@
+import type { TFunction } from 'i18next';
+import type { AttentionItem } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+
+/**
+ * The names and figures of an attention item in the user's language. The gateway's own sentence
+ * says more, to somebody who reads English; null where it says nothing that the title does not.
+ */
+export function attentionDetail(
+  { code, message, params }: AttentionItem,
+  t: TFunction,
+  language: string,
+): string | null {
+  if (language === 'en') return message;
+  const key = `home.attention.detail.${code}`;
+  const text = (t as (key: string, values: object) => string)(key satisfies string as TextKey, params ?? {});
+  const isKnown = params !== undefined && Object.keys(params).length > 0 && text !== key;
+  return isKnown ? text.replace(/[:：]\s*$/, '') : null;
+}

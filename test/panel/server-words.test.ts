@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'bun:test';
+import { createInstance } from 'i18next';
+import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
+import { authSentences } from '../../src/auth/sentences.ts';
+import { billingSentences } from '../../src/billing/sentences.ts';
+import { channelSentences } from '../../src/channels/sentences.ts';
+import { describeCodes } from '../../src/http/openapi/describe-codes.ts';
+import { ApiError } from '../../src/panel/api/api-error.ts';
+import { codeTexts } from '../../src/panel/api/code-texts.ts';
+import { errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
+import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
+import { settingSentences } from '../../src/settings/sentences.ts';
+
+/** What no page of the panel asks for, and why. */
+const neverInPanel: Readonly<Record<string, readonly string[]>> = {
+  'API keys are for /v1; the panel sends none': [
+    'AUTH_API_KEY_DISABLED',
+    'AUTH_API_KEY_EXHAUSTED',
+    'AUTH_API_KEY_EXPIRED',
+    'AUTH_API_KEY_INVALID',
+    'AUTH_API_KEY_IP_NOT_ALLOWED',
+    'AUTH_API_KEY_MISSING',
+    'AUTH_API_KEY_MODEL_NOT_ALLOWED',
+    'AUTH_API_KEY_USER_DISABLED',
+  ],
+  'images, responses and remixes are requests to /v1': [
+    'IMAGES_MISSING',
+    'IMAGES_TOO_LARGE',
+    'IMAGE_FAILED',
+    'IMAGE_NOT_READY',
+    'IMAGE_REQUEST_INVALID',
+    'PREVIOUS_RESPONSE_NOT_FOUND',
+    'REFERENCED_VIDEO_NOT_FOUND',
+    'REMIX_UNSUPPORTED',
+    'RESPONSE_FORM_INVALID',
+    'RESPONSE_FORM_UNSUPPORTED',
+    'RESPONSE_GONE',
+  ],
+  'a header or a parameter that only clients of /v1 send': ['KEEP_RESULT_INVALID', 'ARTIFACT_VARIANT_UNKNOWN'],
+};
+const unseen = new Set(Object.values(neverInPanel).flat());
+
+const keyOfCode = (code: string): string => codeTexts[code] ?? `refusal.${code}`;
+const keyOfReason = (reason: string): string =>
+  /^(auth|http)\./.test(reason) ? `error.${reason}` : `reason.${reason}`;
+
+async function speak(language: string) {
+  const instance = createInstance();
+  await instance.init({
+    lng: language,
+    fallbackLng: false,
+    defaultNS: 'panel',
+    keySeparator: false,
+    nsSeparator: false,
+    interpolation: { escapeValue: false },
+    resources: { [language]: { panel: readTexts(language) } },
+  });
+  return instance.t;
+}
+
+describe('the gateway’s messages', () => {
+  const english = readTexts('en');
+
+  test('each code has a text, or never reaches the panel', () => {
+    const codes = describeCodes().map(({ panel }) => panel);
+    expect(codes.filter((code) => !unseen.has(code) && english[keyOfCode(code)] === undefined)).toEqual([]);
+    expect([...unseen].filter((code) => !codes.includes(code))).toEqual([]);
+  });
+
+  test('each catalogued sentence has a text with its parameters', () => {
+    const rooms = [authSentences, billingSentences, channelSentences, settingSentences];
+    const reasons = rooms.flatMap((room) => Object.values(room).map((say) => say().reason));
+    expect(reasons.filter((reason) => english[keyOfReason(reason)] === undefined)).toEqual([]);
+    expect(reasons.length).toBeGreaterThan(90);
+  });
+
+  test('no text stands for a code or a sentence that is not said', () => {
+    const said = new Set([
+      ...describeCodes().map(({ panel }) => `refusal.${panel}`),
+      ...[authSentences, billingSentences, channelSentences, settingSentences].flatMap((room) =>
+        Object.values(room).map((say) => keyOfReason(say().reason)),
+      ),
+      ...['http.characters', 'http.number', 'http.entries'].map(keyOfReason),
+    ]);
+    const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));
+    expect(texts.filter((key) => !said.has(key))).toEqual([]);
+  });
+
+  test.each(listLanguages().filter((language) => language !== 'en'))('no English sentence in %s', async (language) => {
+    const t = await speak(language);
+    const said = 'Nobody should read this.';
+    for (const { panel, status } of describeCodes()) {
+      if (/^(VENDOR|PLUGIN_(HOOK|REQUEST|USAGE|SUBMIT)|CONTENT)_/.test(panel)) continue;
+      const error = new ApiError({ status, code: panel, message: said });
+      expect(errorMessage(error, t, language)).not.toContain(said);
+    }
+    const unknown = new ApiError({ status: 400, code: 'NEW_CODE', message: said });
+    expect(errorMessage(unknown, t, language)).not.toContain(said);
+    const fields = readFieldErrors(
+      { errors: [{ field: 'name', message: said, rule: 'wrong_value' }] },
+      { message: said },
+    );
+    expect([...fields.values()].map((fault) => fieldMessage(fault, t, language))).not.toContain(said);
+  });
+
+  test('parameters of a sentence are in the text', async () => {
+    const t = await speak('zh');
+    const { reason, params, text: message } = authSentences.characters_range({ min: 8, max: 128 });
+    expect(message).toBe('8 to 128 characters are required.');
+    const error = new ApiError({ status: 400, code: 'VALIDATION_FAILED', message, reason, params });
+    expect(errorMessage(error, t, 'zh')).toBe('请输入 8 到 128 个字符。');
+  });
+
+  test('a vendor’s own words are shown as they are', async () => {
+    const t = await speak('zh');
+    const error = new ApiError({ status: 400, code: 'VENDOR_REJECTED', message: 'seconds must be 4 or 8' });
+    expect(errorMessage(error, t, 'zh')).toContain('seconds must be 4 or 8');
+  });
+});
