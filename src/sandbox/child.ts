@@ -7,8 +7,8 @@ import { confineProcess } from './child/confine-process.ts';
 import { createGuestCache, type GuestCache } from './child/guest-cache.ts';
 import { loadEngine } from './child/load-engine.ts';
 import type { Answer } from './child/open-guest.ts';
-import { releaseUnusedPages } from './child/release-unused-pages.ts';
-import type { ForgetRequest, Hello, HookRequest, Reply, ReplyPart } from './frames.ts';
+import { createPageRelease } from './child/release-unused-pages.ts';
+import type { ForgetRequest, Hello, HookRequest, Reply, ReplyPart, RestRequest } from './frames.ts';
 
 /**
  * A batch ends early after this many ms, or once its results have this many bytes: calls
@@ -24,16 +24,20 @@ export async function runSandboxChild(): Promise<never> {
   const guests = createGuestCache(await loadEngine(), monotonicMs);
   const channel = createChannel();
   await warmUp(guests);
+  const releasePages = createPageRelease();
   const hello: Hello = { ready: true };
   channel.send(JSON.stringify(hello));
-  // Only now, because the start of the gateway waits for the message.
-  releaseUnusedPages();
 
   for (;;) {
     const { head, body } = channel.receive();
-    const request = JSON.parse(head) as HookRequest | ForgetRequest;
+    const request = JSON.parse(head) as HookRequest | ForgetRequest | RestRequest;
     if ('forget' in request) {
       guests.forget(request.forget);
+      continue;
+    }
+    if ('rest' in request) {
+      Bun.gc(true);
+      releasePages();
       continue;
     }
     const startedAt = monotonicMs();

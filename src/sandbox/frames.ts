@@ -32,6 +32,8 @@ export type HookRequest = {
   unixNow?: number;
 };
 export type ForgetRequest = { forget: string };
+/** Nothing was called for a while: the child gives memory back. It sends no answer. */
+export type RestRequest = { rest: true };
 
 export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
 

@@ -8,6 +8,7 @@ function openClock() {
   const sleeps: { ms: number; end: () => void }[] = [];
   const clock: Clock = {
     ...systemClock,
+    monotonicMs: () => 0,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         sleeps.push({ ms, end: resolve });
@@ -24,17 +25,16 @@ function openClock() {
   return { clock, next };
 }
 
-test('memory is given back after the start and every ten minutes, but not while requests or polls come', async () => {
-  let isActive = false;
+test('pages are given back after the start and after each look for due work, but not while requests or polls come', async () => {
+  let quietForMs = 5000;
   let releases = 0;
   const { clock, next } = openClock();
-  const releasing = startMemoryRelease({ clock, isActive: () => isActive, releasePages: () => (releases += 1) });
-  expect([await next(), releases]).toEqual([600_000, 1]);
-  isActive = true;
-  expect([await next(), releases]).toEqual([60_000, 1]);
-  expect([await next(), releases]).toEqual([60_000, 1]);
-  isActive = false;
-  expect([await next(), releases]).toEqual([600_000, 2]);
+  const releasing = startMemoryRelease({ clock, quietForMs: () => quietForMs, releasePages: () => (releases += 1) });
+  expect([await next(), releases]).toEqual([15_200, 1]);
+  quietForMs = 14_000;
+  expect([await next(), releases]).toEqual([15_200, 1]);
+  quietForMs = 15_000;
+  expect([await next(), releases]).toEqual([15_200, 2]);
   await releasing.stop();
   expect(releases).toBe(2);
 });

@@ -5,6 +5,7 @@ import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
 import { chooseWorker } from '../../src/sandbox/pool/choose-worker.ts';
 import { callKeyOf, createCallEstimates } from '../../src/sandbox/pool/estimate-calls.ts';
 import type { Job, PoolState, Worker } from '../../src/sandbox/pool/types.ts';
+import { noteCall } from '../../src/sandbox/pool/worker-processes.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
 import { defaultLimits, MEBIBYTE, plugin } from './start-sandbox.ts';
 
@@ -25,7 +26,7 @@ const jobOf = (owner: string, key = 'one'): Job => ({
   onFailure: () => {},
 });
 
-type Seen = { killed: boolean; released: boolean };
+type Seen = { killed: boolean; released: boolean; sent: string[] };
 
 type ProcessOptions = { jobs?: Job[]; mebibytes?: number; lastMebibytes?: number };
 
@@ -34,12 +35,12 @@ type ProcessOptions = { jobs?: Job[]; mebibytes?: number; lastMebibytes?: number
  * so much memory.
  */
 function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions = {}): Worker & { seen: Seen } {
-  const seen = { killed: false, released: false };
+  const seen: Seen = { killed: false, released: false, sent: [] };
   return {
     seen,
     child: {
       pid: 0,
-      send: () => {},
+      send: (frame) => void seen.sent.push(frame.toString('utf8', 8)),
       kill: () => {
         seen.killed = true;
       },
@@ -55,6 +56,7 @@ function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions
     since: 0,
     lastBytes: lastMebibytes === undefined ? undefined : lastMebibytes * MEBIBYTE,
     killedFor: undefined,
+    restAfterMs: 2000,
   };
 }
 
@@ -149,6 +151,25 @@ describe('a check', () => {
     const [idle, busy] = [processOf({ mebibytes: 200 }), busyProcess(90)];
     poolOf([idle, busy]).checkAt(10);
     expect([idle.seen.killed, busy.seen.killed]).toEqual([false, true]);
+  });
+
+  test('has an idle process give memory back once: soon after its start, a minute after its last call', () => {
+    const one = processOf();
+    const { checkAt } = poolOf([one], { idleMs: 600_000 });
+    const rests = (ms: number) => {
+      checkAt(ms);
+      return one.seen.sent.filter((head) => head === '{"rest":true}').length;
+    };
+    expect([rests(2000), rests(2001), rests(300_000)]).toEqual([0, 1, 1]);
+    noteCall(one);
+    one.since = 300_000;
+    expect([rests(360_000), rests(360_001), rests(420_001)]).toEqual([1, 2, 2]);
+  });
+
+  test('has no busy process give memory back', () => {
+    const busy = busyProcess();
+    poolOf([busy], { callTimeoutMs: 10_000 }).checkAt(3000);
+    expect(busy.seen.sent).toEqual([]);
   });
 
   test('ends a process that was idle for more than a minute, and the last one after its own limit', () => {

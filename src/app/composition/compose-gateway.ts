@@ -1,6 +1,6 @@
 import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
 import type { Listening } from '../../http/index.ts';
-import { releaseUnusedPages } from '../../sandbox/child/release-unused-pages.ts';
+import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
@@ -95,8 +95,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       shutdown.add('back-ups', () => services.backups.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());
-      const { isActive } = services.lag;
-      const releasing = startMemoryRelease({ clock, isActive, releasePages: releaseUnusedPages });
+      const { quietForMs } = services.lag;
+      const releasing = startMemoryRelease({ clock, quietForMs, releasePages: createPageRelease() });
       shutdown.add('memory release', () => releasing.stop());
       ({ port } = listener);
       node.listening = listeningAddress(config, port);

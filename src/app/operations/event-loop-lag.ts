@@ -15,6 +15,8 @@ export type LagMeasurement = {
   active(): void;
   /** Whether a request or a poll began within the last second. */
   isActive(): boolean;
+  /** For how long none has, give or take a second. */
+  quietForMs(): number;
   /** The longest lag since the last call, in milliseconds. */
   takeMaxMs(): number;
   stop(): void;
@@ -32,6 +34,7 @@ export function measureLag(registry: Registry, clock: Clock, idleMs = IDLE_MS): 
   let due = 0;
   /** Ticks since the last request or poll. */
   let quietTicks = 0;
+  let quietSinceMs = clock.monotonicMs();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   let maxMs = 0;
@@ -46,7 +49,9 @@ export function measureLag(registry: Registry, clock: Clock, idleMs = IDLE_MS): 
   function tick(): void {
     observe(latenessMs());
     quietTicks += 1;
-    run(quietTicks > QUIET_AFTER_MS / BUSY_MS ? idleMs : everyMs);
+    const isQuiet = quietTicks > QUIET_AFTER_MS / BUSY_MS;
+    if (isQuiet && everyMs === BUSY_MS) quietSinceMs = clock.monotonicMs();
+    run(isQuiet ? idleMs : everyMs);
   }
 
   function run(ms: number): void {
@@ -69,6 +74,7 @@ export function measureLag(registry: Registry, clock: Clock, idleMs = IDLE_MS): 
       run(BUSY_MS);
     },
     isActive: () => everyMs === BUSY_MS,
+    quietForMs: () => (everyMs === BUSY_MS ? 0 : clock.monotonicMs() - quietSinceMs),
     takeMaxMs() {
       const longest = maxMs;
       maxMs = 0;

@@ -1,5 +1,5 @@
 import type { PoolState, Worker } from './types.ts';
-import { killWorker, slowChecks, startSpareWorker, stopChecks } from './worker-processes.ts';
+import { killWorker, restIdleWorker, slowChecks, startSpareWorker, stopChecks } from './worker-processes.ts';
 
 /**
  * What a child's process needs beside the guest's memory (the runtime, the engine, copies of
@@ -40,6 +40,7 @@ export function checkWorkers(pool: PoolState): void {
       killWorker(pool, worker, { kind: 'killed', message: `did not stop at the limit of ${limits.callTimeoutMs} ms` });
     }
     const busy = worker.state !== 'ready' || worker.running.length > 0;
+    restIdleWorker(worker, age);
     anyBusy ||= busy;
     anyIdle ||= !busy;
     anySlow ||= worker.running.length > 0 && age > SLOW_MS;

@@ -1,7 +1,7 @@
 import { encodeFrame, type HookRequest } from '../frames.ts';
 import { chooseWorker, hasFreeSlot } from './choose-worker.ts';
 import type { Job, PoolState, Worker } from './types.ts';
-import { startChecks } from './worker-processes.ts';
+import { noteCall, startChecks } from './worker-processes.ts';
 
 /** A call that waits this long for a process has one started, in ms. */
 export const GROW_AFTER_MS = 10;
@@ -69,6 +69,7 @@ function sendJob(pool: PoolState, worker: Worker, job: Job): void {
   worker.knownSources.add(sourceHash);
   if (worker.running.length === 0) worker.since = clock.monotonicMs();
   const expectedMs = jobs.reduce((sum, one) => sum + estimates.expectedMs(one), 0);
+  noteCall(worker);
   worker.running.push({ id: request.id, owner: job.owner, plugin: job.plugin, jobs, expectedMs });
   const body = jobs.map(({ args }) => args);
   if (withSource) body.unshift(source);

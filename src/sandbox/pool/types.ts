@@ -52,6 +52,8 @@ export type Worker = {
   since: number;
   /** Resident memory at the last check, in bytes. */
   lastBytes: number | undefined;
+  /** Idle for so long it gives memory back, in ms; infinite when it has since its last call. */
+  restAfterMs: number;
   killedFor: PoolFailure | undefined;
 };
 

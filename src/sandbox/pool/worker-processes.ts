@@ -1,3 +1,4 @@
+import { encodeFrame, type RestRequest } from '../frames.ts';
 import { spawnChild } from './spawn-child.ts';
 import type { PoolFailure, PoolState, Worker } from './types.ts';
 
@@ -6,6 +7,11 @@ const BUSY_CHECK_MS = 25;
 /** The same while all are idle: ten times until the last one ends, and no more often or seldom. */
 const IDLE_CHECK_MS = { least: 1000, most: 10_000 };
 const IDLE_CHECKS = 10;
+/**
+ * A process that is idle for so long gives memory back: what its start needed soon, what calls
+ * needed later, so that some calls a minute do not pay for it each time.
+ */
+const REST_AFTER_MS = { start: 2000, call: 60_000 };
 
 export function startWorker(pool: PoolState): void {
   const worker: Worker = {
@@ -19,6 +25,7 @@ export function startWorker(pool: PoolState): void {
     knownSources: new Set(),
     since: pool.clock.monotonicMs(),
     lastBytes: undefined,
+    restAfterMs: REST_AFTER_MS.start,
     killedFor: undefined,
   };
   pool.workers.add(worker);
@@ -42,10 +49,24 @@ export function killWorker(pool: PoolState, worker: Worker, reason: PoolFailure)
 /** Has the processes checked often, because one has something to do. */
 export const startChecks = (pool: PoolState): void => checkEvery(pool, BUSY_CHECK_MS);
 
-/** Has idle processes checked now and then: some day they end. */
+/** Has idle processes checked now and then: they give memory back, and some day they end. */
 export const slowChecks = (pool: PoolState): void => {
   const { least, most } = IDLE_CHECK_MS;
-  checkEvery(pool, Math.min(Math.max(pool.limits.idleMs / IDLE_CHECKS, least), most));
+  const hasStarted = [...pool.workers].some(({ restAfterMs }) => restAfterMs === REST_AFTER_MS.start);
+  checkEvery(pool, hasStarted ? least : Math.min(Math.max(pool.limits.idleMs / IDLE_CHECKS, least), most));
+};
+
+/** Has a process that is idle give memory back, once between two calls. */
+export function restIdleWorker(worker: Worker, idleForMs: number): void {
+  if (worker.state !== 'ready' || worker.running.length > 0 || idleForMs <= worker.restAfterMs) return;
+  worker.restAfterMs = Number.POSITIVE_INFINITY;
+  const request: RestRequest = { rest: true };
+  worker.child.send(encodeFrame(JSON.stringify(request)));
+}
+
+/** A call was sent: the process will have something to give back again. */
+export const noteCall = (worker: Worker): void => {
+  if (worker.restAfterMs === Number.POSITIVE_INFINITY) worker.restAfterMs = REST_AFTER_MS.call;
 };
 
 /** Makes sure that `events.onCheckTimer` is called every `ms`. */
