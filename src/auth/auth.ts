@@ -280,6 +280,8 @@ export interface GuardedAuth {
   readonly apiKeys: {
     create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
     list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
+    /** Another user's keys, for an operator who may see the account. */
+    listOf(principal: PanelPrincipal, of: { userId: number; page: Page }): Promise<Paged<ApiKeyView>>;
     read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;

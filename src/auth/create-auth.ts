@@ -234,7 +234,11 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
     },
     apiKeys: {
       create: (principal, fields) => createApiKey(ctx, principal, fields),
-      list: (principal, page) => listApiKeys(ctx, principal, page),
+      list: (principal, page) => listApiKeys(ctx, principal.user.id, page),
+      async listOf(principal, { userId, page }) {
+        await findAccount(ctx, principal, userId);
+        return listApiKeys(ctx, userId, page);
+      },
       read: (principal, id) => readApiKey(ctx, principal, id),
       update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
       delete: (principal, id) => deleteApiKey(ctx, principal, id),

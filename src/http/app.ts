@@ -18,6 +18,7 @@ import { apiKeyRoutes } from './panel-api/accounts/api-keys.ts';
 import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
+import { type LedgerSource, userRecordRoutes } from './panel-api/accounts/user-records.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
@@ -89,6 +90,7 @@ export type HttpDeps = {
   optionTrials: OptionTrials;
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
+  ledger: LedgerSource;
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];
   legalTexts: StatusDeps['legalTexts'];
@@ -237,6 +239,7 @@ const accountGroup = (kit: Kit, deps: RouteDeps) => {
 const administrationGroup = (kit: Kit, deps: RouteDeps) =>
   [
     userRoutes(kit, deps),
+    userRecordRoutes(kit, deps),
     artifactLinkRoutes(kit, deps),
     oauthProviderRoutes(kit, deps),
     channelRoutes(kit, deps),

@@ -127,7 +127,7 @@ describe('one channel', () => {
 
   test('key exfiltration: another base URL requires the key again', async () => {
     const created = await listed('First channel');
-    const page = await openAsRoot(`/channels/${created?.id}`);
+    const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
     const address = page.getByLabel('Base URL');
     await address.fill('https://elsewhere.example');
     await waitForText(page, 'The plugin or URL has changed.');
@@ -158,7 +158,7 @@ describe('one channel', () => {
 
   test('a cancelled Security Proof does not settle a later one', async () => {
     const created = await listed('First channel');
-    const page = await openAsRoot(`/channels/${created?.id}`);
+    const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
     await page.getByRole('button', { name: 'Show key' }).click();
     const proving = await holdResponse(page, '**/api/verify', 'POST');
     const dialog = page.getByRole('dialog');
@@ -177,7 +177,7 @@ describe('one channel', () => {
 
   test('shows its key to root after a Security Proof, and hides it again', async () => {
     const created = await listed('First channel');
-    const page = await openAsRoot(`/channels/${created?.id}`);
+    const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
     await waitForText(page, 'Ends in -key');
     await page.getByRole('button', { name: 'Show key' }).click();
     const dialog = page.getByRole('dialog');
@@ -206,11 +206,9 @@ describe('one channel', () => {
 
   test('concurrent changes by others are kept', async () => {
     const id = await root().createChannel(vendor.url, { name: 'Shared' });
-    const page = await openAsRoot(`/channels/${id}`);
+    const page = await openAsRoot(`/channels/${id}?tab=settings`);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Renamed');
-    await root().call('PUT', `/api/channel/${id}`, { weight: 9 });
-    await page.getByRole('switch', { name: 'Shared active' }).press('Space');
-    await waitForText(page, 'This channel accepts no new tasks.');
+    await root().call('PUT', `/api/channel/${id}`, { weight: 9, status: 2 });
     await page.getByRole('button', { name: 'Save' }).click();
     await heading(page, 'Renamed').waitFor();
     expect(await root().call('GET', `/api/channel/${id}`)).toMatchObject({ name: 'Renamed', weight: 9, status: 2 });
@@ -231,7 +229,7 @@ describe('one channel', () => {
 
 test('an administrator edits channels and sees no stored key', async () => {
   const created = await listed('First channel');
-  const { page } = await openAs({ username: 'ada', password }, `/channels/${created?.id}`, {
+  const { page } = await openAs({ username: 'ada', password }, `/channels/${created?.id}?tab=settings`, {
     viewport: screens.desktop,
   });
   await heading(page, 'First channel').waitFor();

@@ -1,12 +1,12 @@
 /** The audit log and the system page in the browser. */
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { NodeReport } from '../../src/panel/api/types.ts';
+import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { findPageIssues, heading, password, screens, setOptions, usePanel, waitForText } from './harness.ts';
 
-const { origin, root, openAs, sharedRootPage } = usePanel(async (admin) => {
+const { origin, openAs, sharedRootPage } = usePanel(async (admin) => {
   const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
   await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
   await setOptions(admin, { SystemName: 'House of films' });
@@ -55,7 +55,11 @@ describe('the audit log', () => {
 describe('the system page', () => {
   test('shows nodes, queues, sandbox, database, ledger and limits', async () => {
     const page = await visit('/system');
-    await waitForText(page, 'All systems operational');
+    // The same judgement as on the home page.
+    await page
+      .getByRole('region', { name: 'Needs attention' })
+      .getByText(/issues? needs? attention/)
+      .waitFor();
     await waitForText(page, 'this node');
     for (const text of ['Unfinished tasks', 'Sandbox processes', 'SQLite', 'TASK_POLL_INTERVAL_SECONDS']) {
       await waitForText(page, text);
@@ -69,26 +73,12 @@ describe('the system page', () => {
     await heading(page, 'Page not found').waitFor();
   });
 
-  test('finds health problems', async () => {
-    const report = await root().call<NodeReport>('GET', '/api/node');
-    const problems = (change: Partial<NodeReport>) =>
-      Object.entries(findHealthProblems({ ...report, ...change })).flatMap(([name, isProblem]) =>
-        isProblem ? [name] : [],
-      );
-    const [node] = report.nodes;
-    expect(node).toBeDefined();
-    if (node === undefined) return;
-    expect(problems({})).toEqual([]);
-    expect(problems({ nodes: [node, { ...node, alive: false }] })).toEqual(['nodes']);
-    expect(problems({ nodes: [node, { ...node, version: '9.9.9' }] })).toEqual(['versions']);
-    expect(problems({ queue: { ...report.queue, latest_lateness_ms: 31_000 } })).toEqual(['lateness']);
-    expect(problems({ webhooks: { pending: 1, oldest_seconds: 601 } })).toEqual(['webhooks']);
-    expect(problems({ sandbox: { ...report.sandbox, queued: 11, suspended: ['kling'] } })).toEqual([
-      'queued',
-      'suspended',
-    ]);
-    expect(problems({ plugins: { ...report.plugins, errors: { kling: 'broken' } } })).toEqual(['plugins']);
-    expect(problems({ ledger: { checked_at: 1, ok: false, users: [], tasks: [] } })).toEqual(['ledger']);
+  test('marks the figures that the home page complains about', () => {
+    const items = ['polls_late', 'disk_low', 'plugin_suspended'].map((code) => ({ code }) as AttentionItem);
+    const marked = (found: readonly AttentionItem[]) =>
+      Object.entries(findHealthProblems(found)).flatMap(([name, isProblem]) => (isProblem ? [name] : []));
+    expect(marked([])).toEqual([]);
+    expect(marked(items)).toEqual(['lateness', 'suspended']);
   });
 });
 

@@ -115,6 +115,23 @@ describe('the list', () => {
 });
 
 describe('an account', () => {
+  test('what a user spent last week is three clicks from home; tasks, keys and balance are tabs beside it', async () => {
+    const page = await openAsRoot('/');
+    await page.getByRole('link', { name: 'Users', exact: true }).click();
+    await page.getByRole('link', { name: 'ulf', exact: true }).click();
+    await page.getByRole('tab', { name: 'Spend' }).click();
+    await waitForText(page, 'Last 7 days');
+    await page.locator('dl').getByText('Spent').waitFor();
+    await page.getByRole('tab', { name: 'Tasks' }).click();
+    await waitForText(page, 'No tasks yet');
+    await page.getByRole('tab', { name: 'API keys' }).click();
+    await waitForText(page, 'No API keys');
+    await page.getByRole('tab', { name: 'Balance history' }).click();
+    await page.getByRole('cell', { name: '+$10.00' }).waitFor();
+    expect(page.url()).toEndWith('?tab=balance');
+    expect(await findPageIssues(page)).toEqual([]);
+  });
+
   test('its fields are changed, and an error shows at its field', async () => {
     const page = await openAsRoot(`/users/${idOf('ulf')}`);
     expect(await page.getByLabel('Note').inputValue()).toBe('Pays by invoice');

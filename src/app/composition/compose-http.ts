@@ -118,6 +118,7 @@ export function composeHttp(
     offeredModels,
     exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
+    ledger: store.ledger,
     system: () =>
       describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger, media: services.media }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),

@@ -19,13 +19,13 @@ export async function readApiKey(
   return describeApiKey(key, clock.unix(), secretBox);
 }
 
-/** The caller's own keys. */
+/** The keys of a user. */
 export async function listApiKeys(
   { store, clock, secretBox }: AuthContext,
-  principal: PanelPrincipal,
+  userId: number,
   page: Page,
 ): Promise<Paged<ApiKeyView>> {
-  const { total, items } = await store.apiKeys.list(principal.user.id, page);
+  const { total, items } = await store.apiKeys.list(userId, page);
   const now = clock.unix();
   return { total, items: items.map((key) => describeApiKey(key, now, secretBox)) };
 }

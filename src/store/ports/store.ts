@@ -184,7 +184,15 @@ export type AuditFilter = {
 };
 
 /** Times are inclusive. */
-export type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?: number; until?: number };
+export type UsageFilter = {
+  userId?: number;
+  apiKeyId?: number;
+  channelId?: number;
+  pluginKey?: string;
+  model?: string;
+  since?: number;
+  until?: number;
+};
 
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;

@@ -6,10 +6,12 @@ import { type Context, columnPlaceholders, countAll, escapeLike, lazy, paged } f
 export function createLogStore(context: Context): LogStore {
   const { db, tables } = context;
   const { usageLogs, auditLogs } = tables;
-  const matches = ({ userId, apiKeyId, model, since, until }: UsageFilter) =>
+  const matches = ({ userId, apiKeyId, channelId, pluginKey, model, since, until }: UsageFilter) =>
     and(
       userId === undefined ? undefined : eq(usageLogs.userId, userId),
       apiKeyId === undefined ? undefined : eq(usageLogs.apiKeyId, apiKeyId),
+      channelId === undefined ? undefined : eq(usageLogs.channelId, channelId),
+      pluginKey === undefined ? undefined : eq(usageLogs.pluginKey, pluginKey),
       model === undefined ? undefined : eq(usageLogs.model, model),
       since === undefined ? undefined : gte(usageLogs.createdAt, since),
       until === undefined ? undefined : lte(usageLogs.createdAt, until),

@@ -339,6 +339,8 @@ describe('every route declares who may call it', () => {
         'GET /api/user',
         'GET /api/user/search',
         'GET /api/user/{id}',
+        'GET /api/user/{id}/keys',
+        'GET /api/user/{id}/ledger',
         'POST /api/channel',
         'POST /api/channel/{id}/test',
         'POST /api/user',

@@ -276,6 +276,24 @@ describe('accounts', () => {
     }
   });
 
+  test('show their keys without secrets and every change of the balance, to those who may see them', async () => {
+    const { id, token } = await make({ quota: 700 });
+    const created = (await send('POST', '/api/token', { token, body: { name: 'ci' } })).json.data;
+    await manage(admin, id, { action: 'add_quota', value: 50 });
+    const read = async (part: string, as = admin, of = id) => send('GET', `/api/user/${of}/${part}`, { token: as });
+    const keys = await read('keys');
+    expect(keys.json.data.items).toMatchObject([{ id: created.id, name: 'ci' }]);
+    expect(keys.text).not.toContain(created.key);
+    const { total, items } = (await read('ledger')).json.data;
+    expect([total, items.map(({ amount }: { amount: number }) => amount)]).toEqual([2, [50, 700]]);
+    for (const part of ['keys', 'ledger']) {
+      expect((await read(part, token)).status).toBe(403);
+      // An administrator may not see root.
+      expect(outcome(await read(part, admin, 1))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+      expect((await read(part, root, 999_999)).status).toBe(404);
+    }
+  });
+
   test('mass assignment: fields that a body must not set are refused by name', async () => {
     const { id } = await make();
     const fields = [

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
+import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
@@ -24,7 +25,15 @@ type UsageRow = {
   createdAt: number;
 };
 
-type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?: number; until?: number };
+type UsageFilter = {
+  userId?: number;
+  apiKeyId?: number;
+  channelId?: number;
+  pluginKey?: string;
+  model?: string;
+  since?: number;
+  until?: number;
+};
 type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
@@ -36,6 +45,9 @@ const usageQuery = {
       description: 'For administrators, who see all users by default.',
     }),
   ),
+  user: t.Optional(wholeText({ minimum: 1, description: 'The id of a user, for administrators.' })),
+  channel: t.Optional(wholeText({ minimum: 1, description: 'The id of a channel, for administrators.' })),
+  plugin: filter('The exact key of a plugin.'),
   api_key: t.Optional(wholeText({ minimum: 1, description: 'The id of an API key.' })),
   model: filter('The exact model.'),
   since: time,
@@ -110,13 +122,16 @@ function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string })
  * All users for administrators, unless they ask for their own rows. An empty text is no filter.
  * @throws http.validation_failed
  */
-function readUsageFilter(
-  panel: PanelPrincipal,
-  { scope, api_key: apiKey, model, since, until }: Partial<Record<keyof typeof usageQuery, string>>,
-): UsageFilter {
+function readUsageFilter(panel: PanelPrincipal, query: Partial<Record<keyof typeof usageQuery, string>>): UsageFilter {
+  const { scope, user, channel, plugin, api_key: apiKey, model, since, until } = query;
+  if ((user || channel) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+  const id = (field: string, text: string) => readWhole(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const own = isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id };
   return {
-    ...(isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id }),
-    ...(apiKey ? { apiKeyId: readWhole('api_key', apiKey, { min: 1, max: Number.MAX_SAFE_INTEGER }) } : {}),
+    ...(user ? { userId: id('user', user) } : own),
+    ...(apiKey ? { apiKeyId: id('api_key', apiKey) } : {}),
+    ...(channel ? { channelId: id('channel', channel) } : {}),
+    ...(plugin ? { pluginKey: plugin } : {}),
     ...(model ? { model } : {}),
     ...(since ? { since: readWhole('since', since, { min: 0, max: LATEST }) } : {}),
     ...(until ? { until: readWhole('until', until, { min: 0, max: LATEST }) } : {}),

@@ -11,16 +11,19 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { ChannelCharts } from './channel-charts.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, pluginOf, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStart } from './channel-start.tsx';
 import { ChannelStatus } from './channel-status.tsx';
+import { ChannelTasks } from './channel-tasks.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
-/** One channel: its status, its settings and a test. */
+/** One channel: how it does, and its settings. */
 export function ChannelPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
@@ -69,17 +72,38 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
           {t('app.delete')}
         </Button>
       }
-      narrow
     >
       {remove.error !== null && <ErrorNotice error={remove.error} />}
-      <Stack gap="lg">
-        {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
-        {isNew && <ChannelTest channel={channel} runsAtOnce />}
-        <ChannelStatus channel={channel} />
-        {!isNew && <ChannelTest channel={channel} />}
-        <EditChannel channel={channel} choices={choices} />
-        {role >= roles.root && <ChannelKey channel={channel} />}
-      </Stack>
+      <PageTabs
+        first="overview"
+        tabs={[
+          {
+            name: 'overview',
+            text: t('channels.tab.overview'),
+            panel: (
+              <Stack gap="lg">
+                {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
+                {isNew && <ChannelTest channel={channel} runsAtOnce />}
+                <ChannelStatus channel={channel} />
+                {!isNew && <ChannelTest channel={channel} />}
+                <ChannelCharts channelId={channel.id} />
+                <ChannelTasks channelId={channel.id} />
+              </Stack>
+            ),
+          },
+          {
+            name: 'settings',
+            text: t('channels.tab.settings'),
+            keep: true,
+            panel: (
+              <Stack gap="lg" maw={720}>
+                <EditChannel channel={channel} choices={choices} />
+                {role >= roles.root && <ChannelKey channel={channel} />}
+              </Stack>
+            ),
+          },
+        ]}
+      />
     </Page>
   );
 }

@@ -36,7 +36,12 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           <dd>{format.money(channel.used_quota)}</dd>
         </div>
       </dl>
-      {(health.state === 'failing' || health.state === 'degraded') && (
+      {health.test !== null && health.test.failed_step !== '' && (
+        <Text size="sm">
+          {t('channels.testFailed', { ago: format.ago(health.test.at) })} <span lang="en">{health.test.message}</span>
+        </Text>
+      )}
+      {health.failed > 0 && (health.state === 'failing' || health.state === 'degraded') && (
         <Text size="sm">
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),

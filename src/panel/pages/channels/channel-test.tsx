@@ -20,6 +20,8 @@ export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
   const hasBegun = useRef(false);
   const change = useApiMutation<number, ChannelTestResult>({
     request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, timeoutMs: 90_000 }),
+    // The result counts as the channel's health.
+    invalidates: ['/api/channel', '/api/attention'],
   });
   const begin = useEffectEvent(() => {
     if (!hasBegun.current) change.mutate(channel.id);

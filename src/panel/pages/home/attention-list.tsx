@@ -7,10 +7,10 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { Section } from '../../ui/page/section.tsx';
 import { optionTexts } from '../settings/option-texts.ts';
 import { attentionDetail } from './attention-detail.ts';
 import classes from './attention-list.module.css';
+import { AttentionStrip } from './attention-strip.tsx';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
@@ -77,7 +77,7 @@ export function AttentionList() {
   // A failed query must not look as if all were well.
   if (data.length === 0) return error && <ErrorNotice error={error} />;
   return (
-    <Section heading={t('home.attention')}>
+    <AttentionStrip items={data}>
       <ul className={classes.items}>
         {withKeys(data).map(({ key, item }) => {
           const { title, remedy } = texts[item.code];
@@ -111,7 +111,7 @@ export function AttentionList() {
           );
         })}
       </ul>
-    </Section>
+    </AttentionStrip>
   );
 }
 

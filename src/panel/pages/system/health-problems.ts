@@ -1,30 +1,20 @@
-import type { NodeReport } from '../../api/types.ts';
+import type { AttentionItem } from '../../api/types.ts';
 
-/**
- * What needs attention. A second or two of lateness is normal for the poller; half a minute is not.
- */
+/** Which figures of the page need attention. */
 export type HealthProblems = {
-  nodes: boolean;
   versions: boolean;
   lateness: boolean;
   webhooks: boolean;
-  queued: boolean;
   suspended: boolean;
-  plugins: boolean;
-  ledger: boolean;
 };
 
-const maxLatenessMs = 30_000;
-const maxWebhookSeconds = 600;
-const maxQueuedCalls = 10;
-
-export const findHealthProblems = (report: NodeReport): HealthProblems => ({
-  nodes: report.nodes.some(({ alive }) => !alive),
-  versions: new Set(report.nodes.filter(({ alive }) => alive).map(({ version }) => version)).size > 1,
-  lateness: report.queue.latest_lateness_ms > maxLatenessMs,
-  webhooks: report.webhooks.oldest_seconds > maxWebhookSeconds,
-  queued: report.sandbox.queued > maxQueuedCalls,
-  suspended: report.sandbox.suspended.length > 0,
-  plugins: Object.keys(report.plugins.errors).length > 0,
-  ledger: report.ledger !== null && !report.ledger.ok,
-});
+/** The server alone judges the gateway's health: what Home lists is what the figures here show. */
+export function findHealthProblems(items: readonly AttentionItem[]): HealthProblems {
+  const codes = new Set(items.map(({ code }) => code));
+  return {
+    versions: codes.has('node_versions_differ'),
+    lateness: codes.has('polls_late'),
+    webhooks: codes.has('webhooks_late'),
+    suspended: codes.has('plugin_suspended'),
+  };
+}

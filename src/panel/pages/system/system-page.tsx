@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { NodeReport } from '../../api/types.ts';
+import type { AttentionItem, NodeReport } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -8,12 +8,14 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { AttentionList } from '../home/attention-list.tsx';
 import { Backups } from './backups.tsx';
 import { describeFfmpeg } from './describe-ffmpeg.ts';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
+import { SystemCharts } from './system-charts.tsx';
 import { SystemFigures } from './system-figures.tsx';
 
 /** The gateway's health, and what needs attention. */
@@ -29,19 +31,22 @@ export function SystemPage() {
 
 function Report({ report }: { report: NodeReport }) {
   const { t } = useTranslation();
-  const problems = findHealthProblems(report);
-  const problemCount = Object.values(problems).filter((isProblem) => isProblem).length;
+  const attention = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs: 60_000 });
+  const problems = findHealthProblems(attention.data ?? []);
   return (
     <div className={classes.report}>
-      <Text size="lg" role="status">
-        <StatusLabel tone={problemCount === 0 ? 'good' : 'bad'}>
-          {problemCount === 0 ? t('system.allGood') : t('system.look', { count: problemCount })}
-        </StatusLabel>
-      </Text>
+      {attention.data?.length === 0 ? (
+        <Text size="lg" role="status">
+          <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
+        </Text>
+      ) : (
+        <AttentionList />
+      )}
       <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
         <NodeTable nodes={report.nodes} />
       </Section>
       <Work report={report} problems={problems} />
+      <SystemCharts />
       <Sandbox report={report} problems={problems} />
       <Data report={report} />
       <Backups />
@@ -112,7 +117,6 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
             label: t('system.queued'),
             value: format.number(sandbox.queued),
             note: t('system.queuedHelp'),
-            isProblem: problems.queued,
           },
           { label: t('system.kills'), value: format.number(sandbox.kills), note: t('system.killsHelp') },
           ...(problems.suspended

@@ -7,6 +7,7 @@ import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { AccountActions } from './account-actions.tsx';
@@ -17,6 +18,10 @@ import { AccountLinks } from './account-links.tsx';
 import { AccountOverview } from './account-overview.tsx';
 import { rightsOver } from './account-rules.ts';
 import { AccountSessions } from './account-sessions.tsx';
+import { UserKeys } from './user-keys.tsx';
+import { UserLedger } from './user-ledger.tsx';
+import { UserSpend } from './user-spend.tsx';
+import { UserTasks } from './user-tasks.tsx';
 
 /** One account, and what the operator may do to it. */
 export function UserPage() {
@@ -59,28 +64,46 @@ function AccountPage({ account }: { account: Account }) {
       intro={t('users.accountOf', { name: account.username, id: account.id })}
       back={<BackToUsers />}
       actions={<AccountActions account={account} rights={rights} />}
-      narrow
     >
-      <Stack gap="lg">
-        {operator.id === account.id && (
-          <Alert color="gray" variant="light">
-            {t('users.yourself')}
-          </Alert>
-        )}
-        <AccountOverview account={account} rights={rights} />
-        {rights.edit ? (
-          <>
-            <AccountFields account={account} />
-            <AccountFactors account={account} />
-            <AccountLinks account={account} />
-          </>
-        ) : (
-          <Section heading={t('users.status')}>
-            <AccountStatus account={account} />
-          </Section>
-        )}
-        {rights.sessions && <AccountSessions account={account} />}
-      </Stack>
+      <PageTabs
+        first="account"
+        tabs={[
+          { name: 'account', text: t('users.tab.account'), panel: <AccountTab account={account} />, keep: true },
+          { name: 'spend', text: t('users.tab.spend'), panel: <UserSpend userId={account.id} /> },
+          { name: 'tasks', text: t('users.tab.tasks'), panel: <UserTasks userId={account.id} /> },
+          { name: 'keys', text: t('users.tab.keys'), panel: <UserKeys userId={account.id} /> },
+          { name: 'balance', text: t('users.tab.balance'), panel: <UserLedger userId={account.id} /> },
+        ]}
+      />
     </Page>
+  );
+}
+
+function AccountTab({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const { bundle } = useSessionSnapshot();
+  const operator = bundle?.user ?? { id: 0, role: 0 };
+  const rights = rightsOver(operator, account);
+  return (
+    <Stack gap="lg" maw={720}>
+      {operator.id === account.id && (
+        <Alert color="gray" variant="light">
+          {t('users.yourself')}
+        </Alert>
+      )}
+      <AccountOverview account={account} rights={rights} />
+      {rights.edit ? (
+        <>
+          <AccountFields account={account} />
+          <AccountFactors account={account} />
+          <AccountLinks account={account} />
+        </>
+      ) : (
+        <Section heading={t('users.status')}>
+          <AccountStatus account={account} />
+        </Section>
+      )}
+      {rights.sessions && <AccountSessions account={account} />}
+    </Stack>
   );
 }

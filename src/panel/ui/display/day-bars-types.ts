@@ -9,4 +9,6 @@ export type DayBarsProps = {
   /** Stacked, the first one at the bottom. */
   series: readonly DaySeries[];
   format(value: number): string;
+  /** The values are counts: the axis has whole numbers only. */
+  whole?: boolean;
 };

@@ -4,7 +4,7 @@ import type { DayBarsProps } from './day-bars-types.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function DayBarsView({ days, series, format, height }: DayBarsProps & { height: number }) {
+export function DayBarsView({ days, series, format, height, whole = false }: DayBarsProps & { height: number }) {
   return (
     <BarChart
       h={height}
@@ -22,7 +22,7 @@ export function DayBarsView({ days, series, format, height }: DayBarsProps & { h
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
       barChartProps={{ accessibilityLayer: false }}
       xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64 }}
+      yAxisProps={{ width: 64, allowDecimals: !whole }}
     />
   );
 }

@@ -10,6 +10,10 @@ export type Format = {
   percent(share: number): string;
   /** Quota in dollars; amounts below ten cents keep three significant digits. */
   money(quota: number): string;
+  /** Money for one column or axis: all with as many decimals as the smallest of `quotas` needs. */
+  moneyLike(quotas: readonly number[]): (quota: number) => string;
+  /** Ratios for one column: always with one decimal. */
+  percentInColumn(share: number): string;
   /** Unix seconds as local date and time. */
   time(seconds: number): string;
   /** Unix seconds as local date. */
@@ -31,6 +35,13 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
+/** Two, or for amounts below ten cents as many as show two digits of the smallest one. */
+function decimalsOf(quotas: readonly number[]): number {
+  const smallest = Math.min(...quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd));
+  if (!Number.isFinite(smallest) || smallest >= 0.1) return 2;
+  return Math.min(6, 1 - Math.floor(Math.log10(smallest)));
+}
+
 /** Formats numbers, money and times for the user's language. */
 export function useFormat(): Format {
   const { i18n } = useTranslation();
@@ -40,6 +51,11 @@ export function useFormat(): Format {
 export function createFormat(language: string): Format {
   const plain = new Intl.NumberFormat(language);
   const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+  const fixedShare = new Intl.NumberFormat(language, {
+    style: 'percent',
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+  });
   const usd = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
   const coarse = new Intl.NumberFormat(language, usd);
   const fine = new Intl.NumberFormat(language, { ...usd, maximumSignificantDigits: 3 });
@@ -61,6 +77,12 @@ export function createFormat(language: string): Format {
       const dollars = quota / quotaPerUsd;
       return dollars !== 0 && Math.abs(dollars) < 0.1 ? fine.format(dollars) : coarse.format(dollars);
     },
+    moneyLike: (quotas) => {
+      const digits = { minimumFractionDigits: decimalsOf(quotas), maximumFractionDigits: decimalsOf(quotas) };
+      const equal = new Intl.NumberFormat(language, { ...usd, ...digits });
+      return (quota) => equal.format(quota / quotaPerUsd);
+    },
+    percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
     clock: (seconds) => clock.format(new Date(seconds * 1000)),

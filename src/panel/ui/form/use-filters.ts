@@ -9,6 +9,8 @@ export type Filters<Name extends string> = {
   isFiltered: boolean;
   /** Also returns to the first page. */
   set(name: Name, value: string): void;
+  /** Several at once. Also returns to the first page. */
+  setAll(values: Readonly<Partial<Record<Name, string>>>): void;
   setPage(page: number): void;
   clear(): void;
 };
@@ -40,6 +42,14 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
       change((next) => {
         if (value === '') next.delete(name);
         else next.set(name, value);
+        next.delete('page');
+      }),
+    setAll: (given) =>
+      change((next) => {
+        for (const [name, value] of Object.entries<string | undefined>(given)) {
+          if (value === undefined || value === '') next.delete(name);
+          else next.set(name, value);
+        }
         next.delete('page');
       }),
     setPage: (page) => change((next) => next.set('page', String(page))),

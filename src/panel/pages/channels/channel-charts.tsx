@@ -1,0 +1,200 @@
+import { Anchor, SegmentedControl, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { ChannelHistory } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { DayBars } from '../../ui/display/day-bars.tsx';
+import { Figures } from '../../ui/display/figures.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { TimeLines } from '../../ui/display/time-lines.tsx';
+import { useChartTimes } from '../../ui/display/use-chart-times.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
+import { Section } from '../../ui/page/section.tsx';
+import classes from './channels.module.css';
+
+const filterNames = ['hours'] as const;
+
+type Point = ChannelHistory['points'][number];
+type Failure = ChannelHistory['failures'][number];
+
+/** Successes, durations and reasons of failures over the last day or week. */
+export function ChannelCharts({ channelId }: { channelId: number }) {
+  const { t } = useTranslation();
+  const { values, set } = useFilters(filterNames);
+  const hours = values.hours === '168' ? '168' : '24';
+  const history = useApiQuery<ChannelHistory>(`/api/channel/${channelId}/history?hours=${hours}`, {
+    refreshMs: 60_000,
+  });
+  return (
+    <>
+      <SegmentedControl
+        className={classes.period}
+        aria-label={t('chart.period')}
+        value={hours}
+        onChange={(next) => set('hours', next === '24' ? '' : next)}
+        data={[
+          { value: '24', label: t('chart.hours24') },
+          { value: '168', label: t('chart.days7') },
+        ]}
+      />
+      <QueryResult query={history}>
+        {(read) => (
+          <>
+            <Totals history={read} />
+            <div className={classes.charts}>
+              <Successes history={read} />
+              <Durations history={read} />
+            </div>
+            <Failures history={read} />
+          </>
+        )}
+      </QueryResult>
+    </>
+  );
+}
+
+function Totals({ history: { totals } }: { history: ChannelHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  return (
+    <Figures
+      label={t('home.figures')}
+      figures={[
+        {
+          label: t('home.success'),
+          value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
+        },
+        { label: t('channels.ended'), value: format.number(totals.succeeded + totals.failed) },
+        { label: t('home.slowest.usual'), value: duration(totals.p50_seconds) },
+        { label: t('home.slowest.long'), value: duration(totals.p95_seconds) },
+      ]}
+    />
+  );
+}
+
+const ended = ({ succeeded, failed }: Point): boolean => succeeded + failed > 0;
+
+function Successes({ history: { points, totals } }: { history: ChannelHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { short, long } = useChartTimes();
+  const counts = { succeeded: format.number(totals.succeeded), failed: format.number(totals.failed) };
+  return (
+    <ChartOrTable
+      heading={t('channels.byHour')}
+      chart={
+        <DayBars
+          label={t('channels.byHour.label', counts)}
+          whole
+          days={points.map(({ at, succeeded, failed }) => ({ day: short(at), succeeded, failed }))}
+          series={[
+            { key: 'succeeded', name: t('task.status.SUCCESS'), color: 'var(--tg-signal)' },
+            { key: 'failed', name: t('task.status.FAILURE'), color: 'var(--mantine-color-error)' },
+          ]}
+          format={format.number}
+        />
+      }
+      table={
+        <PlainTable
+          label={t('channels.byHour')}
+          rows={points.filter(ended).reverse()}
+          rowKey={({ at }) => at}
+          columns={[
+            { key: 'at', heading: t('usage.hour'), render: ({ at }) => long(at) },
+            {
+              key: 'ok',
+              heading: t('task.status.SUCCESS'),
+              numeric: true,
+              render: (row) => format.number(row.succeeded),
+            },
+            {
+              key: 'bad',
+              heading: t('task.status.FAILURE'),
+              numeric: true,
+              render: (row) => format.number(row.failed),
+            },
+            {
+              key: 'rate',
+              heading: t('home.success'),
+              numeric: true,
+              render: ({ success_rate: rate }) => (rate === null ? '–' : format.percentInColumn(rate)),
+            },
+          ]}
+        />
+      }
+    />
+  );
+}
+
+function Durations({ history: { points } }: { history: ChannelHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { short, long } = useChartTimes();
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  return (
+    <ChartOrTable
+      heading={t('channels.durations')}
+      chart={
+        <TimeLines
+          label={t('channels.durations.label')}
+          points={points.map(({ at, p50_seconds: usual, p95_seconds: long }) => ({ at: short(at), usual, long }))}
+          series={[
+            { key: 'usual', name: t('home.slowest.usual') },
+            { key: 'long', name: t('home.slowest.long'), color: 'var(--tg-wait)' },
+          ]}
+          format={format.duration}
+        />
+      }
+      table={
+        <PlainTable
+          label={t('channels.durations')}
+          rows={points.filter(({ p50_seconds }) => p50_seconds !== null).reverse()}
+          rowKey={({ at }) => at}
+          columns={[
+            { key: 'at', heading: t('usage.hour'), render: ({ at }) => long(at) },
+            { key: 'p50', heading: t('home.slowest.usual'), numeric: true, render: (row) => duration(row.p50_seconds) },
+            { key: 'p95', heading: t('home.slowest.long'), numeric: true, render: (row) => duration(row.p95_seconds) },
+          ]}
+        />
+      }
+    />
+  );
+}
+
+function Failures({ history: { failures, has_more_failures: hasMore } }: { history: ChannelHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (failures.length === 0) return null;
+  const columns: readonly Column<Failure>[] = [
+    {
+      key: 'reason',
+      heading: t('channels.reason'),
+      render: ({ reason }) => <span className={classes.reason}>{reason || t('channels.noReason')}</span>,
+    },
+    { key: 'tasks', heading: t('home.slowest.tasks'), numeric: true, render: ({ tasks }) => format.number(tasks) },
+    {
+      key: 'last',
+      heading: t('channels.lastTime'),
+      numeric: true,
+      render: ({ last_at: at, last_task: task }) => (
+        <Anchor component={Link} to={`/tasks/${encodeURIComponent(task)}`} inherit>
+          {format.ago(at)}
+        </Anchor>
+      ),
+    },
+  ];
+  return (
+    <Section heading={t('channels.failures')}>
+      <PlainTable label={t('channels.failures')} rows={failures} rowKey={({ reason }) => reason} columns={columns} />
+      {hasMore && (
+        <Text size="sm" c="dimmed">
+          {t('channels.moreFailures')}
+        </Text>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,201 @@
+import { SegmentedControl, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { SystemHistory } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
+import { PlainTable } from '../../ui/display/data-table.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { TimeLines } from '../../ui/display/time-lines.tsx';
+import { useChartTimes } from '../../ui/display/use-chart-times.ts';
+import { type Format, useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
+import classes from './system.module.css';
+
+type Point = SystemHistory['points'][number];
+type Field = Exclude<keyof Point, 'at'>;
+type Chart = {
+  heading: TextKey;
+  series: readonly { field: Field; name: TextKey; color?: string }[];
+  format(format: Format, value: number): string;
+  whole?: boolean;
+};
+
+const filterNames = ['hours'] as const;
+const periods = { '24': 'chart.hours24', '168': 'chart.days7', '336': 'chart.days14' } as const;
+
+const milliseconds = (format: Format, value: number): string =>
+  value < 1000 ? `${format.number(value)} ms` : format.duration(value / 1000);
+
+const charts: readonly Chart[] = [
+  {
+    heading: 'system.chart.polls',
+    series: [{ field: 'polls', name: 'system.polls' }],
+    format: (format, value) => format.number(value),
+    whole: true,
+  },
+  {
+    heading: 'system.chart.lag',
+    series: [{ field: 'lag_ms', name: 'system.chart.lag' }],
+    format: milliseconds,
+    whole: true,
+  },
+  {
+    heading: 'system.chart.queue',
+    series: [
+      { field: 'unfinished', name: 'system.unfinished' },
+      { field: 'due', name: 'system.due', color: 'var(--tg-wait)' },
+    ],
+    format: (format, value) => format.number(value),
+    whole: true,
+  },
+  {
+    heading: 'system.lateness',
+    series: [{ field: 'lateness_ms', name: 'system.lateness' }],
+    format: milliseconds,
+    whole: true,
+  },
+  {
+    heading: 'system.chart.database',
+    series: [{ field: 'database_bytes', name: 'system.chart.database' }],
+    format: (format, value) => format.bytes(value),
+  },
+];
+
+/** How the gateway did over the last days. */
+export function SystemCharts() {
+  const { t } = useTranslation();
+  const { values, set } = useFilters(filterNames);
+  const hours = Object.hasOwn(periods, values.hours) ? values.hours : '24';
+  const history = useApiQuery<SystemHistory>(`/api/node/history?hours=${hours}`, { refreshMs: 60_000 });
+  return (
+    <>
+      <SegmentedControl
+        className={classes.period}
+        aria-label={t('chart.period')}
+        value={hours}
+        onChange={(next) => set('hours', next === '24' ? '' : next)}
+        data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
+      />
+      <QueryResult query={history}>
+        {(read) => (
+          <div className={classes.charts}>
+            {charts.map((chart) => (
+              <OneChart key={chart.heading} chart={chart} history={read} />
+            ))}
+            <BackupHistory history={read} />
+          </div>
+        )}
+      </QueryResult>
+    </>
+  );
+}
+
+function OneChart({ chart, history: { points } }: { chart: Chart; history: SystemHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { short, long } = useChartTimes();
+  const { series } = chart;
+  const known = points.filter((point) => series.some(({ field }) => point[field] !== null));
+  const show = (value: number | null): string => (value === null ? '–' : chart.format(format, value));
+  const peak = Math.max(0, ...known.flatMap((point) => series.map(({ field }) => point[field] ?? 0)));
+  const heading = t(chart.heading);
+  return (
+    <ChartOrTable
+      heading={heading}
+      chart={
+        known.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            {t('system.chart.none')}
+          </Text>
+        ) : (
+          <TimeLines
+            label={t('system.chart.label', { what: heading, most: show(peak) })}
+            points={points.map((point) => ({
+              at: short(point.at),
+              ...Object.fromEntries(series.map(({ field }) => [field, point[field]])),
+            }))}
+            series={series.map(({ field, name, color }) => ({
+              key: field,
+              name: t(name),
+              ...(color === undefined ? {} : { color }),
+            }))}
+            format={(value) => chart.format(format, value)}
+            whole={chart.whole ?? false}
+          />
+        )
+      }
+      table={
+        <PlainTable
+          label={heading}
+          rows={[...known].reverse()}
+          rowKey={({ at }) => at}
+          columns={[
+            { key: 'at', heading: t('system.chart.time'), render: ({ at }) => long(at) },
+            ...series.map(({ field, name }) => ({
+              key: field,
+              heading: t(name),
+              numeric: true,
+              render: (point: Point) => show(point[field]),
+            })),
+          ]}
+        />
+      }
+    />
+  );
+}
+
+/** Sizes of the back-ups; which failed is in the table. */
+function BackupHistory({ history: { backups } }: { history: SystemHistory }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { short, long } = useChartTimes();
+  if (backups.length === 0) return null;
+  const sizes = backups.map(({ at, done, bytes }) => ({ at: short(at), bytes: done ? bytes : null }));
+  const failed = backups.filter(({ done }) => !done).length;
+  return (
+    <ChartOrTable
+      heading={t('system.chart.backups')}
+      chart={
+        <TimeLines
+          label={t('system.chart.backups.label', { done: backups.length - failed, failed })}
+          points={sizes}
+          series={[{ key: 'bytes', name: t('system.backupSize') }]}
+          format={format.bytes}
+        />
+      }
+      table={
+        <PlainTable
+          label={t('system.chart.backups')}
+          rows={[...backups].reverse()}
+          rowKey={({ at }) => at}
+          columns={[
+            { key: 'at', heading: t('system.backupBegan'), render: ({ at }) => long(at) },
+            {
+              key: 'state',
+              heading: t('system.backupState'),
+              render: ({ done }) => (
+                <StatusLabel tone={done ? 'good' : 'bad'}>
+                  {t(done ? 'system.backupState.done' : 'system.backupState.failed')}
+                </StatusLabel>
+              ),
+            },
+            {
+              key: 'took',
+              heading: t('system.chart.took'),
+              numeric: true,
+              render: ({ seconds }) => format.duration(seconds),
+            },
+            {
+              key: 'size',
+              heading: t('system.backupSize'),
+              numeric: true,
+              render: ({ done, bytes }) => (done ? format.bytes(bytes) : '–'),
+            },
+          ]}
+        />
+      }
+    />
+  );
+}

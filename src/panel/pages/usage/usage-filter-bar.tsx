@@ -1,0 +1,108 @@
+import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
+import { IconX } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { ApiKey, Channel } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import classes from './usage.module.css';
+import { periodNames } from './usage-period.ts';
+import type { UsageFilters } from './use-usage-filters.ts';
+import { UserSelect } from './user-select.tsx';
+
+/** Without it, browsers accept years with six digits. */
+const lastDay = '9999-12-31';
+
+type UsageFilterBarProps = {
+  filters: UsageFilters;
+  /** The page is one user's: there is nobody to choose. */
+  ofOneUser?: boolean;
+};
+
+/** Whose usage, of when, and what it is narrowed to. */
+export function UsageFilterBar({ filters, ofOneUser = false }: UsageFilterBarProps) {
+  const isAdmin = useRole() >= roles.admin;
+  return (
+    <search className={classes.bar}>
+      {isAdmin && !ofOneUser && <ScopeChoice filters={filters} />}
+      <PeriodChoice filters={filters} />
+      <Narrowed filters={filters} />
+    </search>
+  );
+}
+
+function ScopeChoice({ filters: { scope, values, setAll } }: { filters: UsageFilters }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <SegmentedControl
+        aria-label={t('usage.whose')}
+        value={scope === 'user' ? '' : scope}
+        onChange={(next) => setAll({ scope: next === 'all' ? 'all' : '', user: '', by: '', key: '' })}
+        data={[
+          { value: 'own', label: t('usage.whose.own') },
+          { value: 'all', label: t('usage.whose.all') },
+        ]}
+      />
+      <UserSelect value={values.user} onChange={(user) => setAll({ user, by: '', key: '' })} />
+    </>
+  );
+}
+
+function PeriodChoice({ filters: { period, values, dates, set, setAll } }: { filters: UsageFilters }) {
+  const { t } = useTranslation();
+  const from = useDebouncedFilter(values.from, (day) => set('from', day));
+  const to = useDebouncedFilter(values.to, (day) => set('to', day));
+  return (
+    <>
+      <Select
+        aria-label={t('usage.period')}
+        w={170}
+        allowDeselect={false}
+        value={period}
+        onChange={(next) =>
+          setAll(next === 'custom' ? { period: '', ...dates } : { period: next ?? '', from: '', to: '' })
+        }
+        data={periodNames.map((name) => ({ value: name, label: t(`usage.period.${name}`) }))}
+      />
+      {period === 'custom' && (
+        <>
+          <TextInput type="date" max={lastDay} aria-label={t('usage.from')} title={t('usage.from')} {...from} />
+          <TextInput type="date" max={lastDay} aria-label={t('usage.to')} title={t('usage.to')} {...to} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** What a row of the breakdown narrowed the figures to; a click widens them again. */
+function Narrowed({ filters: { values, scope, setAll } }: { filters: UsageFilters }) {
+  const { t } = useTranslation();
+  const isOwnKey = scope === 'own' && /^[1-9]\d*$/.test(values.key);
+  const key = useApiQuery<ApiKey>(`/api/token/${values.key}`, { enabled: isOwnKey, keepPrevious: false });
+  const channel = useApiQuery<Channel>(`/api/channel/${values.channel}`, {
+    enabled: /^[1-9]\d*$/.test(values.channel),
+    keepPrevious: false,
+  });
+  const keyName = values.key === '0' ? t('usage.noKey') : (key.data?.name ?? `#${values.key}`);
+  const chips = [
+    { on: values.model, text: values.model, widen: { model: '', plugin: '' } },
+    { on: values.key, text: t('usage.onlyKey', { name: keyName }), widen: { key: '' } },
+    {
+      on: values.channel,
+      text: t('usage.onlyChannel', { name: channel.data?.name ?? `#${values.channel}` }),
+      widen: { channel: '' },
+    },
+  ].filter(({ on }) => on !== '');
+  return chips.map(({ text, widen }) => (
+    <Button
+      key={text}
+      variant="light"
+      rightSection={<IconX size={15} stroke={1.8} aria-hidden="true" />}
+      aria-label={t('usage.widen', { name: text })}
+      onClick={() => setAll(widen)}
+    >
+      {text}
+    </Button>
+  ));
+}

@@ -1,0 +1,45 @@
+/** Periods by name. All end today, apart from that of the last month. */
+export const periodNames = ['today', '7d', '30d', '90d', 'month', 'lastMonth', 'custom'] as const;
+export type PeriodName = (typeof periodNames)[number];
+
+export const defaultPeriod: PeriodName = '7d';
+
+export type Dates = { from: string; to: string };
+
+const isPeriodName = (text: string): text is PeriodName => (periodNames as readonly string[]).includes(text);
+
+/** The period that the address names; two dates of its own are a custom one. */
+export function readPeriod({ period, from, to }: { period: string; from: string; to: string }): PeriodName {
+  if (from !== '' || to !== '') return 'custom';
+  return isPeriodName(period) ? period : defaultPeriod;
+}
+
+/** The first and the last date of a period, as the reader's calendar counts them. */
+export function datesOf(name: Exclude<PeriodName, 'custom'>, now: Date): Dates {
+  const day = (year: number, month: number, date: number): Date => new Date(year, month, date, 12);
+  const [year, month, date] = [now.getFullYear(), now.getMonth(), now.getDate()];
+  const today = day(year, month, date);
+  const back = (days: number): Dates => ({ from: isoDate(day(year, month, date - days + 1)), to: isoDate(today) });
+  switch (name) {
+    case 'today':
+      return back(1);
+    case '7d':
+      return back(7);
+    case '30d':
+      return back(30);
+    case '90d':
+      return back(90);
+    case 'month':
+      return { from: isoDate(day(year, month, 1)), to: isoDate(today) };
+    case 'lastMonth':
+      return { from: isoDate(day(year, month - 1, 1)), to: isoDate(day(year, month, 0)) };
+  }
+}
+
+/** The reader's time zone, by its IANA name. */
+export const localZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
+function isoDate(date: Date): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}

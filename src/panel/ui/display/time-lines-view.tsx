@@ -1,0 +1,36 @@
+import { LineChart } from '@mantine/charts';
+import '@mantine/charts/styles.css';
+import type { TimeLinesProps } from './time-lines-types.ts';
+
+/** A value between two gaps is a dot, or it would not be seen. */
+const fewPoints = 60;
+
+const brand = 'var(--mantine-primary-color-filled)';
+
+export function TimeLinesView({ points, series, format, height, whole = false }: TimeLinesProps & { height: number }) {
+  const known = points.filter((point) => series.some(({ key }) => point[key] !== null)).length;
+  return (
+    <LineChart
+      h={height}
+      data={[...points]}
+      dataKey="at"
+      series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
+      withLegend={series.length > 1}
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+      valueFormatter={format}
+      curveType="linear"
+      connectNulls={false}
+      withDots={known <= fewPoints}
+      dotProps={{ r: 2.5, strokeWidth: 1 }}
+      strokeWidth={2}
+      gridAxis="x"
+      tickLine="none"
+      strokeDasharray="0"
+      gridColor="var(--tg-line)"
+      lineProps={{ isAnimationActive: false }}
+      lineChartProps={{ accessibilityLayer: false }}
+      xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
+      yAxisProps={{ width: 64, allowDecimals: !whole }}
+    />
+  );
+}
