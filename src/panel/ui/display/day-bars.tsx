@@ -1,5 +1,6 @@
 import { Skeleton } from '@mantine/core';
 import { lazy, Suspense } from 'react';
+import classes from './chart-frame.module.css';
 import type { DayBarsProps } from './day-bars-types.ts';
 
 const height = 240;
@@ -10,7 +11,7 @@ const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.
 /** A bar chart with one bar per day. */
 export function DayBars(props: DayBarsProps) {
   return (
-    <div role="img" aria-label={props.label}>
+    <div role="img" aria-label={props.label} className={classes.frame}>
       <Suspense fallback={<Skeleton h={height} />}>
         <DayBarsView {...props} height={height} />
       </Suspense>
