@@ -20,6 +20,7 @@ import {
   usePanel,
   waitForNotice,
   waitForText,
+  waitForValue,
 } from './harness.ts';
 
 let provider: IdentityProvider;
@@ -120,8 +121,8 @@ describe('an account', () => {
     await page.getByRole('link', { name: 'Users', exact: true }).click();
     await page.getByRole('link', { name: 'person22', exact: true }).click();
     await page.getByRole('tab', { name: 'Spend' }).click();
-    await waitForText(page, 'Last 7 days');
-    await page.locator('dl').getByText('Spent').waitFor();
+    await waitForValue(page.getByRole('combobox', { name: 'Period' }), 'Last 7 days');
+    await page.locator('dl').getByText('Spent', { exact: true }).waitFor();
     await page.getByRole('tab', { name: 'Tasks' }).click();
     await waitForText(page, 'No tasks yet');
     await page.getByRole('tab', { name: 'API keys' }).click();
