@@ -8,7 +8,7 @@ export type HealthProblems = {
   suspended: boolean;
 };
 
-/** The server alone judges the gateway's health: what Home lists is what the figures here show. */
+/** The server alone decides what is unhealthy: the figures here show what Home lists. */
 export function findHealthProblems(items: readonly AttentionItem[]): HealthProblems {
   const codes = new Set(items.map(({ code }) => code));
   return {
