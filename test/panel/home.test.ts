@@ -60,6 +60,7 @@ describe('an empty gateway', () => {
     const page = await open('root', { viewport: screens.phone, colorScheme: 'dark' });
     await steps(page).getByRole('link', { name: 'Add channel' }).waitFor();
     const attention = page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByRole('button', { name: /issues need attention/ }).click();
     await attention.getByText('Unsafe setting').first().waitFor();
     await attention.getByText(/^TRUSTED_PROXIES is not set/).waitFor();
     await waitForText(page, '$0.00');
@@ -107,7 +108,14 @@ describe('a gateway with tasks', () => {
     expect(await steps(page).count()).toBe(0);
     await waitForText(page, '66.7%');
     await waitForText(page, '$0.20');
-    await waitForText(page, 'Models without a price');
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    // Folded into one line until it is asked for.
+    expect(await attention.getByText('Models without a price').isVisible()).toBe(false);
+    await attention.getByRole('button').click();
+    await attention.getByText('Models without a price').waitFor();
+    const results = page.getByRole('region', { name: 'Latest results' });
+    expect(await results.getByRole('listitem').count()).toBe(2);
+    expect(await page.getByRole('region', { name: 'Top spenders' }).count()).toBe(0);
 
     await page
       .getByRole('img', { name: /^Stacked bars: 2 succeeded, 1 failed and 1 running tasks in 30 days/ })
@@ -130,6 +138,12 @@ describe('a gateway with tasks', () => {
     await page.getByText('Everyone', { exact: true }).click();
     await waitForText(page, 'in 7 days');
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
+    // The reader's own balance is not among everybody's figures.
+    expect(await page.locator('dl').getByText('Balance').count()).toBe(0);
+    const spenders = page.getByRole('table', { name: 'Top spenders' });
+    expect(await spenders.getByRole('link', { name: 'root' }).getAttribute('href')).toBe(
+      '/users/1?tab=spend&period=7d',
+    );
     await page.getByRole('link', { name: 'View', exact: true }).click();
     await page.waitForURL(`${panel.origin()}/tasks?scope=all`);
   });
@@ -144,6 +158,7 @@ describe('a gateway with tasks', () => {
     await page.clock.install();
     await page.reload();
     const attention = page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByRole('button').click();
     await attention.getByText(message).waitFor();
     await attention.getByRole('link').focus();
     message = '21 tasks are overdue';

@@ -25,6 +25,9 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
     heading: t('home.day'),
     render: ({ day }) => fullDate.format(toDate(day)),
   };
+  const peak = Math.max(0, ...by_day.map(({ spend }) => spend));
+  const axis = format.moneyLike([peak / 4]);
+  const money = format.moneyLike(rows.map(({ spend }) => spend));
   const counts = {
     succeeded: format.number(totals.succeeded),
     failed: format.number(totals.failed),
@@ -39,6 +42,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
         chart={
           <DayBars
             label={t('home.byDay.label', counts)}
+            whole
             days={days}
             series={[
               { key: 'succeeded', name: t('task.status.SUCCESS'), color: 'var(--tg-signal)' },
@@ -85,7 +89,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
             label={t('home.spendByDay.label', { total: format.money(totals.spend), days: by_day.length })}
             days={days}
             series={[{ key: 'spend', name: t('home.spent') }]}
-            format={format.money}
+            format={axis}
           />
         }
         table={
@@ -95,7 +99,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
             rowKey={({ day }) => day}
             columns={[
               dayColumn,
-              { key: 'spend', heading: t('home.spent'), numeric: true, render: (day) => format.money(day.spend) },
+              { key: 'spend', heading: t('home.spent'), numeric: true, render: (day) => money(day.spend) },
             ]}
           />
         }

@@ -19,18 +19,21 @@ import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { FirstSteps, useFirstStepsProgress } from './first-steps.tsx';
 import { areStepsHidden, hideSteps } from './first-steps-storage.ts';
+import { LastResults } from './last-results.tsx';
 import { SlowestModels } from './slowest-models.tsx';
 import { SummaryFigures } from './summary-figures.tsx';
+import { TopSpenders } from './top-spenders.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
   string,
   TextKey
 >;
 const defaultSpan = '30';
+const isSpan = (text: string): text is keyof typeof spans => Object.hasOwn(spans, text);
 const filterNames = ['days', 'scope'] as const;
 const refreshMs = 30_000;
 
-/** The page after sign-in: first steps, items that need attention, and recent usage. */
+/** The page after sign-in: what needs attention in one line, first steps, figures, and results. */
 export function HomePage() {
   const { t } = useTranslation();
   const session = useSession();
@@ -38,7 +41,7 @@ export function HomePage() {
   const isAdmin = useRole() >= roles.admin;
   const { values, set } = useFilters(filterNames);
   const [isHidden, setHidden] = useState(areStepsHidden);
-  const days = Object.hasOwn(spans, values.days) ? values.days : defaultSpan;
+  const days = isSpan(values.days) ? values.days : defaultSpan;
   const all = isAdmin && values.scope === 'all';
   const self = useQuery({
     queryKey: ['self', bundle?.session.sid],
@@ -88,17 +91,19 @@ export function HomePage() {
       }
     >
       {self.isError && <ErrorNotice error={self.error} />}
-      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={hide} />}
       {isAdmin && <AttentionList />}
+      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={hide} />}
       <QueryResult query={figures}>
         {(data) => (
           <>
-            <SummaryFigures balance={user.quota} figures={data} days={days} all={all} />
+            <SummaryFigures balance={all ? null : user.quota} figures={data} days={days} />
             {isEmpty(data) ? (
               !isNew && <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
             ) : (
               <>
                 <Activity figures={data} />
+                <LastResults all={all} refreshMs={refreshMs} />
+                {all && <TopSpenders days={days} />}
                 <SlowestModels models={data.slowest} />
               </>
             )}

@@ -36,7 +36,7 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
             key: 'success',
             heading: t('home.success'),
             numeric: true,
-            render: ({ success_rate }) => (success_rate === null ? '–' : format.percent(success_rate)),
+            render: ({ success_rate }) => (success_rate === null ? '–' : format.percentInColumn(success_rate)),
           },
           {
             key: 'tasks',

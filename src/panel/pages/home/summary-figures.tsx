@@ -5,10 +5,15 @@ import type { UsageStats } from '../../api/types.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
-type SummaryFiguresProps = { balance: number; figures: UsageStats; days: string; all: boolean };
+type SummaryFiguresProps = {
+  /** The reader's; null: the figures are everybody's. */
+  balance: number | null;
+  figures: UsageStats;
+  days: string;
+};
 
-/** Balance, spending, success rate and running tasks. */
-export function SummaryFigures({ balance, figures: { totals }, days, all }: SummaryFiguresProps) {
+/** Balance, or everybody's ended tasks; spending, success rate and running tasks. */
+export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFiguresProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const ended = totals.succeeded + totals.failed;
@@ -17,7 +22,7 @@ export function SummaryFigures({ balance, figures: { totals }, days, all }: Summ
       ? t('home.successNone')
       : t('home.successOf', { succeeded: format.number(totals.succeeded), ended: format.number(ended) });
   const runningLink = (
-    <Anchor component={Link} to={all ? '/tasks?scope=all' : '/tasks'} size="sm">
+    <Anchor component={Link} to={balance === null ? '/tasks?scope=all' : '/tasks'} size="sm">
       {t('home.runningShow')}
     </Anchor>
   );
@@ -25,13 +30,14 @@ export function SummaryFigures({ balance, figures: { totals }, days, all }: Summ
     <Figures
       label={t('home.figures')}
       figures={[
-        { label: t('home.balance'), value: format.money(balance) },
+        ...(balance === null ? [] : [{ label: t('home.balance'), value: format.money(balance) }]),
         { label: t('home.spent'), value: format.money(totals.spend), note: <span>{t('home.inDays', { days })}</span> },
         {
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
           note: <span>{successNote}</span>,
         },
+        ...(balance === null ? [{ label: t('home.ended'), value: format.number(ended) }] : []),
         { label: t('home.running'), value: format.number(totals.running), note: totals.running > 0 && runningLink },
       ]}
     />

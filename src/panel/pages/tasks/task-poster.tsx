@@ -6,16 +6,22 @@ import { artifactPath } from './artifact-path.ts';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
 import classes from './task-poster.module.css';
 
+type TaskPosterProps = {
+  task: TaskSummary;
+  /** As wide as its place. */
+  large?: boolean;
+};
+
 /** A small picture of a task's result. Decorative: the task is named beside it. */
-export function TaskPoster({ task }: { task: TaskSummary }) {
+export function TaskPoster({ task, large = false }: TaskPosterProps) {
   const { bundle } = useSessionSnapshot();
   const [box, isSeen] = useSeen();
   const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
   useMissingPreview(task.id, isSeen && isOwn && task.status === 'SUCCESS' && task.poster === undefined);
   return (
-    <span ref={box} className={classes.poster} aria-hidden="true">
+    <span ref={box} className={classes.poster} data-large={large || undefined} aria-hidden="true">
       {task.poster === undefined ? (
-        <IconPhoto size={18} stroke={1.4} />
+        <IconPhoto size={large ? 24 : 18} stroke={1.4} />
       ) : (
         <img src={artifactPath(task.poster.url)} width={64} height={40} loading="lazy" decoding="async" alt="" />
       )}
