@@ -50,6 +50,7 @@ import { telegramRoutes } from './panel-api/sign-in/telegram.ts';
 import { twoFactorRoutes } from './panel-api/sign-in/two-factor.ts';
 import { wechatRoutes } from './panel-api/sign-in/wechat.ts';
 import { artifactLinkRoutes } from './panel-api/tasks/artifact-links.ts';
+import { modelCatalogRoutes } from './panel-api/tasks/model-catalog.ts';
 import { playgroundRoutes } from './panel-api/tasks/playground.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
@@ -257,6 +258,7 @@ const taskGroup = (kit: Kit, deps: RouteDeps) =>
   [
     panelTaskRoutes(kit, deps),
     playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }),
+    modelCatalogRoutes(kit, deps),
     webhookRoutes(kit, deps),
     recordRoutes(kit, deps),
     keyUsageRoutes(kit, deps),

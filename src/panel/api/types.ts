@@ -106,5 +106,7 @@ export type TaskSummary = DataOf<TaskApi['get']>['items'][number];
 export type TaskDetail = DataOf<TaskApi[':task_id']['get']>;
 export type TaskWebhook = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'][number];
 export type CallableModel = DataOf<Api['model']['get']>[number];
+export type ModelCatalog = DataOf<Api['model']['catalog']['get']>;
+export type ModelCard = ModelCatalog['items'][number];
 export type TaskQuote = DataOf<TaskApi['quote']['post']>;
 export type AttentionItem = DataOf<Api['attention']['get']>[number];

@@ -36,6 +36,7 @@ const ProfilePage = lazy(async () => ({ default: (await signedInPages()).Profile
 const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
 const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
+const ModelsPage = lazy(async () => ({ default: (await signedInPages()).ModelsPage }));
 const PlaygroundPage = lazy(async () => ({ default: (await signedInPages()).PlaygroundPage }));
 
 const ChannelsPage = lazy(async () => ({ default: (await adminPages()).ChannelsPage }));
@@ -118,6 +119,7 @@ export function AppRoutes() {
           <Route path="/" element={<HomePage />} />
           <Route path="/tasks" element={<TasksPage />} />
           <Route path="/tasks/:id" element={<TaskPage />} />
+          <Route path="/models" element={<ModelsPage />} />
           <Route path="/playground" element={<PlaygroundPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />

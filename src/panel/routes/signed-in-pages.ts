@@ -4,6 +4,7 @@ export { KeyPage } from '../pages/keys/key-page.tsx';
 export { KeysPage } from '../pages/keys/keys-page.tsx';
 export { NewKeyPage } from '../pages/keys/new-key-page.tsx';
 export { RotateKeyPage } from '../pages/keys/rotate-key-page.tsx';
+export { ModelsPage } from '../pages/models/models-page.tsx';
 export { PlaygroundPage } from '../pages/playground/playground-page.tsx';
 export { ProfilePage } from '../pages/profile/profile-page.tsx';
 export { SecurityPage } from '../pages/security/security-page.tsx';

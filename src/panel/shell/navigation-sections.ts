@@ -1,5 +1,6 @@
 import {
   IconAdjustments,
+  IconBoxModel2,
   IconBuildingStore,
   IconChartBar,
   IconClipboardList,
@@ -28,6 +29,7 @@ export const sections: readonly { text: TextKey | null; entries: readonly Sectio
     entries: [
       { path: '/', text: 'nav.home', icon: IconHome, role: roles.user },
       { path: '/tasks', text: 'nav.tasks', icon: IconListDetails, role: roles.user },
+      { path: '/models', text: 'nav.models', icon: IconBoxModel2, role: roles.user },
       { path: '/playground', text: 'nav.playground', icon: IconFlask, role: roles.user },
       { path: '/keys', text: 'nav.keys', icon: IconKey, role: roles.user },
       { path: '/usage', text: 'nav.usage', icon: IconChartBar, role: roles.user },

@@ -291,6 +291,7 @@ describe('every route declares who may call it', () => {
         'DELETE /api/token/{id}/former-key',
         'GET /api/log',
         'GET /api/model',
+        'GET /api/model/catalog',
         'GET /api/stats',
         'GET /api/task',
         'GET /api/task/failures',

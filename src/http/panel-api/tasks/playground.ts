@@ -1,14 +1,15 @@
 import { Elysia, t } from 'elysia';
-import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import type { CallableModel, Caller, ModelFigures, RequestOptions, Tasks } from '../../../tasks/index.ts';
+import type { CallableModel, RequestOptions, Tasks } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { REPLAYED } from '../../pipeline/response-headers.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { accessEnded, openStream, sendEvents } from '../../v1/send-events.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { callerOf } from './caller-of.ts';
 import { createTaskReader } from './read-task.ts';
 
 const submitBody = strictObject({
@@ -42,12 +43,12 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
-    .get('/api/model', async ({ panel }) => ok(await describeModels(tasks, callerOf(panel))), {
+    .get('/api/model', ({ panel }) => ok(tasks.models(callerOf(panel)).map(describeModel)), {
       user: true,
       detail: {
         summary: 'The models that you may use, with a schema for a form',
         description:
-          'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. usual_seconds (the median) and success_rate are of everybody, over 30 days; null where no task ended. blocked says why a submission would be refused now: no_price, plugin_suspended.',
+          'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.',
       },
     })
     .post(
@@ -159,24 +160,8 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     );
 }
 
-/** The user pays from the account itself: there is no API key with a budget or lists. */
-const callerOf = ({ user }: PanelPrincipal): Caller => ({ user, key: null, group: user.group });
-
-/** Of how many days the usual time and the success rate are. */
-const FIGURE_DAYS = 30;
-
-async function describeModels(tasks: Tasks, caller: Caller) {
-  const { models } = await tasks.figures({ days: FIGURE_DAYS });
-  const figures = new Map(models.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
-  return tasks.models(caller).map((model) => describeModel(model, figures.get(`${model.plugin.key}\n${model.model}`)));
-}
-
-function describeModel(
-  { plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel,
-  figures: ModelFigures | undefined,
-) {
+function describeModel({ plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel) {
   const { manifest } = plugin;
-  const ended = figures === undefined ? 0 : figures.succeeded + figures.failed;
   const summary = offer.price === undefined ? null : summarizePrice(offer.price);
   return {
     plugin_key: plugin.key,
@@ -201,8 +186,6 @@ function describeModel(
       summary: summary && scaleSummary(summary, offer.groupRatio),
     },
     requests: (manifest.vendor?.examples ?? []).filter(({ models }) => models?.includes(model) !== false),
-    usual_seconds: figures?.p50Seconds ?? null,
-    success_rate: figures === undefined || ended === 0 ? null : figures.succeeded / ended,
     channels: offer.channels,
     blocked: offer.blocked ?? null,
   };

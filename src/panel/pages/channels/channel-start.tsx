@@ -5,7 +5,7 @@ import { Link } from 'react-router';
 import type { Channel } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { playgroundPath } from '../prices/plugin-prices-page.tsx';
+import { playgroundPath } from '../playground/playground-path.ts';
 
 type ChannelStartProps = {
   channel: Channel;

@@ -16,6 +16,7 @@ import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { playgroundPath } from '../playground/playground-path.ts';
 import classes from './plugin-prices.module.css';
 import { formsOf, isEmptyDraft, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
 import { PriceRow } from './price-row.tsx';
@@ -165,9 +166,6 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
     </>
   );
 }
-
-export const playgroundPath = (plugin: string, model: string): string =>
-  `/playground?${new URLSearchParams({ plugin, model })}`;
 
 /** Saves one price after the other: what was saved before a refusal stays saved. */
 function useSavePrices(pluginKey: string, onSaved: () => void) {

@@ -1,0 +1,77 @@
+import { Elysia } from 'elysia';
+import { type Billing, scaleSummary, summarizePrice } from '../../../billing/index.ts';
+import { RELAY_PLUGIN_KEY, type Tasks } from '../../../tasks/index.ts';
+import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { callerOf } from './caller-of.ts';
+
+/** Of how many days the usual time and the success rate are. */
+const FIGURE_DAYS = 30;
+/** The most models that are listed; `total` counts all. */
+const MAX_MODELS = 1000;
+
+/** The models that the caller may use, as cards: each with its price, time and success rate. */
+export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks; billing: Billing }) {
+  return new Elysia({ normalize: false, tags: ['Tasks in the panel'] }).use(kit).get(
+    '/api/model/catalog',
+    async ({ panel }) => {
+      const caller = callerOf(panel);
+      const { models: figures } = await tasks.figures({ days: FIGURE_DAYS });
+      const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
+      const priceOf = (expression: string | undefined) => {
+        const summary = expression === undefined ? null : summarizePrice(expression);
+        const ratio = billing.groupRatio(caller.group);
+        return { expression: expression ?? null, summary: summary && scaleSummary(summary, ratio) };
+      };
+      const describeFigures = (pluginKey: string, model: string) => {
+        const found = figuresOf.get(`${pluginKey}\n${model}`);
+        const ended = found === undefined ? 0 : found.succeeded + found.failed;
+        return {
+          usual_seconds: found?.p50Seconds ?? null,
+          success_rate: found === undefined || ended === 0 ? null : found.succeeded / ended,
+        };
+      };
+
+      const offers = tasks.models(caller).filter(({ blocked }) => blocked !== 'no_price');
+      const own = offers.map(({ plugin, model, price, blocked }) => ({
+        model,
+        plugin_key: plugin.key,
+        plugin_name: plugin.manifest.name,
+        description: plugin.manifest.description ?? null,
+        icon: plugin.manifest.icon ?? null,
+        /** Units of the facts that a price may count. */
+        units: Object.fromEntries(
+          Object.entries(plugin.manifest.usageSchema).flatMap(([name, field]) =>
+            field.kind === 'number' ? [[name, field.unit] as const] : [],
+          ),
+        ),
+        price: priceOf(price),
+        ...describeFigures(plugin.key, model),
+        suspended: blocked === 'plugin_suspended',
+      }));
+      const known = new Set(own.map(({ model }) => model));
+      const relayed = tasks
+        .namedModels(caller)
+        .filter(({ id, ownedBy }) => ownedBy === 'relay' && !known.has(id))
+        .map(({ id }) => ({
+          model: id,
+          plugin_key: null,
+          plugin_name: null,
+          description: null,
+          icon: null,
+          units: {},
+          price: priceOf(billing.prices.find(RELAY_PLUGIN_KEY, id, id)?.row.expression),
+          ...describeFigures(RELAY_PLUGIN_KEY, id),
+          suspended: false,
+        }));
+      const all = [...own, ...relayed];
+      return ok({ total: all.length, items: all.slice(0, MAX_MODELS) });
+    },
+    {
+      user: true,
+      detail: {
+        summary: 'The models that you may use, with price, usual time and success rate',
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+      },
+    },
+  );
+}

@@ -1,0 +1,3 @@
+/** The playground with a model chosen. */
+export const playgroundPath = (plugin: string, model: string): string =>
+  `/playground?${new URLSearchParams({ plugin, model })}`;

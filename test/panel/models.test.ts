@@ -1,0 +1,50 @@
+/** The page of models, and its answer with many of them. */
+import { afterAll, expect, test } from 'bun:test';
+import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { findPageIssues, heading, password, screens, usePanel, waitForText } from './harness.ts';
+
+let vendor: VendorProcess;
+const panel = usePanel(async (root) => {
+  vendor = await startVendor();
+  await root.createChannel(vendor.url, { groups: ['default', 'half'] });
+  await root.createChannel(vendor.url, { name: 'VIP', models: ['secret-model'], groups: ['vip'] });
+  await root.call('PUT', '/api/option', { key: 'groups', value: '{"default": 1, "half": 0.5, "vip": 1}' });
+  const price = (model: string, expression: string) =>
+    root.call('PUT', '/api/price', { plugin_key: 'demo', model, expression });
+  await price('demo-video', '0.02 * u("seconds")');
+  await price('demo-video-pro', '(u("resolution") == "480p" ? 0.02 : 0.08) * u("seconds")');
+  await price('secret-model', '1');
+  await root.createUser({ username: 'half', group: 'half' });
+});
+afterAll(() => vendor?.stop());
+
+test('a user sees the models of their group, with their price in words, and tries one', async () => {
+  const { page } = await panel.openAs({ username: 'half', password }, '/models', { viewport: screens.desktop });
+  await heading(page, 'Models').waitFor();
+  await waitForText(page, '$0.01 a second');
+  await waitForText(page, '$0.01–$0.04 a second');
+  expect(await page.getByText('secret-model').count()).toBe(0);
+  expect(await findPageIssues(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Code for demo-video', exact: true }).click();
+  await page.getByRole('dialog').getByText(`${panel.origin()}/v1/tasks/demo`).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Try demo-video-pro' }).click();
+  await heading(page, 'Playground').waitFor();
+  expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('demo-video-pro');
+});
+
+test('500 models are answered in less than 150 ms', async () => {
+  const models = Array.from({ length: 500 }, (_, i) => `many-${i}`);
+  await panel.root().createChannel(vendor.url, { name: 'Many', models });
+  await panel.root().call('PUT', '/api/option', { key: 'billing.unpriced', value: 'everyone' });
+  const { body } = await ask(`${panel.origin()}/api/user/login`, { body: ROOT });
+  const token = (body.data as { access_token: string }).access_token;
+  const times: number[] = [];
+  for (let i = 0; i < 7; i += 1) {
+    const begun = performance.now();
+    const answer = await ask(`${panel.origin()}/api/model/catalog`, { token });
+    times.push(performance.now() - begun);
+    expect((answer.body.data as { total: number }).total).toBe(502);
+  }
+  expect(times.toSorted((a, b) => a - b)[3]).toBeLessThan(150);
+});
