@@ -13,6 +13,8 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { PageControls } from '../ui/page/page-controls.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import classes from './app-frame.module.css';
+import { NoticeBell } from './bell/notice-bell.tsx';
+import { Shortcuts } from './palette/shortcuts.tsx';
 import { SideNavigation } from './side-navigation.tsx';
 
 /** The frame of all pages after sign-in: navigation at the side, account menu at the top. */
@@ -41,6 +43,8 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
                 <BrandMark />
               </div>
               <div className={classes.controls}>
+                <Shortcuts />
+                <NoticeBell />
                 <PageControls />
                 <AccountMenu />
               </div>

@@ -52,3 +52,16 @@ export const IconAlert = () => (
     <path d="M10 6.2v4.4M10 13.7v.1" />
   </Icon>
 );
+
+export const IconSearch = () => (
+  <Icon>
+    <circle cx="9" cy="9" r="5.6" />
+    <path d="m13.2 13.2 3.6 3.6" />
+  </Icon>
+);
+
+export const IconBell = () => (
+  <Icon>
+    <path d="M5 13.4V9a5 5 0 0 1 10 0v4.4l1.2 1.4H3.8ZM8.4 16.8h3.2" />
+  </Icon>
+);

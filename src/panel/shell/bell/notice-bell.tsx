@@ -1,0 +1,65 @@
+import { ActionIcon, Popover } from '@mantine/core';
+import { lazy, Suspense, useCallback, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TaskSummary } from '../../api/types.ts';
+import { IconBell } from '../../ui/icons.tsx';
+import classes from './notice-bell.module.css';
+import { wantsBrowserNotices } from './notice-storage.ts';
+import { useNotices } from './use-notices.ts';
+
+const NoticeList = lazy(async () => ({ default: (await import('./notice-list.tsx')).NoticeList }));
+
+/** Attention and finished tasks, behind a bell with the number of what is new. */
+export function NoticeBell() {
+  const { t } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
+  const show = useCallback(
+    (tasks: readonly TaskSummary[]) => {
+      if (!document.hidden || !wantsBrowserNotices()) return;
+      for (const task of tasks.slice(0, 3)) showBrowserNotice(task, t(noticeTitle(task)));
+    },
+    [t],
+  );
+  const notices = useNotices(show);
+  const change = (opened: boolean): void => {
+    setOpen(opened);
+    if (!opened) notices.markSeen();
+  };
+  return (
+    <Popover opened={isOpen} onChange={change} position="bottom-end" width={360} trapFocus returnFocus>
+      <Popover.Target>
+        <ActionIcon
+          className={classes.bell}
+          variant="subtle"
+          color="gray"
+          size={40}
+          aria-label={notices.unread === 0 ? t('bell.label') : t('bell.labelNew', { number: notices.unread })}
+          onClick={() => change(!isOpen)}
+        >
+          <IconBell />
+          {notices.unread > 0 && (
+            <span className={classes.count} aria-hidden="true">
+              {notices.unread > 9 ? '9+' : notices.unread}
+            </span>
+          )}
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown className={classes.dropdown} aria-label={t('bell.label')}>
+        <Suspense fallback={null}>
+          <NoticeList {...notices} onLeave={() => change(false)} />
+        </Suspense>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+const noticeTitle = ({ status }: TaskSummary) => (status === 'FAILURE' ? 'bell.taskFailed' : 'bell.taskDone');
+
+/** A click brings the panel back and opens the task. */
+function showBrowserNotice({ id, input, model }: TaskSummary, title: string): void {
+  const notice = new Notification(title, { body: input || model, tag: id });
+  notice.onclick = () => {
+    window.focus();
+    location.assign(`/tasks/${encodeURIComponent(id)}`);
+  };
+}

@@ -1,0 +1,85 @@
+import { Switch } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { attentionDetail } from '../../pages/home/attention-detail.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import classes from './notice-bell.module.css';
+import { canNotify, rememberBrowserNotices, wantsBrowserNotices } from './notice-storage.ts';
+import type { Notices } from './use-notices.ts';
+
+/** The content of the bell. */
+export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave(): void }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  return (
+    <div className={classes.content}>
+      {attention.length > 0 && (
+        <section aria-labelledby="bell-attention">
+          <h2 id="bell-attention" className={classes.heading}>
+            {t('home.attention')}
+          </h2>
+          <ul className={classes.items}>
+            {attention.slice(0, 6).map((item) => (
+              <li key={`${item.code} ${item.target.id} ${item.message}`}>
+                <Link to="/" onClick={onLeave} className={classes.item}>
+                  <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
+                    {t(`home.attention.${item.code}`)}
+                  </StatusLabel>
+                  <span className={classes.note}>{attentionDetail(item, t, i18n.language)}</span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <section aria-labelledby="bell-tasks">
+        <h2 id="bell-tasks" className={classes.heading}>
+          {t('bell.finished')}
+        </h2>
+        {finished.length === 0 ? (
+          <p className={classes.empty}>{t('bell.none')}</p>
+        ) : (
+          <ul className={classes.items}>
+            {finished.map((task) => (
+              <li key={task.id}>
+                <Link to={`/tasks/${encodeURIComponent(task.id)}`} onClick={onLeave} className={classes.item}>
+                  <StatusLabel tone={task.status === 'FAILURE' ? 'bad' : 'good'}>{task.input || task.id}</StatusLabel>
+                  <span className={classes.note}>
+                    {task.model} · {format.ago(task.finish_time)}
+                  </span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {canNotify() && <BrowserNotices />}
+    </div>
+  );
+}
+
+/** Asks the browser only after a click: a question out of nowhere is refused, for good. */
+function BrowserNotices() {
+  const { t } = useTranslation();
+  const [isOn, setOn] = useState(wantsBrowserNotices);
+  const [isDenied, setDenied] = useState(Notification.permission === 'denied');
+  const change = async (wanted: boolean): Promise<void> => {
+    const permission = wanted ? await Notification.requestPermission() : Notification.permission;
+    rememberBrowserNotices(wanted && permission === 'granted');
+    setOn(wanted && permission === 'granted');
+    setDenied(permission === 'denied');
+  };
+  return (
+    <div className={classes.wish}>
+      <Switch
+        label={t('bell.browser')}
+        description={isDenied ? t('bell.browserDenied') : t('bell.browserHelp')}
+        checked={isOn}
+        disabled={isDenied}
+        onChange={(event) => void change(event.currentTarget.checked)}
+      />
+    </div>
+  );
+}

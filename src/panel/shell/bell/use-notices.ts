@@ -1,0 +1,70 @@
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import type { AttentionItem, TaskSummary } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import { readSeen, wantsBrowserNotices, writeSeen } from './notice-storage.ts';
+
+const attentionMs = 60_000;
+const tasksMs = 20_000;
+const listed = 20;
+const shown = 8;
+
+export type Notices = {
+  attention: readonly AttentionItem[];
+  /** The user's own tasks that ended lately, newest first. */
+  finished: readonly TaskSummary[];
+  /** How many of both were not looked at. */
+  unread: number;
+  /** Everything up to now has been looked at. */
+  markSeen(): void;
+};
+
+/**
+ * What the user may want to know: for administrators what needs attention, and their own tasks
+ * that have ended. `onFinished` hears of tasks that end while the panel is open.
+ */
+export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void): Notices {
+  const session = useSession();
+  const userId = useSessionSnapshot().bundle?.user.id ?? 0;
+  const isAdmin = useRole() >= roles.admin;
+  const attention = useApiQuery<AttentionItem[]>('/api/attention', { enabled: isAdmin, refreshMs: attentionMs });
+  const path = `/api/task?page=1&page_size=${listed}`;
+  const { data: tasks } = useQuery({
+    queryKey: ['api', path],
+    queryFn: () => session.send<{ items: readonly TaskSummary[] }>({ method: 'GET', path }),
+    refetchInterval: tasksMs,
+    // Browser notices are for tabs in the background.
+    refetchIntervalInBackground: wantsBrowserNotices(),
+  });
+  const [seen, setSeen] = useState(() => readSeen(userId));
+  const finished = (tasks?.items ?? [])
+    .filter(({ finish_time: at }) => at > 0)
+    .sort((a, b) => b.finish_time - a.finish_time)
+    .slice(0, shown);
+
+  const known = useRef<ReadonlySet<string> | null>(null);
+  useEffect(() => {
+    if (tasks === undefined) return;
+    const ended = tasks.items.filter(({ finish_time: at }) => at > 0);
+    const news = known.current === null ? [] : ended.filter(({ id }) => !known.current?.has(id));
+    known.current = new Set(ended.map(({ id }) => id));
+    if (news.length > 0) onFinished(news);
+  }, [tasks, onFinished]);
+
+  const items = attention.data ?? [];
+  const nameOf = ({ code, target }: AttentionItem): string => `${code} ${target.id}`;
+  return {
+    attention: items,
+    finished,
+    unread:
+      items.filter((item) => !seen.attention.includes(nameOf(item))).length +
+      finished.filter(({ finish_time: at }) => at > seen.at).length,
+    markSeen: () => {
+      const next = { at: finished[0]?.finish_time ?? seen.at, attention: items.map(nameOf) };
+      writeSeen(userId, next);
+      setSeen(next);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { Modal, useMantineColorScheme } from '@mantine/core';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useNavigate } from 'react-router';
+import { changeLanguage } from '../../i18n/create-i18n.ts';
+import { languages } from '../../i18n/languages.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { useSession } from '../../session/session-context.tsx';
+import classes from './command-palette.module.css';
+import { filterEntries, listPages, listSettings, type PaletteEntry, type PaletteGroup } from './find-entries.ts';
+import { useServerEntries } from './use-server-entries.ts';
+
+const order: readonly PaletteGroup[] = ['pages', 'actions', 'tasks', 'keys', 'channels', 'users', 'settings'];
+
+/** Finds pages, tasks, users, channels, keys, settings and actions by some letters. */
+export function CommandPalette({ onClose, onShortcuts }: { onClose(): void; onShortcuts(): void }) {
+  const { t } = useTranslation();
+  const role = useRole();
+  const navigate = useNavigate();
+  const listId = useId();
+  const [query, setQuery] = useState('');
+  const [active, setActive] = useState(0);
+  const server = useServerEntries(query);
+  const actions = useActions(onShortcuts);
+  const local = [...listPages(t, role), ...actions, ...(query.trim() === '' ? [] : listSettings(t, role))];
+  const byGroup = order.map((group) => ({
+    group,
+    entries: [
+      ...filterEntries(
+        local.filter((entry) => entry.group === group),
+        query,
+      ),
+      ...server.entries.filter((entry) => entry.group === group),
+    ],
+  }));
+  const groups = byGroup.filter(({ entries }) => entries.length > 0);
+  const entries = groups.flatMap((group) => group.entries);
+  const current = entries[Math.min(active, entries.length - 1)];
+  const optionId = ({ id }: PaletteEntry): string => `${listId}-${id}`;
+
+  const choose = ({ to, run }: PaletteEntry): void => {
+    onClose();
+    run?.();
+    if (to !== undefined) navigate(to);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // An input method is composing: its Enter chooses characters.
+    if (event.nativeEvent.isComposing) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && entries.length > 0) {
+      event.preventDefault();
+      setActive((Math.min(active, entries.length - 1) + step + entries.length) % entries.length);
+    } else if (event.key === 'Enter' && current !== undefined) {
+      event.preventDefault();
+      choose(current);
+    }
+  };
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (current !== undefined)
+      list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+  }, [current]);
+
+  return (
+    <Modal.Root opened onClose={onClose} size={600} yOffset="12vh">
+      <Modal.Overlay />
+      <Modal.Content aria-label={t('palette.title')} radius="md">
+        <input
+          className={classes.input}
+          // biome-ignore lint/a11y/noAutofocus: the palette is for typing
+          autoFocus
+          data-autofocus
+          type="text"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-autocomplete="list"
+          aria-activedescendant={current && optionId(current)}
+          aria-label={t('palette.search')}
+          placeholder={t('palette.placeholder')}
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={200}
+          value={query}
+          onChange={(event) => {
+            setQuery(event.currentTarget.value);
+            setActive(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div ref={list} id={listId} role="listbox" aria-label={t('palette.results')} className={classes.list}>
+          {groups.map((group) => (
+            // biome-ignore lint/a11y/useSemanticElements: a group of options
+            <div key={group.group} role="group" aria-labelledby={`${listId}-${group.group}`}>
+              <div id={`${listId}-${group.group}`} className={classes.group}>
+                {t(`palette.group.${group.group}`)}
+              </div>
+              {group.entries.map((entry) => (
+                // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input
+                // biome-ignore lint/a11y/useKeyWithClickEvents: the input has the keys
+                <div
+                  key={entry.id}
+                  id={optionId(entry)}
+                  role="option"
+                  aria-selected={entry === current}
+                  className={classes.entry}
+                  onMouseMove={() => setActive(entries.indexOf(entry))}
+                  onClick={() => choose(entry)}
+                >
+                  <span className={classes.label}>{entry.label}</span>
+                  {entry.note && <span className={classes.note}>{entry.note}</span>}
+                </div>
+              ))}
+            </div>
+          ))}
+        </div>
+        <p className={classes.status} role="status">
+          {entries.length === 0 ? t(server.isSearching ? 'palette.searching' : 'palette.nothing') : t('palette.help')}
+        </p>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+function useActions(onShortcuts: () => void): PaletteEntry[] {
+  const { t, i18n } = useTranslation();
+  const role = useRole();
+  const session = useSession();
+  const { setColorScheme } = useMantineColorScheme();
+  const action = (id: string, label: string, rest: Pick<PaletteEntry, 'to' | 'run'>): PaletteEntry => ({
+    id: `action:${id}`,
+    group: 'actions',
+    label,
+    ...rest,
+  });
+  return [
+    action('run', t('palette.action.run'), { to: '/playground' }),
+    action('key', t('palette.action.key'), { to: '/keys/new' }),
+    ...(role >= roles.admin ? [action('channel', t('palette.action.channel'), { to: '/channels/new' })] : []),
+    ...(['light', 'dark', 'auto'] as const).map((scheme) =>
+      action(`scheme-${scheme}`, `${t('app.scheme')}: ${t(`app.scheme.${scheme}`)}`, {
+        run: () => setColorScheme(scheme),
+      }),
+    ),
+    ...Object.entries(languages)
+      .filter(([language]) => language !== i18n.language)
+      .map(([language, { name }]) =>
+        action(`language-${language}`, `${t('app.language')}: ${name}`, {
+          run: () => void changeLanguage(i18n, language),
+        }),
+      ),
+    action('shortcuts', t('shortcuts.title'), { run: onShortcuts }),
+    action('sign-out', t('home.signOut'), { run: () => void session.signOut() }),
+  ];
+}

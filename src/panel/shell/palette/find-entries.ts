@@ -1,0 +1,54 @@
+import type { TFunction } from 'i18next';
+import { optionTexts } from '../../pages/settings/option-texts.ts';
+import { roles } from '../../session/roles.ts';
+import { sections } from '../navigation-sections.ts';
+
+export type PaletteGroup = 'pages' | 'actions' | 'tasks' | 'keys' | 'channels' | 'users' | 'settings';
+
+export type PaletteEntry = {
+  id: string;
+  group: PaletteGroup;
+  label: string;
+  /** Beside the label: whose task, which vendor. */
+  note?: string;
+  /** Where it leads, or what it does. */
+  to?: string;
+  run?(): void;
+};
+
+/** Entries of one group that are shown at once. */
+export const MAX_ENTRIES = 6;
+
+/** The pages of a role. */
+export const listPages = (t: TFunction, role: number): PaletteEntry[] =>
+  sections
+    .flatMap(({ entries }) => entries)
+    .filter((entry) => role >= entry.role)
+    .map(({ path, text }) => ({ id: `page:${path}`, group: 'pages', label: t(text), to: path }));
+
+/** Settings, which only root may open. They are found by their name and by their key. */
+export const listSettings = (t: TFunction, role: number): PaletteEntry[] =>
+  role < roles.root
+    ? []
+    : Object.entries(optionTexts).map(([key, { name }]) => ({
+        id: `setting:${key}`,
+        group: 'settings',
+        label: t(name),
+        note: key,
+        to: `/settings?q=${encodeURIComponent(key)}`,
+      }));
+
+/** Every word of the query is in the label or the note. Labels that begin with it come first. */
+export function filterEntries(entries: readonly PaletteEntry[], query: string): PaletteEntry[] {
+  const words = fold(query).split(/\s+/).filter(Boolean);
+  const found = entries.filter(({ label, note = '' }) => {
+    const text = fold(`${label} ${note}`);
+    return words.every((word) => text.includes(word));
+  });
+  const [first = ''] = words;
+  const begins = ({ label }: PaletteEntry): boolean => fold(label).startsWith(first);
+  return [...found.filter(begins), ...found.filter((entry) => !begins(entry))].slice(0, MAX_ENTRIES);
+}
+
+/** Lower case, without accents: "configuracao" finds "Configuração". */
+const fold = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trim();

@@ -1,0 +1,60 @@
+import { ActionIcon } from '@mantine/core';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { IconSearch } from '../../ui/icons.tsx';
+import { moveInList } from './move-in-list.ts';
+
+const CommandPalette = lazy(async () => ({ default: (await import('./command-palette.tsx')).CommandPalette }));
+const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }));
+
+/**
+ * The keys of the whole panel, and a button for those who do not know them. Palette and list of
+ * shortcuts are loaded when they are first wanted.
+ */
+export function Shortcuts() {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState<'palette' | 'list' | null>(null);
+  const close = (): void => setOpen(null);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.isComposing || event.altKey) return;
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        setOpen((now) => (now === 'palette' ? null : 'palette'));
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || isTyping(event.target) || isDialogOpen()) return;
+      if (event.key === '?') setOpen('list');
+      else if (event.key === 'j' || event.key === 'k') moveInList(event.key === 'j' ? 1 : -1);
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+  return (
+    <>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size={40}
+        aria-label={t('palette.open')}
+        aria-keyshortcuts="Control+K Meta+K"
+        aria-haspopup="dialog"
+        title={t('palette.openHint')}
+        onClick={() => setOpen('palette')}
+      >
+        <IconSearch />
+      </ActionIcon>
+      <Suspense fallback={null}>
+        {open === 'palette' && <CommandPalette onClose={close} onShortcuts={() => setOpen('list')} />}
+        {open === 'list' && <ShortcutList onClose={close} />}
+      </Suspense>
+    </>
+  );
+}
+
+/** Letters belong to the field or the editor that has the focus. */
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || target.closest('input, textarea, select, [role="textbox"], [role="combobox"]') !== null);
+
+const isDialogOpen = (): boolean => document.querySelector('[role="dialog"]') !== null;

@@ -1,0 +1,102 @@
+/** Search and commands by the keyboard, and the bell. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { findAxeViolations, heading, password, screens, usePanel, waitForText } from './harness.ts';
+
+let vendor: VendorProcess;
+beforeAll(async () => {
+  vendor = await startVendor();
+});
+afterAll(() => vendor.stop());
+
+let key = '';
+const panel = usePanel(async (root) => {
+  await root.createChannel(vendor.url);
+  await root.createUser({ username: 'grace' });
+  key = await root.createKey();
+});
+
+const option = (page: Page, name: string | RegExp) => page.getByRole('option', { name });
+
+async function search(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).fill(text);
+}
+
+test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? lists the shortcuts', async () => {
+  const { status } = await ask(`${panel.origin()}/v1/tasks/demo`, {
+    token: key,
+    body: { model: 'demo-video', prompt: 'a paper boat at dawn', seconds: 4 },
+  });
+  expect(status).toBeLessThan(300);
+  const { page } = await panel.openAs(ROOT, '/keys', { viewport: screens.desktop });
+  await heading(page, 'API keys').waitFor();
+
+  await search(page, 'audit');
+  await page.getByRole('option', { name: 'Audit log', exact: true }).waitFor();
+  expect(await findAxeViolations(page)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await heading(page, 'Audit log').waitFor();
+
+  await search(page, 'grace');
+  await option(page, /^grace/).click();
+  await page.waitForURL(/\/users\/\d+/);
+
+  await search(page, 'SMTPServer');
+  await option(page, /SMTPServer/).waitFor();
+  await page.keyboard.press('Escape');
+
+  await search(page, 'paper boat');
+  await option(page, /paper boat at dawn/).click();
+  await page.waitForURL(/\/tasks\/task_/);
+
+  await page.goto(`${panel.origin()}/users`);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  const inRow = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent ?? '');
+  const second = await inRow();
+  await page.keyboard.press('k');
+  expect(await inRow()).not.toBe(second);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/users\/\d+/);
+
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  expect(await findAxeViolations(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+});
+
+test('the palette and the bell show a user only what is theirs', async () => {
+  const { page } = await panel.openAs({ username: 'grace', password }, '/tasks', { viewport: screens.phone });
+  await heading(page, 'Tasks').waitFor();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await search(page, 'audit');
+  await waitForText(page, 'Nothing found');
+  await page.getByRole('combobox', { name: 'Search' }).fill('boat');
+  await waitForText(page, 'Nothing found');
+  expect(asked.filter((path) => path === '/api/user' || path === '/api/channel' || path === '/api/attention')).toEqual(
+    [],
+  );
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Notifications' }).click();
+  await waitForText(page, 'Tasks that finish appear here.');
+});
+
+test('the bell counts what needs attention and tasks that ended, until it was opened', async () => {
+  await until('the task has ended', async () => {
+    const { items } = await panel.root().call<{ items: { finish_time: number }[] }>('GET', '/api/task');
+    return (items[0]?.finish_time ?? 0) > 0;
+  });
+  const { page } = await panel.openAs(ROOT, '/keys', { viewport: screens.desktop });
+  await page.getByRole('button', { name: /^Notifications, new: \d+$/ }).click();
+  await page.getByRole('heading', { level: 2, name: 'Needs attention' }).waitFor();
+  await until('the task is listed', async () => (await page.getByText('a paper boat at dawn').count()) > 0);
+  expect(await findAxeViolations(page)).toEqual([]);
+  await page.getByText('a paper boat at dawn').click();
+  await page.waitForURL(/\/tasks\/task_/);
+  await page.getByRole('button', { name: 'Notifications', exact: true }).waitFor();
+});
