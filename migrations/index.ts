@@ -30,6 +30,7 @@ import postgres25 from './postgres/0025_previews.sql' with { type: 'text' };
 import postgres26 from './postgres/0026_key_rotation.sql' with { type: 'text' };
 import postgres27 from './postgres/0027_usage_figures.sql' with { type: 'text' };
 import postgres28 from './postgres/0028_task_list.sql' with { type: 'text' };
+import postgres29 from './postgres/0029_bills_by_model.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -58,6 +59,7 @@ import sqlite25 from './sqlite/0025_previews.sql' with { type: 'text' };
 import sqlite26 from './sqlite/0026_key_rotation.sql' with { type: 'text' };
 import sqlite27 from './sqlite/0027_usage_figures.sql' with { type: 'text' };
 import sqlite28 from './sqlite/0028_task_list.sql' with { type: 'text' };
+import sqlite29 from './sqlite/0029_bills_by_model.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -227,4 +229,11 @@ export const migrations: readonly Migration[] = [
   },
   // The triggers stay, so that tasks of the program of before are listed too.
   { number: 28, name: '0028_task_list', sql: { sqlite: sqlite28, postgres: postgres28 }, checks: [], back: ALWAYS },
+  {
+    number: 29,
+    name: '0029_bills_by_model',
+    sql: { sqlite: sqlite29, postgres: postgres29 },
+    checks: [],
+    back: ALWAYS,
+  },
 ];

@@ -641,6 +641,7 @@ end;
 CREATE TRIGGER task_list_delete after delete on tasks begin
   delete from task_list where id = old.id;
 end;
+CREATE INDEX usage_logs_model on usage_logs (model, created_at);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

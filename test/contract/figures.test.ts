@@ -58,6 +58,12 @@ describeEachStore(
         ]),
       );
       expect(before).toHaveLength(9);
+      const sums = async (by: 'day' | 'model') =>
+        (await store.figures.usageByDay({ sinceDay: 0, by }))
+          .map(({ day, model, kind, tasks, quota }) => `${day} ${model} ${kind} ${tasks} ${quota}`)
+          .sort();
+      expect(await sums('day')).toEqual(['5  refund 1 7', '5  settle 8 80', '6  settle 1 10']);
+      expect(await sums('model')).toContain('0 n settle 2 20');
       await addUp(store, 5 * DAY + 10);
       expect(await all()).toEqual(before);
       await addUp(store, 7 * DAY);

@@ -52,9 +52,9 @@ export interface FigureStore {
   addUpDays(before: number, limit: number): Promise<boolean>;
   /**
    * Usage since `sinceDay`, whether or not it has been added up; of one user where `userId` is
-   * given.
+   * given. `by` sums over all models and durations, or over all days.
    */
-  usageByDay(filter: { sinceDay: number; userId?: number }): Promise<EndedTasks[]>;
+  usageByDay(filter: { sinceDay: number; userId?: number; by?: 'day' | 'model' }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
   /** The health of every channel, from what has ended since `since`. */
   channelHealth(since: number): Promise<ChannelHealthRecord[]>;

@@ -8,6 +8,19 @@ const DAY_SECONDS = 86_400;
 /** The user id of rows that sum up all users. */
 const EVERYBODY = sql.raw('0');
 
+/** What usage by day is grouped by; a part that is summed over has a value that none has. */
+const GROUPED = {
+  all: {
+    columns: sql.raw('day, plugin_key, model, kind, duration'),
+    by: sql.raw('day, plugin_key, model, kind, duration'),
+  },
+  day: { columns: sql.raw(`day, '', '', kind, -1`), by: sql.raw('day, kind') },
+  model: {
+    columns: sql.raw('0, plugin_key, model, kind, duration'),
+    by: sql.raw('plugin_key, model, kind, duration'),
+  },
+} as const;
+
 export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
   const addUp = (owner: SQL, from: number, until: number) =>
     statement(sql`
@@ -28,18 +41,18 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
       return !isLast;
     },
 
-    async usageByDay({ sinceDay, userId }) {
+    async usageByDay({ sinceDay, userId, by }) {
       // The plus keeps SQLite from reading all rows of the user by index: what is not added up yet
       // is a few minutes' worth.
       const own = userId === undefined ? sql`` : sql`and +user_id = ${userId}`;
       const rows = await statement(sql`
-        select day, plugin_key, model, kind, duration, sum(tasks), sum(quota) from (
+        select ${GROUPED[by ?? 'all'].columns}, sum(tasks), sum(quota) from (
           select day, plugin_key, model, kind, duration, tasks, quota from usage_days
           where user_id = ${userId ?? EVERYBODY} and day >= ${sinceDay}
           union all
           select created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, 1, quota from usage_logs
           where created_at >= (select until from usage_progress where id = 1) and created_at >= ${sinceDay * DAY_SECONDS} ${own}
-        ) as used group by day, plugin_key, model, kind, duration`);
+        ) as used group by ${GROUPED[by ?? 'all'].by}`);
       return rows.map(([day, pluginKey, model, kind, duration, tasks, quota]) => ({
         day: Number(day),
         pluginKey: String(pluginKey),

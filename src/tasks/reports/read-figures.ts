@@ -54,11 +54,12 @@ export function createFigureReader(deps: { store: Store; clock: Clock; watchCach
     const readAt = clock.unix();
     const sinceDay = Math.floor(readAt / DAY_SECONDS) - days + 1;
     const own = userId === undefined ? {} : { userId };
-    const [usage, open] = await Promise.all([
-      store.figures.usageByDay({ sinceDay, ...own }),
+    const [byDay, usage, open] = await Promise.all([
+      store.figures.usageByDay({ sinceDay, ...own, by: 'day' }),
+      store.figures.usageByDay({ sinceDay, ...own, by: 'model' }),
       store.figures.openTasks(own),
     ]);
-    const ended = Map.groupBy(usage, ({ day }) => day);
+    const ended = Map.groupBy(byDay, ({ day }) => day);
     return {
       from: sinceDay * DAY_SECONDS,
       readAt,
