@@ -88,11 +88,21 @@ describe('the list', () => {
     await choose(page, 'Status', 'Failed');
     await page.getByRole('link', { name: /a paper boat/ }).waitFor({ state: 'detached' });
     expect(await rows(page).nth(1).textContent()).toContain('a lost one');
+    // Why it failed is one click from the home page, and the reasons are counted.
+    const reasons = page.getByRole('region', { name: 'Why tasks failed' });
+    const [reason = ''] = (await reasons.getByRole('button').first().innerText()).split('\n');
+    expect(await rows(page).nth(1).textContent()).toContain(reason);
+    // Anywhere in the row.
+    await rows(page)
+      .nth(1)
+      .click({ position: { x: 600, y: 20 } });
+    await page.waitForURL(`**${taskOf('a lost one [fail]')}`);
 
     await page.goto(`${panel.origin()}/tasks?scope=all&platform=demo&channel=1&status=SUCCESS`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
     await page.getByRole('columnheader', { name: 'User' }).waitFor();
     await page.getByRole('cell', { name: 'First channel' }).first().waitFor();
+    await page.getByRole('button', { name: 'Filters', exact: true }).click();
     expect(await page.getByRole('combobox', { name: 'Channel' }).inputValue()).toBe('First channel');
 
     await page.goto(`${panel.origin()}/tasks?q=${encodeURIComponent('no such thing')}`);

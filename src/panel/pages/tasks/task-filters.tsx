@@ -1,16 +1,14 @@
-import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Button, Indicator, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
+import { IconAdjustmentsHorizontal, IconSearch } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
-import type { Filters } from '../../ui/form/use-filters.ts';
+import { TaskFilterFields } from './task-filter-fields.tsx';
 import classes from './task-filters.module.css';
-import { useChannelNames, usePluginNames } from './use-display-names.ts';
+import { narrowingNames, type TaskQuery, taskSorts } from './use-task-query.ts';
 
-export const taskFilterNames = ['q', 'status', 'platform', 'channel', 'scope'] as const;
-
-const statuses = {
+export const taskStatusTexts = {
   QUEUED: 'task.status.QUEUED',
   SUBMITTED: 'task.status.SUBMITTED',
   IN_PROGRESS: 'task.status.IN_PROGRESS',
@@ -19,25 +17,21 @@ const statuses = {
   NOT_START: 'task.status.NOT_START',
 } as const satisfies Record<string, TextKey>;
 
-/** The filters of the task list. They are stored in the URL. */
-export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNames)[number]> }) {
+/** The filters of the task list. They are in the address. */
+export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
-  const plugins = usePluginNames();
-  const channels = useChannelNames();
+  const { filters, isGallery, sort } = tasks;
   const { values, set } = filters;
   const search = useDebouncedFilter(values.q, (text) => set('q', text));
-  const options = (names: ReadonlyMap<string, string>, chosen: string) => {
-    const known = [...names].map(([value, label]) => ({ value, label }));
-    return chosen === '' || names.has(chosen) ? known : [...known, { value: chosen, label: chosen }];
-  };
+  const hidden = narrowingNames.filter((name) => name !== 'q' && name !== 'status' && values[name] !== '').length;
   return (
     <search className={classes.bar}>
       {isAdmin && (
         <SegmentedControl
           aria-label={t('tasks.scope')}
           value={values.scope === 'all' ? 'all' : 'own'}
-          onChange={(scope) => set('scope', scope === 'all' ? 'all' : '')}
+          onChange={(scope) => filters.setAll({ scope: scope === 'all' ? 'all' : '', user: '' })}
           data={[
             { value: 'own', label: t('tasks.scope.own') },
             { value: 'all', label: t('tasks.scope.all') },
@@ -59,32 +53,43 @@ export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNa
         placeholder={t('tasks.anyStatus')}
         clearable
         value={values.status || null}
-        onChange={(status) => set('status', status ?? '')}
-        data={Object.entries(statuses).map(([value, text]) => ({ value, label: t(text) }))}
+        onChange={(status) => filters.setAll({ status: status ?? '', reason: '' })}
+        data={Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) }))}
       />
+      <Indicator disabled={hidden === 0} label={hidden} size={18} offset={4}>
+        <Popover position="bottom-end" width={320} trapFocus>
+          <Popover.Target>
+            <Button
+              variant="default"
+              fullWidth
+              leftSection={<IconAdjustmentsHorizontal size={17} stroke={1.6} aria-hidden="true" />}
+            >
+              {t('tasks.filters')}
+            </Button>
+          </Popover.Target>
+          <Popover.Dropdown aria-label={t('tasks.filters')}>
+            <Stack gap="sm">
+              <TaskFilterFields tasks={tasks} />
+            </Stack>
+          </Popover.Dropdown>
+        </Popover>
+      </Indicator>
       <Select
-        className={classes.choice}
-        aria-label={t('tasks.plugin')}
-        placeholder={t('tasks.anyPlugin')}
-        clearable
-        value={values.platform || null}
-        onChange={(platform) => set('platform', platform ?? '')}
-        data={options(plugins, values.platform)}
+        className={classes.sort}
+        aria-label={t('tasks.sort')}
+        allowDeselect={false}
+        value={isGallery && sort !== 'oldest' ? 'newest' : sort}
+        onChange={(next) => set('sort', next === 'newest' ? '' : (next ?? ''))}
+        data={(isGallery ? taskSorts.slice(0, 2) : taskSorts).map((value) => ({
+          value,
+          label: t(`tasks.sort.${value}`),
+        }))}
       />
-      {isAdmin && (
-        <Select
-          className={classes.choice}
-          aria-label={t('tasks.channel')}
-          placeholder={t('tasks.anyChannel')}
-          clearable
-          searchable
-          value={values.channel || null}
-          onChange={(channel) => set('channel', channel ?? '')}
-          data={options(channels, values.channel)}
-        />
-      )}
-      {filters.isFiltered && (
-        <Button variant="subtle" onClick={filters.clear}>
+      {tasks.isNarrowed && (
+        <Button
+          variant="subtle"
+          onClick={() => filters.setAll(Object.fromEntries(narrowingNames.map((name) => [name, ''])))}
+        >
           {t('tasks.clear')}
         </Button>
       )}

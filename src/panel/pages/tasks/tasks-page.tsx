@@ -1,70 +1,133 @@
-import { Button } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { TaskSummary } from '../../api/types.ts';
+import type { TaskPage, TaskSummary } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { roles, useRole } from '../../session/roles.ts';
-import { DataTable, type PagedRows } from '../../ui/display/data-table.tsx';
+import { DataTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { BulkBar } from './bulk/bulk-bar.tsx';
+import { FailureReasons } from './failure-reasons.tsx';
 import { isFinished } from './is-finished.ts';
-import { TaskFilters, taskFilterNames } from './task-filters.tsx';
-import { useTaskColumns } from './use-task-columns.tsx';
+import { useListPreferences } from './list-preferences.ts';
+import { ListTools } from './list-tools.tsx';
+import { TaskFilters } from './task-filters.tsx';
+import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
+import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
 
 const runningRefreshMs = 2500;
 const idleRefreshMs = 20_000;
 
+const TaskGallery = lazy(() =>
+  import('./gallery/task-gallery.tsx').then((module) => ({ default: module.TaskGallery })),
+);
+
 /** The user's own tasks, or all tasks for administrators. Running tasks are refreshed. */
 export function TasksPage() {
   const { t } = useTranslation();
-  const isAdmin = useRole() >= roles.admin;
-  const filters = useFilters(taskFilterNames);
-  const { values, page, setPage } = filters;
-  const all = isAdmin && values.scope === 'all';
-  const tasks = useApiQuery<PagedRows<TaskSummary>>(
-    withQuery('/api/task', {
-      page,
-      page_size: 20,
-      scope: all ? 'all' : null,
-      status: values.status,
-      platform: values.platform,
-      channel_id: isAdmin ? values.channel : null,
-      q: values.q,
-    }),
-    { refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs) },
-  );
-  const columns = useTaskColumns({ all });
-
+  const tasks = useTaskQuery();
+  const [{ pageSize, isCompact }, changePreferences] = useListPreferences();
   return (
     <Page
       heading={t('tasks.heading')}
-      intro={t('tasks.intro')}
       actions={
-        <Button component={Link} to="/playground">
-          {t('tasks.new')}
-        </Button>
+        <>
+          <ListTools
+            tasks={tasks}
+            isCompact={isCompact}
+            onCompact={(compact) => changePreferences({ isCompact: compact })}
+          />
+          <Button component={Link} to="/playground">
+            {t('tasks.new')}
+          </Button>
+        </>
       }
     >
       <div>
-        <TaskFilters filters={filters} />
-        <DataTable
-          label={t('tasks.heading')}
-          query={tasks}
-          columns={columns}
-          rowKey={(task) => task.id}
-          onPage={setPage}
-          empty={<NoTasks filters={filters} />}
-        />
+        <TaskFilters tasks={tasks} />
+        {tasks.filters.values.status === 'FAILURE' && <FailureReasons tasks={tasks} />}
+        {tasks.isGallery ? (
+          <Suspense fallback={<TableSkeleton />}>
+            <TaskGallery tasks={tasks} empty={<NoTasks tasks={tasks} />} />
+          </Suspense>
+        ) : (
+          <TaskTable
+            tasks={tasks}
+            pageSize={pageSize}
+            isCompact={isCompact}
+            onPageSize={(size) => {
+              changePreferences({ pageSize: size });
+              tasks.filters.setPage(1);
+            }}
+          />
+        )}
       </div>
     </Page>
   );
 }
 
-function NoTasks({ filters }: { filters: Filters<(typeof taskFilterNames)[number]> }) {
+type TaskTableProps = { tasks: TaskQuery; pageSize: number; isCompact: boolean; onPageSize(size: number): void };
+
+function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   const { t } = useTranslation();
-  const { q, status, platform, channel } = filters.values;
-  if ([q, status, platform, channel].some((value) => value !== '')) {
+  const titleOf = useTaskTitle();
+  const { filters, all, query, sort } = tasks;
+  const [chosen, setChosen] = useState<ReadonlySet<string | number>>(new Set());
+  const { page, setPage } = filters;
+  const sorted = sort === 'newest' ? null : sort;
+  const found = useApiQuery<TaskPage>(withQuery('/api/task', { page, page_size: pageSize, ...query, sort: sorted }), {
+    refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs),
+  });
+  const columns = useTaskColumns({ all });
+  return (
+    <>
+      <SearchedNote searched={found.data?.searched ?? null} isText={query.q !== ''} />
+      <DataTable
+        label={t('tasks.heading')}
+        query={found}
+        columns={columns}
+        rowKey={(task) => task.id}
+        onPage={(next) => {
+          setChosen(new Set());
+          setPage(next);
+        }}
+        onPageSize={onPageSize}
+        isCompact={isCompact}
+        sort={sort}
+        onSort={(value) => filters.set('sort', value === 'newest' ? '' : value)}
+        selection={{
+          keys: chosen,
+          label: (task) => t('tasks.choose', { title: titleOf(task).slice(0, 80) }),
+          onChange: setChosen,
+        }}
+        brief={(task: TaskSummary) => <TaskBrief task={task} all={all} />}
+        empty={<NoTasks tasks={tasks} />}
+      />
+      <BulkBar
+        tasks={found.data?.items.filter(({ id }) => chosen.has(id)) ?? []}
+        onClear={() => setChosen(new Set())}
+      />
+    </>
+  );
+}
+
+/** Says what was searched where that was not everything. */
+export function SearchedNote({ searched, isText }: { searched: number | null; isText: boolean }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (searched === null) return null;
+  return (
+    <Text size="sm" c="dimmed" mb="sm" role="status">
+      {t(isText ? 'tasks.searched' : 'tasks.looked', { tasks: format.number(searched) })}
+    </Text>
+  );
+}
+
+function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
+  const { t } = useTranslation();
+  if (isNarrowed) {
     return (
       <EmptyState
         heading={t('tasks.noMatch')}

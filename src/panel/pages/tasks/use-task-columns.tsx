@@ -1,37 +1,39 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
-import type { Column } from '../../ui/display/data-table.tsx';
+import { type Column, RowLink } from '../../ui/display/data-table.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { isFinished } from './is-finished.ts';
 import { sentAt } from './sent-at.ts';
 import classes from './task-columns.module.css';
 import { TaskPoster } from './task-poster.tsx';
 import { TaskProgress } from './task-progress.tsx';
-import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
+import { usePluginNames } from './use-display-names.ts';
+
+export const taskPath = ({ id }: Pick<TaskSummary, 'id'>): string => `/tasks/${encodeURIComponent(id)}`;
+
+/** What a task is called: its prompt. */
+export function useTaskTitle(): (task: Pick<TaskSummary, 'input' | 'model'>) => string {
+  const { t } = useTranslation();
+  return ({ input, model }) => input || t('tasks.withoutInput', { model });
+}
 
 /** `all` adds the columns for user and channel. */
 export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskSummary>[] {
   const { t } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
-  const channels = useChannelNames();
-  const users = useUserNames(all);
+  const titleOf = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
-    const ownerColumns: Column<TaskSummary>[] = [
-      {
-        key: 'user',
-        heading: t('tasks.column.user'),
-        render: ({ user_id }) => users.get(String(user_id)) ?? t('tasks.userNumber', { id: user_id ?? 0 }),
-      },
-      {
-        key: 'channel',
-        heading: t('tasks.channel'),
-        render: ({ channel_id }) =>
-          channels.get(String(channel_id)) ?? t('tasks.channelNumber', { id: channel_id ?? 0 }),
-      },
-    ];
+    const keyOf = ({ api_key_name, api_key_id }: TaskSummary): string =>
+      api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
+    const channel: Column<TaskSummary> = {
+      key: 'channel',
+      minor: true,
+      heading: t('tasks.channel'),
+      render: ({ channel_name, channel_id }) => channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 }),
+    };
     return [
       {
         key: 'task',
@@ -40,24 +42,43 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
           <div className={classes.row}>
             <TaskPoster task={task} />
             <div className={classes.task}>
-              <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.name}>
-                {task.input || t('tasks.withoutInput', { model: task.model })}
-              </Link>
-              <span className={classes.model}>
-                {task.model}
-                <span aria-hidden="true"> · </span>
-                {plugins.get(task.platform) ?? task.platform}
-              </span>
+              <RowLink to={taskPath(task)} className={classes.name ?? ''}>
+                {titleOf(task)}
+              </RowLink>
+              {task.status === 'FAILURE' && task.fail_reason !== '' ? (
+                <span className={classes.reason} title={task.fail_reason}>
+                  {task.fail_reason}
+                </span>
+              ) : (
+                <span className={classes.model}>
+                  {task.model}
+                  <span aria-hidden="true"> · </span>
+                  {plugins.get(task.platform) ?? task.platform}
+                </span>
+              )}
             </div>
           </div>
         ),
       },
       { key: 'status', heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
-      ...(all ? ownerColumns : []),
+      all
+        ? {
+            key: 'user',
+            heading: t('tasks.column.user'),
+            render: (task) => (
+              <div className={classes.who}>
+                <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
+                <span className={classes.model}>{keyOf(task)}</span>
+              </div>
+            ),
+          }
+        : { key: 'key', minor: true, heading: t('tasks.key'), render: keyOf },
+      ...(all ? [channel] : []),
       {
         key: 'cost',
         heading: t('tasks.column.cost'),
         numeric: true,
+        sorts: [{ value: 'cost', direction: 'descending' }],
         render: ({ quota }) => (quota === 0 ? '–' : format.money(quota)),
       },
       {
@@ -65,6 +86,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         minor: true,
         heading: t('tasks.column.took'),
         numeric: true,
+        sorts: [{ value: 'duration', direction: 'descending' }],
         render: (task) =>
           isFinished(task) && task.finish_time > 0 ? format.duration(task.finish_time - sentAt(task)) : '–',
       },
@@ -72,6 +94,10 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         key: 'when',
         heading: t('tasks.column.when'),
         numeric: true,
+        sorts: [
+          { value: 'newest', direction: 'descending' },
+          { value: 'oldest', direction: 'ascending' },
+        ],
         render: (task) => (
           <time
             className={classes.when}
@@ -83,5 +109,39 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         ),
       },
     ];
-  }, [t, format, plugins, channels, users, all]);
+  }, [t, format, plugins, titleOf, all]);
+}
+
+/** A task in two lines, for a phone. */
+export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const titleOf = useTaskTitle();
+  const failed = task.status === 'FAILURE' && task.fail_reason !== '';
+  return (
+    <div className={classes.row}>
+      <TaskPoster task={task} />
+      <div className={classes.brief}>
+        <RowLink to={taskPath(task)} className={classes.briefName ?? ''}>
+          {titleOf(task)}
+        </RowLink>
+        <span className={classes.briefFacts}>
+          {failed ? (
+            <span className={classes.briefReason}>{task.fail_reason}</span>
+          ) : (
+            <TaskStatus status={task.status} />
+          )}
+          <span className={classes.briefEnd}>
+            {[
+              all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
+              task.quota === 0 ? '' : format.money(task.quota),
+              format.ago(sentAt(task)),
+            ]
+              .filter((text) => text !== '')
+              .join(' · ')}
+          </span>
+        </span>
+      </div>
+    </div>
+  );
 }

@@ -1,10 +1,12 @@
-import { Group, Pagination, Skeleton, Text } from '@mantine/core';
+import { Checkbox, Skeleton } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useEffectEvent } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import classes from './data-table.module.css';
 import { QueryResult } from './query-result.tsx';
-import { useFormat } from './use-format.ts';
+import { countPages, type PageOf, Pages } from './table-pages.tsx';
 
 export type Column<Row> = {
   key: string;
@@ -16,57 +18,96 @@ export type Column<Row> = {
   actions?: boolean;
   /** Hidden where not all columns fit. */
   minor?: boolean;
+  /** The orders that the heading switches between, the first one first. */
+  sorts?: readonly Sort[];
 };
 
-export type PagedRows<Row> = { page: number; page_size: number; total: number; items: readonly Row[] };
+export type Sort = { value: string; direction: 'ascending' | 'descending' };
+
+export type PagedRows<Row> = PageOf & { items: readonly Row[] };
+
+type RowKey = string | number;
+
+export type TableSelection<Row> = {
+  keys: ReadonlySet<RowKey>;
+  /** What the checkbox of a row is called. */
+  label(row: Row): string;
+  onChange(keys: ReadonlySet<RowKey>): void;
+};
 
 type PlainTableProps<Row> = {
   /** Name of the table for screen readers. */
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  rowKey(row: Row): string | number;
+  rowKey(row: Row): RowKey;
   /** The rows are outdated while new ones load. */
   isStale?: boolean;
+  /** What a row is on a phone, in two lines. Without it, it is a card. */
+  brief?(row: Row): ReactNode;
+  selection?: TableSelection<Row>;
+  sort?: string;
+  onSort?(value: string): void;
+  isCompact?: boolean;
 };
 
-/** Rows of a list. Where columns do not fit, each is a card whose values carry their headings. */
-export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false }: PlainTableProps<Row>) {
+/**
+ * Rows of a list. Where columns do not fit, each is a card whose values carry their headings. A
+ * `RowLink` in the first column makes the whole row a link.
+ */
+export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief, ...table }: PlainTableProps<Row>) {
+  const { columns, rowKey, selection, sort, onSort } = table;
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const shownBrief = isPhone ? brief : undefined;
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
       {/* In cards the elements are displayed as blocks and lose their table semantics, so the roles are explicit. */}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
-      <table className={classes.table} aria-label={label} role="table">
+      <table
+        className={classes.table}
+        aria-label={label}
+        role="table"
+        data-compact={isCompact || undefined}
+        data-brief={shownBrief !== undefined || undefined}
+        data-selectable={selection !== undefined || undefined}
+      >
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ key, heading, numeric, actions, minor }) => (
+            {selection && (
+              <th scope="col" role="columnheader" data-select>
+                <SelectAll selection={selection} keys={rows.map(rowKey)} />
+              </th>
+            )}
+            {columns.map((column, index) => (
               <th
-                key={key}
+                key={column.key}
                 scope="col"
                 role="columnheader"
-                data-numeric={numeric || undefined}
-                data-minor={minor || undefined}
+                data-name={index === 0 || undefined}
+                data-numeric={column.numeric || undefined}
+                data-minor={column.minor || undefined}
+                aria-sort={column.sorts?.find(({ value }) => value === sort)?.direction}
               >
-                <span className={actions ? classes.unseen : undefined}>{heading}</span>
+                <ColumnHeading column={column} sort={sort} {...(onSort ? { onSort } : {})} />
               </th>
             ))}
           </tr>
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={rowKey(row)} role="row">
-              {columns.map(({ key, heading, render, numeric, actions, minor }) => (
-                <td
-                  key={key}
-                  role="cell"
-                  data-heading={actions ? undefined : heading}
-                  data-numeric={numeric || undefined}
-                  data-actions={actions || undefined}
-                  data-minor={minor || undefined}
-                >
-                  <div className={classes.value}>{render(row)}</div>
+            <tr key={rowKey(row)} role="row" data-selected={selection?.keys.has(rowKey(row)) || undefined}>
+              {selection && (
+                <td role="cell" data-select>
+                  <SelectRow selection={selection} row={row} id={rowKey(row)} />
                 </td>
-              ))}
+              )}
+              {shownBrief ? (
+                <td role="cell" data-name>
+                  {shownBrief(row)}
+                </td>
+              ) : (
+                <RowCells row={row} columns={columns} />
+              )}
             </tr>
           ))}
         </tbody>
@@ -76,15 +117,89 @@ export function PlainTable<Row>({ label, columns, rows, rowKey, isStale = false 
   );
 }
 
+const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
+  columns.map(({ key, heading, render, numeric, actions, minor }, index) => (
+    <td
+      key={key}
+      // biome-ignore lint/a11y/noRedundantRoles: as in the table
+      role="cell"
+      data-name={index === 0 || undefined}
+      data-heading={actions ? undefined : heading}
+      data-numeric={numeric || undefined}
+      data-actions={actions || undefined}
+      data-minor={minor || undefined}
+    >
+      <div className={classes.value}>{render(row)}</div>
+    </td>
+  ));
+
+/** The link of a row: a click anywhere in the row follows it. */
+export function RowLink({ to, className, children }: { to: string; className?: string; children: ReactNode }) {
+  return (
+    <Link to={to} className={[classes.rowLink, className].filter(Boolean).join(' ')}>
+      {children}
+    </Link>
+  );
+}
+
+type ColumnHeadingProps<Row> = { column: Column<Row>; sort: string | undefined; onSort?(value: string): void };
+
+function ColumnHeading<Row>({ column: { heading, actions, sorts }, sort, onSort }: ColumnHeadingProps<Row>) {
+  if (sorts === undefined || onSort === undefined)
+    return <span className={actions ? classes.unseen : undefined}>{heading}</span>;
+  const at = sorts.findIndex(({ value }) => value === sort);
+  const next = sorts[(at + 1) % sorts.length];
+  return (
+    <button type="button" className={classes.sort} onClick={() => next && onSort(next.value)}>
+      {heading}
+      <span aria-hidden="true" className={classes.arrow}>
+        {at < 0 ? '' : sorts[at]?.direction === 'ascending' ? '↑' : '↓'}
+      </span>
+    </button>
+  );
+}
+
+function SelectAll<Row>({ selection, keys }: { selection: TableSelection<Row>; keys: readonly RowKey[] }) {
+  const { t } = useTranslation();
+  const chosen = keys.filter((key) => selection.keys.has(key)).length;
+  const isAll = chosen === keys.length;
+  return (
+    <Checkbox
+      size="xs"
+      aria-label={t('table.selectAll')}
+      checked={isAll}
+      indeterminate={chosen > 0 && !isAll}
+      onChange={() => selection.onChange(new Set(isAll ? [] : keys))}
+    />
+  );
+}
+
+type SelectRowProps<Row> = { selection: TableSelection<Row>; row: Row; id: RowKey };
+
+function SelectRow<Row>({ selection: { keys, label, onChange }, row, id }: SelectRowProps<Row>) {
+  return (
+    <Checkbox
+      size="xs"
+      aria-label={label(row)}
+      checked={keys.has(id)}
+      onChange={({ currentTarget: { checked } }) =>
+        onChange(new Set(checked ? [...keys, id] : [...keys].filter((key) => key !== id)))
+      }
+    />
+  );
+}
+
 type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale'> & {
   query: UseQueryResult<PagedRows<Row>>;
   /** Shown instead of an empty table. */
   empty: ReactNode;
   onPage(page: number): void;
+  /** Offers pages of other sizes. */
+  onPageSize?(size: number): void;
 };
 
 /** A paged list of the API: loading, failed, empty or filled. */
-export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps<Row>) {
+export function DataTable<Row>({ query, empty, onPage, onPageSize, ...rows }: DataTableProps<Row>) {
   // If the rows of the last page were deleted, go back to the new last page.
   const isBeyond = query.data !== undefined && query.data.items.length === 0 && query.data.total > 0;
   const lastPage = isBeyond && !query.isPlaceholderData ? countPages(query.data) : null;
@@ -100,43 +215,11 @@ export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps
         ) : (
           <div>
             <PlainTable {...rows} rows={data.items} isStale={query.isPlaceholderData} />
-            <Pages data={data} onPage={onPage} />
+            <Pages data={data} onPage={onPage} {...(onPageSize ? { onPageSize } : {})} />
           </div>
         )
       }
     </QueryResult>
-  );
-}
-
-const countPages = ({ total, page_size }: Omit<PagedRows<unknown>, 'items'>): number =>
-  Math.max(1, Math.ceil(total / page_size));
-
-function Pages({ data, onPage }: { data: Omit<PagedRows<unknown>, 'items'>; onPage(page: number): void }) {
-  const { t } = useTranslation();
-  const format = useFormat();
-  const pages = countPages(data);
-  const first = (data.page - 1) * data.page_size + 1;
-  const range = {
-    first: format.number(Math.min(first, data.total)),
-    last: format.number(Math.min(first + data.page_size - 1, data.total)),
-    total: format.number(data.total),
-  };
-  return (
-    <Group justify="space-between" mt="md" gap="sm">
-      <Text size="sm" c="dimmed" aria-live="polite">
-        {t('table.range', range)}
-      </Text>
-      {pages > 1 && (
-        <Pagination
-          size="sm"
-          total={pages}
-          value={data.page}
-          onChange={onPage}
-          getControlProps={(control) => ({ 'aria-label': t(`table.${control}`) })}
-          getItemProps={(page) => ({ 'aria-label': t('table.page', { page: format.number(page) }) })}
-        />
-      )}
-    </Group>
   );
 }
 

@@ -1,0 +1,112 @@
+import { Button, Group, Loader } from '@mantine/core';
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
+import type { TaskQuery } from '../use-task-query.ts';
+import { gap, moveFocus } from './arrange-tiles.ts';
+import classes from './gallery.module.css';
+import { GalleryTile } from './gallery-tile.tsx';
+import { GalleryViewer } from './gallery-viewer.tsx';
+import { useTaskFeed } from './use-task-feed.ts';
+import { useVisibleRows } from './use-visible-rows.ts';
+
+type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
+
+/**
+ * Pictures of tasks. Only the rows on the screen are in the document; further tasks are loaded as
+ * one comes near the end.
+ */
+export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
+  const { t } = useTranslation();
+  const { feed, tiles } = useTaskFeed(tasks);
+  const box = useRef<HTMLUListElement>(null);
+  const [opened, setOpened] = useState<number | null>(null);
+  const [focused, setFocused] = useState(0);
+  const { arrangement, range, isMeasured } = useVisibleRows(box, tiles.length);
+  const { columns, rowHeight, rows, height } = arrangement;
+  const { hasNextPage, isFetching, isError, fetchNextPage } = feed;
+
+  const isNearEnd = isMeasured && range.end >= rows - 2;
+  useEffect(() => {
+    if (isNearEnd && hasNextPage && !isFetching && !isError) void fetchNextPage();
+  }, [isNearEnd, hasNextPage, isFetching, isError, fetchNextPage]);
+
+  const [wanted, setWanted] = useState<number | null>(null);
+  // The tile may have to be drawn first.
+  useEffect(() => {
+    if (wanted === null) return;
+    const tile = box.current?.querySelector<HTMLElement>(`[data-index="${wanted}"]`);
+    if (!tile) return;
+    tile.focus();
+    tile.scrollIntoView({ block: 'nearest' });
+    setWanted(null);
+  });
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = moveFocus(focused, event.key, { count: tiles.length, columns });
+    if (next === focused) return;
+    event.preventDefault();
+    setWanted(next);
+    const top = (box.current?.getBoundingClientRect().top ?? 0) + Math.floor(next / columns) * rowHeight;
+    if (top < 0 || top + rowHeight > window.innerHeight) scrollBy({ top: top - window.innerHeight / 2 });
+  };
+
+  const isEmpty = tiles.length === 0 && !hasNextPage && feed.data !== undefined;
+  const start = range.start * columns;
+  return (
+    <>
+      {isError && <ErrorNotice error={feed.error} />}
+      {isEmpty ? (
+        empty
+      ) : (
+        <ul ref={box} className={classes.grid} style={{ height }} aria-label={t('tasks.heading')} onKeyDown={onKeyDown}>
+          {tiles.slice(start, range.end * columns).map((tile, offset) => {
+            const index = start + offset;
+            return (
+              <li
+                key={tile.id}
+                style={{
+                  width: `calc((100% - ${gap * (columns - 1)}px) / ${columns})`,
+                  height: rowHeight - gap,
+                  insetInlineStart: `calc((100% + ${gap}px) / ${columns} * ${index % columns})`,
+                  transform: `translateY(${Math.floor(index / columns) * rowHeight}px)`,
+                }}
+              >
+                <GalleryTile
+                  tile={tile}
+                  index={index}
+                  isFocusable={
+                    index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))
+                  }
+                  onOpen={setOpened}
+                  onFocus={setFocused}
+                />
+              </li>
+            );
+          })}
+        </ul>
+      )}
+      {isFetching && (
+        <Group justify="center" p="md">
+          <Loader size="sm" aria-label={t('app.loading')} />
+        </Group>
+      )}
+      {isError && (
+        <Button variant="default" onClick={() => void fetchNextPage()}>
+          {t('app.retry')}
+        </Button>
+      )}
+      {opened !== null && tiles[opened] !== undefined && (
+        <GalleryViewer
+          tiles={tiles}
+          index={opened}
+          onIndex={setOpened}
+          onNearEnd={() => hasNextPage && !isFetching && void fetchNextPage()}
+          onClose={() => {
+            setWanted(opened);
+            setOpened(null);
+          }}
+        />
+      )}
+    </>
+  );
+}

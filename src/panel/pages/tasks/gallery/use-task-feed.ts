@@ -1,0 +1,41 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import type { TaskFeed, TaskSummary } from '../../../api/types.ts';
+import { withQuery } from '../../../api/use-api.ts';
+import { useSession } from '../../../session/session-context.tsx';
+import type { TaskQuery } from '../use-task-query.ts';
+
+/** What a tile shows of a task: a hundred thousand of them must fit into memory. */
+export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'>;
+
+const partSize = 100;
+/** Characters of a prompt that a tile can show. */
+const maxTitle = 160;
+
+const toTile = ({ id, status, model, input, poster, user_id, progress }: TaskSummary): Tile => ({
+  ...{ id, status, model, input: input.slice(0, maxTitle), progress },
+  ...(poster === undefined ? {} : { poster }),
+  ...(user_id === undefined ? {} : { user_id }),
+});
+
+/** The tasks of a filter, part by part. What was loaded stays as it was until the page is left. */
+export function useTaskFeed({ query, sort }: TaskQuery) {
+  const session = useSession();
+  const path = withQuery('/api/task/feed', { ...query, limit: partSize, order: sort === 'oldest' ? 'asc' : null });
+  const feed = useInfiniteQuery({
+    queryKey: ['feed', path],
+    initialPageParam: '',
+    queryFn: async ({ pageParam: after }) => {
+      const separator = path.includes('?') ? '&' : '?';
+      const part = after === '' ? path : `${path}${separator}after=${encodeURIComponent(after)}`;
+      const { items, next } = await session.send<TaskFeed>({ method: 'GET', path: part });
+      return { tiles: items.map(toTile), next };
+    },
+    getNextPageParam: ({ next }) => next,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+  const tiles = useMemo(() => feed.data?.pages.flatMap((part) => part.tiles) ?? [], [feed.data]);
+  return { feed, tiles };
+}
