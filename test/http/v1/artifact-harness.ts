@@ -4,7 +4,7 @@
  */
 
 import { pluginSource } from '../../plugins/support.ts';
-import { setUp, startGateway } from '../../support/gateway.ts';
+import { type Administrator, setUp, startGateway } from '../../support/gateway.ts';
 
 export const VENDOR_KEY = 'vendor-key-0123456789';
 export const FILE = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
@@ -21,7 +21,7 @@ export function listArtifacts({ data }) {
   return data.list || [{ key: 'video', type: 'video' }];
 }
 export function buildContentRequest(ctx) {
-  const { throw: message, key, ...described } = ctx.data.content || {};
+  const { throw: message, key, ...described } = (ctx.data.contents || {})[ctx.artifactKey] || ctx.data.content || {};
   if (message) throw new Error(message);
   const url = described.url || '/file';
   const headers = key ? { Authorization: 'Bearer ' + ctx.apiKey, ...described.headers } : described.headers;
@@ -37,15 +37,20 @@ const artifactPlugin = (key: string, change: object = {}): string =>
 type Seen = { method: string; path: string; headers: Record<string, string> };
 export type ArtifactGateway = Awaited<ReturnType<typeof startArtifactGateway>>;
 
+/** Plugins `acme` and `gone` with a channel each at this vendor. */
+export async function addArtifactPlugins(admin: Administrator, vendorUrl: string): Promise<void> {
+  for (const key of ['acme', 'gone']) {
+    await admin.call('POST', '/api/plugin/task', { source: artifactPlugin(key) });
+    await admin.createChannel(vendorUrl, { models: [`${key}-1`], task_plugin_key: key, key: VENDOR_KEY });
+  }
+}
+
 export async function startArtifactGateway(env: Record<string, string> = {}) {
   const vendor = startVendor();
   const gateway = await startGateway({ env: { TRUSTED_PROXIES: '127.0.0.1', ...env } });
   const { url } = gateway;
   const admin = await setUp(gateway);
-  for (const key of ['acme', 'gone']) {
-    await admin.call('POST', '/api/plugin/task', { source: artifactPlugin(key) });
-    await admin.createChannel(vendor.url, { models: [`${key}-1`], task_plugin_key: key, key: VENDOR_KEY });
-  }
+  await addArtifactPlugins(admin, vendor.url);
   const key = await admin.createKey();
 
   /** Sends one request and reads the body; `address` is the client's. */
@@ -116,7 +121,7 @@ export async function startArtifactGateway(env: Record<string, string> = {}) {
 /** What the vendor answers on paths other than the file. */
 const STATUSES = /^\/status\/(\d+)$/;
 
-function startVendor() {
+export function startVendor() {
   const seen: Seen[] = [];
   /** What was submitted, by the path of its status. */
   const jobs = new Map<string, Record<string, unknown>>();
