@@ -3,9 +3,11 @@ import { Database } from 'bun:sqlite';
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { databaseVersion } from '../../src/store/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-source.ts';
-import { runCommand } from '../support/run-command.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { runCommand, SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(120_000);
@@ -16,7 +18,7 @@ test('after an import old passwords and keys work, and a second one beside the g
   const digest = Bun.hash(readFileSync(source));
   const report = join(temporaryFolder(), 'report.json');
   const command = ['import', 'new-api', '--from', source, '--data-dir', dataDir];
-  expect(await runCommand([...command, '--dry-run'])).toMatchObject({ code: 1, out: '' });
+  expect(await runCommand([...command, '--dry-run'])).toMatchObject({ code: 0, err: '' });
   expect(existsSync(dataDir)).toBeFalse();
 
   const done = await runCommand([...command, '--report', report]);
@@ -72,6 +74,19 @@ test('after an import old passwords and keys work, and a second one beside the g
   } finally {
     await gateway.stop();
   }
+});
+
+test('a dry run works where no gateway has been, and leaves nothing there', async () => {
+  const dataDir = join(temporaryFolder(), 'new');
+  const databaseUrl = await testDatabaseUrl();
+  const target: Record<string, string>[] = [{}, { DATABASE_URL: databaseUrl, ...SECRETS }];
+  for (const env of target) {
+    const command = ['import', 'new-api', '--from', sampleFile(), '--dry-run', '--json', '--data-dir', dataDir];
+    const { code, out, err } = await runCommand(command, { env: { ...env, TMPDIR: temporaryFolder() } });
+    expect([code, err, JSON.parse(out).taken.user]).toEqual([0, '', 9]);
+    expect(existsSync(dataDir)).toBe(false);
+  }
+  expect(await databaseVersion({ databaseUrl, dataDir })).toBe(0);
 });
 
 test('an address that cannot be used is named without its password', async () => {

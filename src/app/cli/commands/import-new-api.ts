@@ -1,6 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createSecretBox, randomToken, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { openSource, openStore, readSourceAddress } from '../../../store/index.ts';
+import { databaseVersion, migrateStore, openSource, openStore, readSourceAddress } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
@@ -49,20 +51,33 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-/** A dry run writes nothing here either: no table, no secret. */
-async function withTarget<T>(
-  config: Config,
-  dryRun: boolean,
-  work: (target: { store: Store; secretBox: SecretBox }) => Promise<T>,
-): Promise<T> {
+type Work<T> = (target: { store: Store; secretBox: SecretBox }) => Promise<T>;
+
+/**
+ * A dry run writes nothing here either: no table, no secret. Where there is no database yet, it
+ * compares with an empty one that is removed.
+ */
+async function withTarget<T>(config: Config, dryRun: boolean, work: Work<T>): Promise<T> {
+  if (!dryRun || (await databaseVersion(config)) > 0) return withConfigured(config, dryRun, work);
+  const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-dry-run-'));
+  try {
+    await migrateStore({ ...STORE, databaseUrl: '', dataDir, synchronous: 'NORMAL' });
+    return await withConfigured({ ...config, databaseUrl: '', dataDir }, dryRun, work);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+const STORE = { clock: systemClock, logger: silentLogger };
+
+async function withConfigured<T>(config: Config, dryRun: boolean, work: Work<T>): Promise<T> {
   const isLocal = config.databaseUrl === '';
   const dataDir = isLocal && !dryRun ? prepareDataDir(config.dataDir).path : config.dataDir;
   const store = await openStore({
     databaseUrl: config.databaseUrl,
     dataDir,
     synchronous: config.sqliteSynchronous,
-    clock: systemClock,
-    logger: silentLogger,
+    ...STORE,
     exclusive: false,
     migrate: !dryRun,
   });
