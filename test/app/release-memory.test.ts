@@ -30,11 +30,12 @@ test('pages are given back after the start and after each look for due work, but
   let releases = 0;
   const { clock, next } = openClock();
   const releasing = startMemoryRelease({ clock, quietForMs: () => quietForMs, releasePages: () => (releases += 1) });
-  expect([await next(), releases]).toEqual([15_200, 1]);
-  quietForMs = 14_000;
-  expect([await next(), releases]).toEqual([15_200, 1]);
-  quietForMs = 15_000;
+  expect([await next(), releases]).toEqual([4000, 1]);
   expect([await next(), releases]).toEqual([15_200, 2]);
+  quietForMs = 14_000;
+  expect([await next(), releases]).toEqual([15_200, 2]);
+  quietForMs = 15_000;
+  expect([await next(), releases]).toEqual([15_200, 3]);
   await releasing.stop();
-  expect(releases).toBe(2);
+  expect(releases).toBe(3);
 });

@@ -10,6 +10,8 @@ export type MemoryReleaseDeps = {
 
 /** After the start and the first clean-up. */
 const FIRST_RUN_MS = 5000;
+/** The runtime collects once more after a collection, and uses pages for that. */
+const AFTER_GARBAGE_MS = 4000;
 /** Nothing has come for so long: the next request may wait for its pages. */
 const QUIET_MS = 15_000;
 /**
@@ -30,10 +32,12 @@ export function startMemoryRelease({ clock, quietForMs, releasePages }: MemoryRe
   const stopping = new AbortController();
   let collectedAtMs = Number.NEGATIVE_INFINITY;
 
-  function release(): void {
+  async function release(): Promise<void> {
     if (clock.monotonicMs() - collectedAtMs >= GARBAGE_EVERY_MS) {
       collectedAtMs = clock.monotonicMs();
       Bun.gc(false);
+      releasePages();
+      await clock.sleep(AFTER_GARBAGE_MS, stopping.signal);
     }
     releasePages();
   }
@@ -43,7 +47,7 @@ export function startMemoryRelease({ clock, quietForMs, releasePages }: MemoryRe
     // A gateway that has just started and serves nobody.
     let leastQuietMs = 1;
     while (!stopping.signal.aborted) {
-      if (quietForMs() >= leastQuietMs) release();
+      if (quietForMs() >= leastQuietMs) await release();
       leastQuietMs = QUIET_MS;
       await clock.sleep(PAGES_EVERY_MS - (clock.monotonicMs() % PAGES_EVERY_MS) + AFTER_LOOPS_MS, stopping.signal);
     }
