@@ -734,6 +734,8 @@ export interface VendorInfo {
    * the page `url` as it was on `asOf` (YYYY-MM-DD). Nothing is charged by them.
    */
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  /** What a form accepts for number facts, by their names in `usageSchema`. */
+  ranges?: Record<string, { minimum: number; maximum: number }>;
   /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
   examples?: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 }

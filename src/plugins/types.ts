@@ -70,6 +70,8 @@ export type VendorInfo = {
   keyFormat?: string;
   keyHelp?: LocalizedText;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  /** Of number facts, by their name. */
+  ranges?: Record<string, { minimum: number; maximum: number }>;
   examples: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 };
 

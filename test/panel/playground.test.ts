@@ -86,7 +86,8 @@ const readTask = (id: string) => panel.root().call<Record<string, unknown>>('GET
 describe('a request', () => {
   test('shows its price first, runs in place and plays its result', async () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
-    await waitForText(page, /^Incomplete: /);
+    // Before a prompt is typed.
+    await page.getByRole('button', { name: 'Run for $0.08' }).waitFor();
     await prompt(page).fill('a red kite [duration=1]');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
     await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
@@ -106,6 +107,30 @@ describe('a request', () => {
     // not clicked.
     await task.getByRole('link', { name: 'View task details' }).press('Enter');
     await heading(page, 'Task of demo-video').waitFor();
+  });
+
+  test('is kept as a draft, takes a pasted image, and runs twice by Ctrl+Enter', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await prompt(page).fill('two kites [duration=0.2]');
+    await until('the draft is kept', () =>
+      page.evaluate(() => (localStorage.getItem('taskgate.drafts') ?? '').includes('two kites')),
+    );
+    await page.goto(`${panel.origin()}/models`);
+    await page.goto(`${panel.origin()}/playground?model=demo-video`);
+    await waitForValue(prompt(page), 'two kites [duration=0.2]');
+    await page.evaluate(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File(['not a picture'], 'pasted.png', { type: 'image/png' }));
+      document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+    });
+    await page.getByRole('img', { name: 'pasted.png' }).waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Remove pasted.png' }).click();
+    await page.getByRole('radiogroup', { name: 'How many' }).getByText('2', { exact: true }).click();
+    await page.getByRole('button', { name: 'Run for $0.16' }).waitFor();
+    await page.keyboard.press('Control+Enter');
+    await until('two tasks are shown', () => watchedTask(page).split(',').length === 2);
+    await page.locator('video').nth(1).waitFor();
+    await page.getByRole('navigation', { name: 'Your latest tasks' }).getByText('two kites').first().waitFor();
   });
 
   testInFullRun('is not offered at the price of the previous input', async () => {
@@ -247,7 +272,10 @@ describe('a request', () => {
     expect(await alert(page).textContent()).toContain('Please give a prompt.');
     await prompt(page).fill('too long');
     await page.getByLabel('Seconds').fill('300');
-    await waitForText(page, 'Incomplete: The length of a video is from 1 to 60 seconds.');
+    await waitForText(page, '1 to 60.');
+    await waitForText(page, 'Outside the allowed range.');
+    await waitForText(page, 'Correct “Seconds” first.');
+    expect(await run(page).isDisabled()).toBe(true);
     expect(await prompt(page).inputValue()).toBe('too long');
     await page.getByRole('textbox', { name: 'Size' }).fill('large');
     await waitForText(page, 'Use the format 1280x720.');

@@ -7,6 +7,7 @@ test('what a plugin tells of its vendor is read, texts as maps', () => {
     keyFormat: 'sk-…',
     keyHelp: 'One a project.',
     listPrices: { url: 'https://example.com/prices', asOf: '2026-05-01', models: { a: '0.1 * u("seconds")' } },
+    ranges: { seconds: { minimum: 1, maximum: 60 } },
     examples: [{ label: { en: 'Boat', zh: '船' }, models: ['a'], request: { prompt: 'a boat', seconds: 4 } }],
   };
   expect(readVendorInfo(info)).toEqual({ ...info, keyHelp: { en: 'One a project.' } });

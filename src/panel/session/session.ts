@@ -2,6 +2,7 @@ import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
 import { UserError } from '../api/user-error.ts';
+import { forgetDrafts } from './forget-drafts.ts';
 import { createRefresh } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
@@ -135,6 +136,8 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
         await refresh();
         if (state.read().phase === 'signed_in') await logOut();
       }
+      // What was typed in the playground is not left to the next person at this browser.
+      forgetDrafts();
       state.clear(null);
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },

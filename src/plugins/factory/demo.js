@@ -52,6 +52,7 @@ export const vendorInfo = {
       'demo-video-pro': '(u("resolution") == "480p" ? 0.02 : u("resolution") == "720p" ? 0.04 : 0.08) * u("seconds")',
     },
   },
+  ranges: { seconds: { minimum: 1, maximum: 60 } },
   examples: [
     {
       label: { en: 'Paper boat', zh: '纸船' },

@@ -10,6 +10,7 @@ const MAX_TEXT = 512;
 const MAX_LOCALES = 16;
 const MAX_MODELS = 500;
 const MAX_EXPRESSION = 4096;
+const MAX_RANGES = 100;
 const MAX_EXAMPLES = 16;
 /** An example is shown and edited in a form. */
 const MAX_REQUEST = 8192;
@@ -24,12 +25,14 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
   const keyFormat = textUpTo(MAX_KEY_FORMAT, value.keyFormat);
   const keyHelp = textsOf(value.keyHelp);
   const listPrices = listPricesOf(value.listPrices);
+  const ranges = rangesOf(value.ranges);
   const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(exampleOf);
   const info: VendorInfo = {
     ...(keyUrl && { keyUrl }),
     ...(keyFormat && { keyFormat }),
     ...(keyHelp && { keyHelp }),
     ...(listPrices && { listPrices }),
+    ...(ranges && { ranges }),
     examples,
   };
   return Object.keys(info).length === 1 && examples.length === 0 ? undefined : info;
@@ -60,6 +63,19 @@ function listPricesOf(value: unknown): VendorInfo['listPrices'] {
   const url = urlOf(value.url);
   const asOf = typeof value.asOf === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value.asOf) ? value.asOf : undefined;
   return { ...(url && { url }), ...(asOf && { asOf }), models: Object.fromEntries(models) };
+}
+
+function rangesOf(value: unknown): VendorInfo['ranges'] {
+  if (!isObject(value)) return undefined;
+  const ranges = Object.entries(value)
+    .slice(0, MAX_RANGES)
+    .flatMap(([name, range]) => {
+      if (!isObject(range)) return [];
+      const { minimum, maximum } = range;
+      const isFit = typeof minimum === 'number' && typeof maximum === 'number' && 0 <= minimum && minimum <= maximum;
+      return isFit ? [[name, { minimum, maximum }] as const] : [];
+    });
+  return ranges.length === 0 ? undefined : Object.fromEntries(ranges);
 }
 
 function exampleOf(value: unknown): VendorInfo['examples'] {

@@ -3,6 +3,7 @@ import {
   type Generation,
   type LoadedPlugin,
   type LocalizedText,
+  type Manifest,
   NUMBER_LIMITS,
   type UsageField,
 } from '../../plugins/index.ts';
@@ -20,6 +21,8 @@ export type SchemaField = {
   pattern?: string;
   minimum?: number;
   maximum?: number;
+  /** `plugin`: minimum and maximum are the plugin's own, not those of every plugin. */
+  'x-range'?: 'plugin';
   'x-unit'?: 'second' | 'count';
   'x-description'?: LocalizedText;
   'x-enum-labels'?: Record<string, LocalizedText>;
@@ -147,7 +150,7 @@ function describeModel(
     protoVideo,
     responseModes: claim('proto_responses')?.supports,
     native: routes.map(({ method, path }) => ({ method, path })),
-    schema: schemaOf(model, manifest.usageSchema, protoVideo),
+    schema: schemaOf(model, manifest, protoVideo),
     price,
     groupRatio: deps.billing.groupRatio(caller.group),
     blocked: plugin.suspended() ? 'plugin_suspended' : mayUse ? undefined : 'no_price',
@@ -161,15 +164,21 @@ function describeModel(
  * has the prompt, the facts that plugins read from request fields of the same name, and the size
  * for video protocols. Plugins take more fields, and report what is missing or wrong.
  */
-function schemaOf(model: string, usage: Record<string, UsageField>, protoVideo: boolean): RequestSchema {
+function schemaOf(
+  model: string,
+  { usageSchema, vendor }: Pick<Manifest, 'usageSchema' | 'vendor'>,
+  protoVideo: boolean,
+): RequestSchema {
   const properties: RequestSchema['properties'] = {
     model: { type: 'string', const: model },
     prompt: { type: 'string' },
     ...(protoVideo ? { size: { type: 'string', pattern: '^[0-9]+x[0-9]+$' } } : {}),
   };
-  for (const [name, field] of Object.entries(usage)) {
+  for (const [name, field] of Object.entries(usageSchema)) {
     const schema = fieldOf(field);
-    if (schema && !Object.hasOwn(properties, name)) properties[name] = schema;
+    if (!schema || Object.hasOwn(properties, name)) continue;
+    const range = schema.type === 'number' ? vendor?.ranges?.[name] : undefined;
+    properties[name] = range === undefined ? schema : { ...schema, ...range, 'x-range': 'plugin' };
   }
   return { type: 'object', required: ['model'], properties };
 }

@@ -78,7 +78,11 @@ describe('the models that a user may use', () => {
         proto_responses: { path: '/v1/responses', modes: ['stream', 'sync', 'background'] },
         native: [{ method: 'POST', path: '/demo/v1/videos' }],
       },
-      price: { expression: '0.02 * u("seconds")', priced: true },
+      price: {
+        expression: '0.02 * u("seconds")',
+        priced: true,
+        summary: { kind: 'amount', usd: 0.02, per: ['seconds'] },
+      },
       channels: 2,
       blocked: null,
     });
@@ -89,7 +93,14 @@ describe('the models that a user may use', () => {
         model: { type: 'string', const: 'demo-video' },
         prompt: { type: 'string' },
         size: { type: 'string', pattern: '^[0-9]+x[0-9]+$' },
-        seconds: { type: 'number', minimum: 0, maximum: 3600, 'x-unit': 'second', 'x-description': expect.any(Object) },
+        seconds: {
+          type: 'number',
+          minimum: 1,
+          maximum: 60,
+          'x-range': 'plugin',
+          'x-unit': 'second',
+          'x-description': expect.any(Object),
+        },
         resolution: {
           type: 'string',
           enum: ['480p', '720p', '1080p'],

@@ -54,7 +54,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           {(props) => (
             <Button
               {...props}
-              variant="deerror"
+              variant="default"
               leftSection={<IconPaperclip size={17} stroke={1.6} aria-hidden="true" />}
             >
               {t('play.file.choose')}
@@ -62,6 +62,9 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           )}
         </FileButton>
       </Group>
+      <Text size="sm" c="dimmed" mt={8}>
+        {t('play.file.drop')}
+      </Text>
       {error !== null && (
         <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">
           {error}

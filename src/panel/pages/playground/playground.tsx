@@ -1,13 +1,15 @@
-import { Alert, SegmentedControl, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Alert, SegmentedControl, Select, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
 import { CodeSamples } from './code-samples.tsx';
+import { keepDraft, readDraft } from './drafts.ts';
 import { ModelSelect } from './model-select.tsx';
 import classes from './playground.module.css';
 import { RequestForm } from './request-form.tsx';
@@ -22,6 +24,8 @@ import {
   readRequestedModel,
   selectOffer,
 } from './select-offer.ts';
+import { TaskHistory } from './task-history.tsx';
+import { useDroppedFiles } from './use-dropped-files.ts';
 import { useRequestDraft } from './use-request-draft.ts';
 
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
@@ -35,10 +39,21 @@ export function Playground({ offers, source }: PlaygroundProps) {
   const requested = readRequestedModel(params);
   const [lastRequested, setLastRequested] = useState(requested);
   const [selection, setSelection] = useState(() => selectOffer(offers, requested ?? modelOfTask(source)));
-  const draft = useRequestDraft(initialBody(selection.offer, source));
+  const userId = useSessionSnapshot().bundle?.user.id ?? 0;
+  const draft = useRequestDraft(
+    source === undefined
+      ? (readDraft(userId, offerKey(selection.offer)) ?? initialBody(selection.offer, source))
+      : initialBody(selection.offer, source),
+  );
+  const [rivalKey, setRivalKey] = useState<string | null>(null);
   // The current version of the selected offer. Changes of the list do not change the selection.
   const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
-  const taskId = params.get('task');
+  const rival = offers.find((each) => offerKey(each) === rivalKey && each !== offer) ?? null;
+  const taskIds = (params.get('task') ?? '').split(',').filter((id) => id !== '');
+  useEffect(() => {
+    const timer = setTimeout(() => keepDraft(userId, offerKey(offer), draft.body), keepAfterMs);
+    return () => clearTimeout(timer);
+  }, [userId, offer, draft.body]);
 
   const updateQuery = (values: Readonly<Record<string, string | null>>): void => {
     // Reads the current URL: a run may be answered late.
@@ -53,7 +68,12 @@ export function Playground({ offers, source }: PlaygroundProps) {
     setSelection(next);
     if (offerKey(next.offer) === offerKey(selection.offer)) return;
     const { prompt } = draft.body;
-    draft.replace({ model: next.offer.model, ...(prompt === undefined ? {} : { prompt }) });
+    keepDraft(userId, offerKey(selection.offer), draft.body);
+    draft.replace({
+      ...readDraft(userId, offerKey(next.offer)),
+      model: next.offer.model,
+      ...(prompt === undefined || prompt === '' ? {} : { prompt }),
+    });
   };
   if (!isSameModel(requested, lastRequested)) {
     setLastRequested(requested);
@@ -61,7 +81,7 @@ export function Playground({ offers, source }: PlaygroundProps) {
   }
 
   return (
-    <div className={classes.columns}>
+    <div className={classes.columns} {...useDroppedFiles(draft)}>
       <div className={classes.main}>
         <ModelSelect
           offers={offers}
@@ -71,6 +91,21 @@ export function Playground({ offers, source }: PlaygroundProps) {
             updateQuery({ plugin: offer.plugin_key, model: offer.model });
           }}
         />
+        {offers.length > 1 && (
+          <Select
+            label={t('play.compare')}
+            placeholder={t('play.compare.none')}
+            searchable
+            clearable
+            clearButtonProps={{ 'aria-label': t('play.compare.none') }}
+            maw={420}
+            data={offers
+              .filter((each) => each !== offer)
+              .map((each) => ({ value: offerKey(each), label: nameOf(each) }))}
+            value={rivalKey}
+            onChange={setRivalKey}
+          />
+        )}
         {selection.unavailable !== null && (
           <Alert color="yellow" variant="light">
             <Text size="sm">{t('play.otherModel', { wanted: selection.unavailable })}</Text>
@@ -95,8 +130,22 @@ export function Playground({ offers, source }: PlaygroundProps) {
         </Section>
       </div>
       <div className={classes.side}>
-        <RunPanel offer={offer} draft={draft} onRun={(id) => updateQuery({ task: id })} />
-        {taskId !== null && <RunningTask key={taskId} id={taskId} onClose={() => updateQuery({ task: null })} />}
+        <RunPanel offer={offer} rival={rival} draft={draft} onRun={(ids) => updateQuery({ task: ids.join(',') })} />
+      </div>
+      {taskIds.length > 0 && (
+        <div className={classes.results} data-many={taskIds.length > 1 || undefined}>
+          {taskIds.slice(0, maxResults).map((id) => (
+            <RunningTask
+              key={id}
+              id={id}
+              isOneOfMany={taskIds.length > 1}
+              onClose={() => updateQuery({ task: taskIds.filter((each) => each !== id).join(',') || null })}
+            />
+          ))}
+        </div>
+      )}
+      <div className={classes.code}>
+        <TaskHistory selected={taskIds} onSelect={(id) => updateQuery({ task: id })} />
       </div>
       <div className={classes.code}>
         <CodeSamples offer={offer} body={withFileHints(draft.body, draft.files)} />
@@ -104,6 +153,13 @@ export function Playground({ offers, source }: PlaygroundProps) {
     </div>
   );
 }
+
+/** After the last change. */
+const keepAfterMs = 400;
+/** Two models, four tasks each. */
+const maxResults = 8;
+
+const nameOf = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
 
 const modelOfTask = (source: TaskDetail | undefined): RequestedModel | null =>
   source === undefined ? null : { model: source.model, plugin: source.platform };

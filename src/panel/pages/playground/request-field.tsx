@@ -16,6 +16,9 @@ type RequestFieldProps = {
   onChange(value: unknown): void;
 };
 
+const isOutside = ({ minimum, maximum }: FieldSchema, value: unknown): boolean =>
+  typeof value === 'number' && (value < (minimum ?? value) || value > (maximum ?? value));
+
 /**
  * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
@@ -62,8 +65,9 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
   }
   if (schema.type === 'number') {
     const { minimum, maximum } = schema;
+    // The contract's own limits, which every plugin has, tell nothing about this model.
     const range =
-      minimum === undefined || maximum === undefined
+      minimum === undefined || maximum === undefined || schema['x-range'] !== 'plugin'
         ? ''
         : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
     return (
@@ -73,7 +77,8 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         placeholder={t('play.field.unset')}
         {...(minimum === undefined ? {} : { min: minimum })}
         {...(maximum === undefined ? {} : { max: maximum })}
-        clampBehavior="blur"
+        clampBehavior="none"
+        error={isOutside(schema, value) ? t('play.field.outside') : null}
         suffix={schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : ''}
         value={typeof value === 'number' ? value : text}
         onChange={onChange}
@@ -88,6 +93,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         autosize
         minRows={3}
         maxRows={12}
+        data-autofocus
         value={text}
         onChange={({ currentTarget }) => asText(currentTarget.value)}
       />

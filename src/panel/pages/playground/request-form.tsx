@@ -1,10 +1,12 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { AttachFile } from './attach-file.tsx';
+import { FilePreviews } from './file-previews.tsx';
 import { RequestField } from './request-field.tsx';
 import classes from './request-form.module.css';
+import { SampleRequests } from './sample-requests.tsx';
 import type { RequestDraft } from './use-request-draft.ts';
 
 /**
@@ -19,18 +21,7 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
   const others = Object.keys(body).filter((name) => !known.has(name));
   return (
     <Stack gap="lg">
-      {offer.examples.length > 0 && (
-        <fieldset className={classes.examples}>
-          <legend>{t('play.examples')}</legend>
-          <Group gap={8}>
-            {offer.examples.map(({ label, facts }) => (
-              <Button key={label} size="compact-sm" variant="default" onClick={() => draft.setFields(facts)}>
-                {label}
-              </Button>
-            ))}
-          </Group>
-        </fieldset>
-      )}
+      <SampleRequests offer={offer} draft={draft} />
       <div className={classes.fields}>
         {fields.map(([name, schema]) => (
           <div key={name} data-wide={name === 'prompt' || undefined}>
@@ -38,6 +29,7 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
           </div>
         ))}
       </div>
+      <FilePreviews draft={draft} />
       <AttachFile draft={draft} />
       {others.length > 0 ? (
         <div>

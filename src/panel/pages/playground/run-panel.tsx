@@ -1,16 +1,20 @@
-import { Alert, Button, Text } from '@mantine/core';
+import { Alert, Button, Group, SegmentedControl, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
-import { useRef } from 'react';
+import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import type { Session } from '../../session/session.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
+import { findInvalidField } from './find-invalid-field.ts';
 import { jsonErrorMessage } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
 import { useQuote } from './use-quote.ts';
@@ -27,71 +31,137 @@ const submitTimeoutMs = 150_000;
 type SubmitBody = { plugin_key: string; body: RequestBody };
 type Attempt = { content: string; key: string; body: SubmitBody };
 
-type RunPanelProps = { offer: CallableModel; draft: RequestDraft; onRun(taskId: string): void };
+const maxCount = 4;
 
-/** The price, and the button that submits the request. */
-export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
+type RunPanelProps = {
+  offer: CallableModel;
+  /** A second model that gets the same request; null: none. */
+  rival: CallableModel | null;
+  draft: RequestDraft;
+  onRun(taskIds: readonly string[]): void;
+};
+
+/** The price, and the button that submits the request, once or several times. */
+export function RunPanel({ offer, rival, draft, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { quote, isCurrent } = useQuote(offer, draft.body);
+  const [count, setCount] = useState(1);
+  const own = useQuote(offer, draft.body);
+  const rivalBody = { ...draft.body, model: rival?.model };
+  const other = useQuote(rival, rivalBody);
   // Attempts with an unknown outcome, by content. A repeated request is sent unchanged with the
   // same idempotency key, so it is charged once.
   const unsettled = useRef(new Map<string, Attempt>());
-  const submit = useApiMutation<Attempt, TaskDetail>({
-    request: ({ key, body }) => ({
-      method: 'POST',
-      path: '/api/task',
-      headers: { 'idempotency-key': key },
-      body,
-      timeoutMs: submitTimeoutMs,
-    }),
-    invalidates: ['/api/task?', '/api/user/self', '/api/stats'],
-    onSuccess: ({ id }, { content }) => {
-      unsettled.current.delete(content);
-      onRun(id);
-      // The balance has changed.
-      void quote.refetch();
-    },
-    onError: (error, { content }) => {
-      if (isOutcomeKnown(error)) unsettled.current.delete(content);
+  const session = useSession();
+  const queries = useQueryClient();
+  const submit = useMutation({
+    mutationFn: async (attempts: readonly Attempt[]) => {
+      const outcomes = await Promise.allSettled(attempts.map((attempt) => send(session, attempt)));
+      const ids = outcomes.flatMap((outcome, index) => {
+        const { content = '' } = attempts[index] ?? {};
+        if (outcome.status === 'fulfilled' || isOutcomeKnown(outcome.reason)) unsettled.current.delete(content);
+        return outcome.status === 'fulfilled' ? [outcome.value.id] : [];
+      });
+      if (ids.length > 0) {
+        onRun(ids);
+        void refetchSpending(queries);
+        // The balance has changed.
+        void own.quote.refetch();
+      }
+      const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failed) throw failed.reason;
     },
   });
-  const run = (): void => {
-    const body = { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) };
-    const content = canonicalJson(body);
-    const attempt = unsettled.current.get(content) ?? { content, key: createIdempotencyKey(), body };
-    unsettled.current.set(content, attempt);
-    submit.mutate(attempt);
-  };
-  const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
-  // A price of the previous request does not apply.
-  const isPriced = isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError;
+  const invalidField = [offer, rival].flatMap((each) => (each && findInvalidField(each, draft.body)) || [])[0];
   const [fileBeingRead] = Object.values(draft.reading);
+  const isBlocked = offer.blocked !== null || (rival !== null && rival.blocked !== null);
+  const isOff = isBlocked || draft.error !== null || fileBeingRead !== undefined || invalidField !== undefined;
+
+  const run = (): void => {
+    if (isOff || submit.isPending) return;
+    const bodies = [
+      { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) },
+      ...(rival === null ? [] : [{ plugin_key: rival.plugin_key, body: withFiles(rivalBody, draft.files) }]),
+    ];
+    const attempts = bodies.flatMap((body) =>
+      Array.from({ length: count }, (_, number): Attempt => {
+        const content = `${number} ${canonicalJson(body)}`;
+        return unsettled.current.get(content) ?? { content, key: createIdempotencyKey(), body };
+      }),
+    );
+    for (const attempt of attempts) unsettled.current.set(attempt.content, attempt);
+    submit.mutate(attempts);
+  };
+  const runByKey = useEffectEvent((event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    run();
+  });
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => runByKey(event);
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+
+  const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
+  const quotes = rival === null ? [own] : [own, other];
+  // A price of the previous request does not apply.
+  const isPriced = quotes.every(
+    ({ quote, isCurrent }) => isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError,
+  );
+  const total = quotes.reduce((sum, { quote }) => sum + (quote.data?.quota ?? 0), 0) * count;
+  const tasks = count * quotes.length;
 
   return (
     <Section heading={t('play.price')}>
       {offer.blocked === null ? (
-        <PriceView quote={quote} isCurrent={isCurrent} />
+        <PriceView quote={own.quote} isCurrent={own.isCurrent} />
       ) : (
         <Alert color="yellow" variant="light">
           <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>
         </Alert>
       )}
+      {rival !== null && (
+        <div>
+          <Text size="sm" c="dimmed">
+            {rival.model}
+          </Text>
+          <PriceView quote={other.quote} isCurrent={other.isCurrent} />
+        </div>
+      )}
+      <Group justify="space-between" gap="sm">
+        <SegmentedControl
+          size="xs"
+          aria-label={t('play.count')}
+          data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
+          value={String(count)}
+          onChange={(value) => setCount(Number(value))}
+        />
+        {tasks > 1 && (
+          <Text size="sm" c="dimmed">
+            {t('play.total', { count: tasks })}
+          </Text>
+        )}
+      </Group>
       <Button
         fullWidth
         size="md"
         leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-        disabled={offer.blocked !== null || draft.error !== null || fileBeingRead !== undefined}
+        disabled={isOff}
         loading={submit.isPending}
         onClick={run}
+        title={t('play.shortcut')}
       >
-        {isPriced && quote.data !== undefined
-          ? t('play.runFor', { amount: format.money(quote.data.quota) })
-          : t('play.run')}
+        {isPriced ? t('play.runFor', { amount: format.money(total) }) : t('play.run')}
       </Button>
       {draft.error !== null && (
         <Text size="sm" c="var(--mantine-color-error)">
           {t('play.jsonFirst', { fault: jsonErrorMessage(draft.error, t) })}
+        </Text>
+      )}
+      {draft.error === null && invalidField !== undefined && (
+        <Text size="sm" c="var(--mantine-color-error)">
+          {t('play.fieldFirst', { field: humanizeFieldName(invalidField) })}
         </Text>
       )}
       {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
@@ -100,6 +170,23 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
     </Section>
   );
 }
+
+const send = (session: Pick<Session, 'send'>, { key, body }: Attempt): Promise<TaskDetail> =>
+  session.send<TaskDetail>({
+    method: 'POST',
+    path: '/api/task',
+    headers: { 'idempotency-key': key },
+    body,
+    timeoutMs: submitTimeoutMs,
+  });
+
+const refetchSpending = (queries: QueryClient): Promise<void> =>
+  queries.invalidateQueries({
+    predicate: ({ queryKey: [kind, path] }) =>
+      kind === 'api' &&
+      typeof path === 'string' &&
+      ['/api/task?', '/api/user/self', '/api/stats'].some((prefix) => path.startsWith(prefix)),
+  });
 
 /**
  * The body with sorted keys: order does not matter, and a field that was cleared and filled again

@@ -10,8 +10,10 @@ import { TaskHeadline } from '../tasks/task-headline.tsx';
 import { TaskResult } from '../tasks/task-result.tsx';
 import { useTask } from '../tasks/use-task.ts';
 
+type RunningTaskProps = { id: string; isOneOfMany: boolean; onClose(): void };
+
 /** The submitted task: its progress, then its result. */
-export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
+export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const task = useTask(id);
@@ -22,7 +24,10 @@ export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
   }, [isLoaded]);
   return (
     <div ref={container}>
-      <Section heading={t('play.task')} actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}>
+      <Section
+        heading={isOneOfMany ? (task.data?.model ?? t('play.task')) : t('play.task')}
+        actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}
+      >
         <QueryResult query={task}>
           {(data) => (
             <>

@@ -1,0 +1,47 @@
+import { Button, Group } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { CallableModel } from '../../api/types.ts';
+import { localise } from '../../i18n/localise.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import type { RequestBody } from './attached-files.ts';
+import classes from './request-form.module.css';
+import type { RequestDraft } from './use-request-draft.ts';
+
+type Sample = { label: string; fields: RequestBody };
+
+/** Prompts for plugins that give no requests of their own, by what they make. */
+const prompts = {
+  video: [
+    ['play.sample.boat', 'play.sample.boatPrompt'],
+    ['play.sample.city', 'play.sample.cityPrompt'],
+  ],
+  image: [
+    ['play.sample.still', 'play.sample.stillPrompt'],
+    ['play.sample.poster', 'play.sample.posterPrompt'],
+  ],
+} as const satisfies Record<string, readonly (readonly [label: TextKey, prompt: TextKey])[]>;
+
+/** Requests to begin with: the plugin's own, else prompts, and the facts that it bills. */
+export function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
+  const { t, i18n } = useTranslation();
+  const medium = Object.hasOwn(offer.schema.properties, 'images') ? 'image' : 'video';
+  const own = offer.requests.map(
+    ({ label, request }): Sample => ({ label: localise(label, i18n.language), fields: request }),
+  );
+  const written = prompts[medium].map(
+    ([label, prompt]): Sample => ({ label: t(label), fields: { prompt: t(prompt) } }),
+  );
+  const priced = offer.examples.map(({ label, facts }): Sample => ({ label, fields: facts }));
+  return (
+    <fieldset className={classes.examples}>
+      <legend>{t('play.examples')}</legend>
+      <Group gap={8}>
+        {[...(own.length > 0 ? own : written), ...priced].map(({ label, fields }) => (
+          <Button key={label} size="compact-sm" variant="default" onClick={() => draft.setFields(fields)}>
+            {label}
+          </Button>
+        ))}
+      </Group>
+    </fieldset>
+  );
+}
