@@ -82,6 +82,7 @@ describe('after leaving the page', () => {
   test('a proof request started there opens no dialog', async () => {
     const page = await openAsRoot('/channels');
     await page.getByRole('link', { name: 'demo' }).first().click();
+    await page.getByRole('tab', { name: 'Settings' }).click();
     const asking = await holdResponse(page, '**/api/verify?*', 'GET');
     await button(page, 'Show key').click();
     await asking.answered;

@@ -1,6 +1,5 @@
 /** Pages for administrators and root. */
 export { AuditPage } from '../pages/audit/audit-page.tsx';
-export { ChannelPage } from '../pages/channels/channel-page.tsx';
 export { ChannelsPage } from '../pages/channels/channels-page.tsx';
 export { NewChannelPage } from '../pages/channels/new-channel-page.tsx';
 export { ActivatePage } from '../pages/plugins/activate-page.tsx';
@@ -12,6 +11,4 @@ export { PricesPage } from '../pages/prices/prices-page.tsx';
 export { ProviderPage } from '../pages/settings/provider-page.tsx';
 export { ProvidersPage } from '../pages/settings/providers-page.tsx';
 export { SettingsPage } from '../pages/settings/settings-page.tsx';
-export { SystemPage } from '../pages/system/system-page.tsx';
-export { UserPage } from '../pages/users/user-page.tsx';
 export { UsersPage } from '../pages/users/users-page.tsx';

@@ -11,6 +11,7 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 const signedOutPages = () => import('./signed-out-pages.ts');
 const signedInPages = () => import('./signed-in-pages.ts');
 const adminPages = () => import('./admin-pages.ts');
+const figurePages = () => import('./figure-pages.ts');
 const marketplacePages = () => import('./marketplace-pages.ts');
 
 /** Preloads the pages after sign-in, before the session is confirmed. */
@@ -31,7 +32,7 @@ const KeysPage = lazy(async () => ({ default: (await signedInPages()).KeysPage }
 const NewKeyPage = lazy(async () => ({ default: (await signedInPages()).NewKeyPage }));
 const KeyPage = lazy(async () => ({ default: (await signedInPages()).KeyPage }));
 const RotateKeyPage = lazy(async () => ({ default: (await signedInPages()).RotateKeyPage }));
-const UsagePage = lazy(async () => ({ default: (await signedInPages()).UsagePage }));
+const UsagePage = lazy(async () => ({ default: (await figurePages()).UsagePage }));
 const ProfilePage = lazy(async () => ({ default: (await signedInPages()).ProfilePage }));
 const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
 const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
@@ -41,7 +42,7 @@ const PlaygroundPage = lazy(async () => ({ default: (await signedInPages()).Play
 
 const ChannelsPage = lazy(async () => ({ default: (await adminPages()).ChannelsPage }));
 const NewChannelPage = lazy(async () => ({ default: (await adminPages()).NewChannelPage }));
-const ChannelPage = lazy(async () => ({ default: (await adminPages()).ChannelPage }));
+const ChannelPage = lazy(async () => ({ default: (await figurePages()).ChannelPage }));
 const PluginsPage = lazy(async () => ({ default: (await adminPages()).PluginsPage }));
 const PluginPage = lazy(async () => ({ default: (await adminPages()).PluginPage }));
 const PluginDiffPage = lazy(async () => ({ default: (await adminPages()).DiffPage }));
@@ -51,19 +52,22 @@ const MarketplacePluginPage = lazy(async () => ({ default: (await marketplacePag
 const PluginPricesPage = lazy(async () => ({ default: (await adminPages()).PluginPricesPage }));
 const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
 const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
-const UserPage = lazy(async () => ({ default: (await adminPages()).UserPage }));
+const UserPage = lazy(async () => ({ default: (await figurePages()).UserPage }));
 const SettingsPage = lazy(async () => ({ default: (await adminPages()).SettingsPage }));
 const ProvidersPage = lazy(async () => ({ default: (await adminPages()).ProvidersPage }));
 const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderPage }));
 const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
-const SystemPage = lazy(async () => ({ default: (await adminPages()).SystemPage }));
+const SystemPage = lazy(async () => ({ default: (await figurePages()).SystemPage }));
 
-/** The frame. Pages of administrators are loaded while the first one is looked at. */
+/** The frame. Pages of figures and of administrators are loaded while the first one is looked at. */
 function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
-    if (role < roles.admin) return;
-    const timer = setTimeout(() => void adminPages().catch(() => {}), preloadDelayMs);
+    const preload = (): void => {
+      void figurePages().catch(() => {});
+      if (role >= roles.admin) void adminPages().catch(() => {});
+    };
+    const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);
   }, [role]);
   return <AppFrame />;

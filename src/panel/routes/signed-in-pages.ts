@@ -10,5 +10,4 @@ export { ProfilePage } from '../pages/profile/profile-page.tsx';
 export { SecurityPage } from '../pages/security/security-page.tsx';
 export { TaskPage } from '../pages/tasks/task-page.tsx';
 export { TasksPage } from '../pages/tasks/tasks-page.tsx';
-export { UsagePage } from '../pages/usage/usage-page.tsx';
 export { AppFrame } from '../shell/app-frame.tsx';
