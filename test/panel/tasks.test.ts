@@ -78,7 +78,7 @@ describe('the list', () => {
     const { page } = await open('/tasks');
     await page.getByRole('link', { name: /a paper boat/ }).waitFor();
 
-    await page.getByLabel('Search').fill('LIGHTHOUSE');
+    await page.getByLabel('Search', { exact: true }).fill('LIGHTHOUSE');
     await page.getByRole('link', { name: /a paper boat/ }).waitFor({ state: 'detached' });
     expect(new URL(page.url()).searchParams.get('q')).toBe('LIGHTHOUSE');
     expect(await rows(page).count()).toBe(2);

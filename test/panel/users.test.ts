@@ -71,15 +71,15 @@ describe('the list', () => {
     await waitForText(page, '21–27 of 27');
     expect(page.url()).toContain('page=2');
 
-    await page.getByLabel('Search').fill('ULF@');
+    await page.getByLabel('Search', { exact: true }).fill('ULF@');
     await waitForText(page, '1–1 of 1');
     await page.getByRole('link', { name: 'ulf' }).waitFor();
     expect(page.url()).toEndWith('/users?keyword=ULF%40');
-    await page.getByLabel('Search').fill('nobody at all');
+    await page.getByLabel('Search', { exact: true }).fill('nobody at all');
     await waitForText(page, 'No matches');
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await waitForText(page, '1–20 of 27');
-    expect(await page.getByLabel('Search').inputValue()).toBe('');
+    expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
 
     await page.goto(`${origin()}/users?role=10&sort=username.asc`);
     await waitForText(page, '1–2 of 2');

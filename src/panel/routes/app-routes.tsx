@@ -59,7 +59,7 @@ const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderP
 const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
 const SystemPage = lazy(async () => ({ default: (await figurePages()).SystemPage }));
 
-/** The frame. Pages of figures and of administrators are loaded while the first one is looked at. */
+/** The frame. Pages of figures and administrators are loaded while the first one is looked at. */
 function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
