@@ -21,6 +21,7 @@ import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
 import { type LedgerSource, userRecordRoutes } from './panel-api/accounts/user-records.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
+import { exportRoutes } from './panel-api/export/export-routes.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
@@ -261,6 +262,7 @@ const taskGroup = (kit: Kit, deps: RouteDeps) =>
     modelCatalogRoutes(kit, deps),
     webhookRoutes(kit, deps),
     recordRoutes(kit, deps),
+    exportRoutes(kit, deps),
     keyUsageRoutes(kit, deps),
     statsRoutes(kit, deps),
     usageRoutes(kit, deps),

@@ -18,6 +18,10 @@ export const httpErrors = defineErrors('http', {
     'The gateway cannot store the files of this request at the moment. Nothing was submitted; try again later.',
   ],
   uploads_limited: ['rate_limited', 'The files of all your requests in progress are together too large.'],
+  exports_limited: [
+    'rate_limited',
+    'You have an export running, or others have too many. Try again when it has ended.',
+  ],
   session_required: ['forbidden', 'This requires a browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],

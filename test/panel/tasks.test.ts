@@ -105,6 +105,16 @@ describe('the list', () => {
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
     expect(await page.getByRole('combobox', { name: 'Channel' }).inputValue()).toBe('First channel');
 
+    await page.goto(`${panel.origin()}/tasks?q=lighthouse`);
+    await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
+    await page.getByRole('button', { name: 'Export' }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'JSON lines' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(/^tasks-\d{4}-\d\d-\d\d\.jsonl$/);
+    expect(await Bun.file(await download.path()).text()).toMatch(/^\{"id":"task_\w+".*"a lighthouse.*\}\n$/);
+
     await page.goto(`${panel.origin()}/tasks?q=${encodeURIComponent('no such thing')}`);
     await waitForText(page, 'No matches');
   });

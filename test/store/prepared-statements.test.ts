@@ -231,7 +231,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
   ledger: 'byGrantKey grant imbalances list setBalance',
-  logs: 'deleteAudit listAudit listUsage verifyAudit',
+  logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
   nodes: 'alive heartbeat remove',
   options: 'all get put putIfAbsent replace',
   passkeys: 'delete deleteAll insert rename use',

@@ -197,6 +197,8 @@ export type UsageFilter = {
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageLogRecord>>;
+  /** The latest rows before the row `before`, uncounted. */
+  readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<UsageLogRecord[]>;
   /**
    * Appends a row to the chain of its action (`auth.…` to that of sign-ins). It locks the chain
    * until its transaction ends, so call it in a transaction of its own.
@@ -214,6 +216,8 @@ export interface LogStore {
   verifyAudit(): Promise<{ faults: AuditFault[]; chained: number; unchained: number }>;
   /** The latest first. */
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRecord>>;
+  /** The latest rows before the row `before`, uncounted. */
+  readAudit(filter: AuditFilter, part: { before?: number; limit: number }): Promise<AuditRecord[]>;
 }
 
 export interface OptionStore {

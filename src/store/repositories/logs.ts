@@ -1,5 +1,5 @@
-import { and, desc, eq, getTableColumns, gte, lte, sql } from 'drizzle-orm';
-import type { LogStore, UsageFilter } from '../ports/index.ts';
+import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
+import type { AuditFilter, LogStore, UsageFilter } from '../ports/index.ts';
 import { createAuditChains } from './audit-chains.ts';
 import { type Context, columnPlaceholders, countAll, escapeLike, lazy, paged } from './context.ts';
 
@@ -16,6 +16,16 @@ export function createLogStore(context: Context): LogStore {
       since === undefined ? undefined : gte(usageLogs.createdAt, since),
       until === undefined ? undefined : lte(usageLogs.createdAt, until),
     );
+  const matchesAudit = ({ user, action, target, since, until }: AuditFilter) =>
+    and(
+      user === undefined
+        ? undefined
+        : sql`lower(${auditLogs.username}) like lower(${`%${escapeLike(user)}%`}) escape '!'`,
+      action === undefined ? undefined : sql`${auditLogs.action} like ${`${escapeLike(action)}%`} escape '!'`,
+      target === undefined ? undefined : eq(auditLogs.target, target),
+      since === undefined ? undefined : gte(auditLogs.createdAt, since),
+      until === undefined ? undefined : lte(auditLogs.createdAt, until),
+    );
   const { id: _, ...usageColumns } = getTableColumns(usageLogs);
   const addUsage = lazy(() => db.insert(usageLogs).values(columnPlaceholders(usageColumns)).prepare());
 
@@ -31,21 +41,29 @@ export function createLogStore(context: Context): LogStore {
       );
     },
 
+    readUsage: async (wanted, { before, limit }) =>
+      db
+        .select()
+        .from(usageLogs)
+        .where(and(matches(wanted), before === undefined ? undefined : lt(usageLogs.id, before)))
+        .orderBy(desc(usageLogs.id))
+        .limit(limit),
+
     ...createAuditChains(context),
 
-    listAudit({ user, action, target, since, until }, page) {
-      const filter = and(
-        user === undefined
-          ? undefined
-          : sql`lower(${auditLogs.username}) like lower(${`%${escapeLike(user)}%`}) escape '!'`,
-        action === undefined ? undefined : sql`${auditLogs.action} like ${`${escapeLike(action)}%`} escape '!'`,
-        target === undefined ? undefined : eq(auditLogs.target, target),
-        since === undefined ? undefined : gte(auditLogs.createdAt, since),
-        until === undefined ? undefined : lte(auditLogs.createdAt, until),
-      );
+    listAudit(wanted, page) {
+      const filter = matchesAudit(wanted);
       return paged(page, db.select({ total: countAll() }).from(auditLogs).where(filter), (limit, offset) =>
         db.select().from(auditLogs).where(filter).orderBy(desc(auditLogs.id)).limit(limit).offset(offset),
       );
     },
+
+    readAudit: async (wanted, { before, limit }) =>
+      db
+        .select()
+        .from(auditLogs)
+        .where(and(matchesAudit(wanted), before === undefined ? undefined : lt(auditLogs.id, before)))
+        .orderBy(desc(auditLogs.id))
+        .limit(limit),
   };
 }

@@ -25,7 +25,7 @@ type UsageRow = {
   createdAt: number;
 };
 
-type UsageFilter = {
+export type UsageFilter = {
   userId?: number;
   apiKeyId?: number;
   channelId?: number;
@@ -34,12 +34,12 @@ type UsageFilter = {
   since?: number;
   until?: number;
 };
-type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
+export type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
 const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));
 /** All are texts, because they come from a query. */
-const usageQuery = {
+export const usageQuery = {
   scope: t.Optional(
     t.Union([t.Literal('own'), t.Literal('all')], {
       description: 'For administrators, who see all users by default.',
@@ -54,7 +54,7 @@ const usageQuery = {
   until: time,
 };
 
-const auditQuery = {
+export const auditQuery = {
   user: filter('A part of the user name that the actor had at the time.'),
   action: filter('An action or its beginning: channel, user.delete.'),
   target: filter('The exact target, such as channel:3.'),
@@ -66,6 +66,9 @@ const auditQuery = {
 export type RecordsSource = {
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageRow>>;
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRow & { id: number }>>;
+  /** The latest first, those before the row `before`; for exports. */
+  readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<UsageRow[]>;
+  readAudit(filter: AuditFilter, part: { before?: number; limit: number }): Promise<(AuditRow & { id: number })[]>;
 };
 
 export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) {
@@ -107,7 +110,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
 const LATEST = 253_402_300_799;
 
 /** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
-function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
+export function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
   const { user, action, target, since, until } = query;
   return {
     ...(user ? { user } : {}),
@@ -122,7 +125,10 @@ function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string })
  * All users for administrators, unless they ask for their own rows. An empty text is no filter.
  * @throws http.validation_failed
  */
-function readUsageFilter(panel: PanelPrincipal, query: Partial<Record<keyof typeof usageQuery, string>>): UsageFilter {
+export function readUsageFilter(
+  panel: PanelPrincipal,
+  query: Partial<Record<keyof typeof usageQuery, string>>,
+): UsageFilter {
   const { scope, user, channel, plugin, api_key: apiKey, model, since, until } = query;
   if ((user || channel) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
   const id = (field: string, text: string) => readWhole(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -158,7 +164,7 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   ...(forAdmin ? { channel_id: row.channelId, price } : {}),
 });
 
-const describeAudit = (row: AuditRow & { id: number }) => ({
+export const describeAudit = (row: AuditRow & { id: number }) => ({
   id: row.id,
   user_id: row.userId,
   username: row.username,

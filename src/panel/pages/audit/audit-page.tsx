@@ -5,6 +5,7 @@ import type { AuditPage as AuditList } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -29,14 +30,19 @@ export function AuditPage() {
     const days = range === 'day' || range === 'week' || range === 'month' ? ranges[range] : undefined;
     return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;
   }, [range]);
-  const query = useApiQuery<AuditList>(withQuery('/api/audit', { page: filters.page, user, action, target, since }));
+  const wanted = { user, action, target, since };
+  const query = useApiQuery<AuditList>(withQuery('/api/audit', { page: filters.page, ...wanted }));
   const columns: readonly Column<Entry>[] = [
     { key: 'what', heading: t('audit.area'), render: (entry) => <AuditActionCell entry={entry} /> },
     { key: 'when', heading: t('audit.range'), render: (entry) => <AuditTimeCell entry={entry} /> },
     { key: 'changes', heading: t('audit.details'), render: (entry) => <AuditChangesCell entry={entry} /> },
   ];
   return (
-    <Page heading={t('nav.audit')} intro={t('audit.intro')}>
+    <Page
+      heading={t('nav.audit')}
+      intro={t('audit.intro')}
+      actions={<ExportMenu path="/api/audit/export" query={wanted} name="audit" />}
+    >
       <div>
         <FilterBar filters={filters} />
         <DataTable

@@ -11,7 +11,7 @@ type ListToolsProps = {
   isCompact: boolean;
   onCompact(isCompact: boolean): void;
   /** The export of what is filtered. */
-  exportMenu?: ReactNode;
+  exportMenu: ReactNode;
 };
 
 /** How a list is shown, and where it goes. */

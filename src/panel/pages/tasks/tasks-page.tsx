@@ -6,6 +6,7 @@ import type { TaskPage, TaskSummary } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { DataTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { BulkBar } from './bulk/bulk-bar.tsx';
@@ -38,6 +39,13 @@ export function TasksPage() {
             tasks={tasks}
             isCompact={isCompact}
             onCompact={(compact) => changePreferences({ isCompact: compact })}
+            exportMenu={
+              <ExportMenu
+                path="/api/task/export"
+                query={{ ...tasks.query, order: tasks.sort === 'oldest' ? 'asc' : null }}
+                name="tasks"
+              />
+            }
           />
           <Button component={Link} to="/playground">
             {t('tasks.new')}

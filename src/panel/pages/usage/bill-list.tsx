@@ -1,4 +1,4 @@
-import { Anchor, Title } from '@mantine/core';
+import { Anchor, Group, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -6,6 +6,7 @@ import type { ApiKeyPage, UsagePage, UsageReport, UsageRow } from '../../api/typ
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useUserNames } from '../tasks/use-display-names.ts';
@@ -20,25 +21,26 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
   const [opened, setOpened] = useState<UsageRow | null>(null);
   const { values, scope, userId } = filters;
   const keys = useKeyNames(scope === 'own');
-  const query = useApiQuery<UsagePage>(
-    withQuery('/api/log', {
-      scope: scope === 'own' ? 'own' : null,
-      user: userId,
-      // Tasks without a key have no filter of their own here.
-      api_key: values.key === '0' ? null : values.key,
-      plugin: values.plugin,
-      model: values.model,
-      channel: values.channel,
-      since: from,
-      until: until - 1,
-      page: filters.page,
-    }),
-  );
+  const wanted = {
+    scope: scope === 'own' ? 'own' : null,
+    user: userId,
+    // Tasks without a key have no filter of their own here.
+    api_key: values.key === '0' ? null : values.key,
+    plugin: values.plugin,
+    model: values.model,
+    channel: values.channel,
+    since: from,
+    until: until - 1,
+  };
+  const query = useApiQuery<UsagePage>(withQuery('/api/log', { ...wanted, page: filters.page }));
   return (
     <section aria-labelledby="bills">
-      <Title order={2} fz={18} id="bills" mb={14}>
-        {t('usage.bills')}
-      </Title>
+      <Group justify="space-between" mb={14}>
+        <Title order={2} fz={18} id="bills">
+          {t('usage.bills')}
+        </Title>
+        <ExportMenu path="/api/log/export" query={wanted} name="usage" size="xs" />
+      </Group>
       <DataTable
         label={t('usage.bills')}
         query={query}

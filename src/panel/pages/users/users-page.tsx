@@ -9,6 +9,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { roles } from '../../session/roles.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
@@ -29,29 +30,23 @@ export function UsersPage() {
   const filters = useFilters(filterNames);
   const { keyword, role, status, group, sort } = filters.values;
   const [sortBy, order] = sort.split('.');
-  const query = useApiQuery<AccountPage>(
-    withQuery('/api/user', {
-      page: filters.page,
-      keyword,
-      role,
-      status,
-      group,
-      sort_by: sortBy || 'id',
-      sort_order: order || 'desc',
-    }),
-  );
+  const wanted = { keyword, role, status, group, sort_by: sortBy || 'id', sort_order: order || 'desc' };
+  const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
   const columns = useColumns();
   return (
     <Page
       heading={t('nav.users')}
       intro={t('users.intro')}
       actions={
-        <Button
-          leftSection={<IconUserPlus size={18} stroke={1.6} aria-hidden="true" />}
-          onClick={() => setAdding(true)}
-        >
-          {t('users.add')}
-        </Button>
+        <>
+          <ExportMenu path="/api/user/export" query={wanted} name="users" />
+          <Button
+            leftSection={<IconUserPlus size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => setAdding(true)}
+          >
+            {t('users.add')}
+          </Button>
+        </>
       }
     >
       <div>

@@ -1,0 +1,140 @@
+import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import type { readUserFilter } from '../accounts/user-filter.ts';
+import {
+  type AuditFilter,
+  describeAudit,
+  describeUsage,
+  type RecordsSource,
+  type UsageFilter,
+} from '../operation/records.ts';
+import { describeListedTask } from '../tasks/read-task.ts';
+import { type RowSource, readBatches } from './stream-export.ts';
+import { type ExportColumn, isoTime, usd } from './write-rows.ts';
+
+/** Rows that are in memory at once, but for what the client's buffer holds. */
+const BATCH = 200;
+
+type ListedTask = ReturnType<typeof describeListedTask>;
+
+const taskColumns: readonly ExportColumn<ListedTask>[] = [
+  { name: 'id', value: ({ id }) => id },
+  { name: 'created', value: ({ created_at }) => isoTime(created_at) },
+  { name: 'submitted', value: ({ submit_time }) => isoTime(submit_time) },
+  { name: 'finished', value: ({ finish_time }) => isoTime(finish_time) },
+  { name: 'status', value: ({ status }) => status },
+  { name: 'model', value: ({ model }) => model },
+  { name: 'plugin', value: ({ platform }) => platform },
+  { name: 'action', value: ({ action }) => action },
+  { name: 'prompt', value: ({ input }) => input },
+  { name: 'fail_reason', value: ({ fail_reason }) => fail_reason },
+  { name: 'usd', value: ({ quota }) => usd(quota) },
+  { name: 'api_key_id', value: ({ api_key_id }) => api_key_id },
+  { name: 'api_key', value: ({ api_key_name }) => api_key_name },
+];
+const taskColumnsForAdmins: readonly ExportColumn<ListedTask>[] = [
+  ...taskColumns,
+  { name: 'user_id', value: ({ user_id }) => user_id },
+  { name: 'user', value: ({ username }) => username },
+  { name: 'group', value: ({ group }) => group },
+  { name: 'channel_id', value: ({ channel_id }) => channel_id },
+  { name: 'channel', value: ({ channel_name }) => channel_name },
+  { name: 'upstream_model', value: ({ upstream_model }) => upstream_model },
+  { name: 'plugin_version', value: ({ plugin_version }) => plugin_version },
+];
+
+export function taskRows(
+  { lists }: Pick<Tasks, 'lists'>,
+  panel: PanelPrincipal,
+  { filter, order }: { filter: TaskListFilter; order: 'asc' | 'desc' },
+): RowSource<ListedTask> {
+  const forAdmin = isAdmin(panel);
+  return {
+    name: 'tasks',
+    columns: forAdmin ? taskColumnsForAdmins : taskColumns,
+    batches: readBatches<ListedTask, string>(async (after) => {
+      const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
+      const items = feed?.items ?? [];
+      return { rows: items.map((task) => describeListedTask(task, forAdmin)), next: feed?.next ?? undefined };
+    }),
+  };
+}
+
+type UsageLine = ReturnType<typeof describeUsage>;
+
+const usageColumns: readonly ExportColumn<UsageLine>[] = [
+  { name: 'id', value: ({ id }) => id },
+  { name: 'created', value: ({ created_at }) => isoTime(created_at) },
+  { name: 'task_id', value: ({ task_id }) => task_id },
+  { name: 'kind', value: ({ kind }) => kind },
+  { name: 'model', value: ({ model }) => model },
+  { name: 'plugin', value: ({ plugin_key }) => plugin_key },
+  { name: 'usd', value: ({ quota }) => usd(quota) },
+  { name: 'api_key_id', value: ({ api_key_id }) => api_key_id },
+  { name: 'user_id', value: ({ user_id }) => user_id },
+];
+
+export function usageRows(records: RecordsSource, panel: PanelPrincipal, filter: UsageFilter): RowSource<UsageLine> {
+  const forAdmin = isAdmin(panel);
+  const channel = { name: 'channel_id', value: ({ channel_id }: UsageLine) => channel_id };
+  return {
+    name: 'usage',
+    columns: forAdmin ? [...usageColumns, channel] : usageColumns,
+    batches: readBatches<UsageLine, number>(async (before) => {
+      const found = await records.readUsage(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
+      return { rows: found.map((row) => describeUsage(row, forAdmin)), next: nextOf(found) };
+    }),
+  };
+}
+
+type AuditLine = ReturnType<typeof describeAudit>;
+
+const auditColumns: readonly ExportColumn<AuditLine>[] = [
+  { name: 'id', value: ({ id }) => id },
+  { name: 'created', value: ({ created_at }) => isoTime(created_at) },
+  { name: 'user_id', value: ({ user_id }) => user_id },
+  { name: 'user', value: ({ username }) => username },
+  { name: 'auth_method', value: ({ auth_method }) => auth_method },
+  { name: 'ip', value: ({ ip }) => ip },
+  { name: 'action', value: ({ action }) => action },
+  { name: 'target', value: ({ target }) => target },
+  { name: 'detail', value: ({ detail }) => JSON.stringify(detail) },
+];
+
+export const auditRows = (records: RecordsSource, filter: AuditFilter): RowSource<AuditLine> => ({
+  name: 'audit',
+  columns: auditColumns,
+  batches: readBatches<AuditLine, number>(async (before) => {
+    const found = await records.readAudit(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
+    return { rows: found.map(describeAudit), next: nextOf(found) };
+  }),
+});
+
+const userColumns: readonly ExportColumn<AccountView>[] = [
+  { name: 'id', value: ({ id }) => id },
+  { name: 'username', value: ({ username }) => username },
+  { name: 'display_name', value: ({ display_name }) => display_name },
+  { name: 'email', value: ({ email }) => email },
+  { name: 'role', value: ({ role }) => role },
+  { name: 'status', value: ({ status }) => status },
+  { name: 'group', value: ({ group }) => group },
+  { name: 'balance_usd', value: ({ quota }) => usd(quota) },
+  { name: 'used_usd', value: ({ used_quota }) => usd(used_quota) },
+  { name: 'created', value: ({ created_at }) => isoTime(created_at) },
+  { name: 'last_login', value: ({ last_login_at }) => isoTime(last_login_at) },
+  { name: 'deleted', value: ({ deleted_at }) => isoTime(deleted_at) },
+  { name: 'remark', value: ({ remark }) => remark },
+];
+
+export const userRows = (auth: Auth, filter: ReturnType<typeof readUserFilter>): RowSource<AccountView> => ({
+  name: 'users',
+  columns: userColumns,
+  batches: readBatches<AccountView, number>(async (page = 1) => {
+    const { total, items } = await auth.administration.list(filter, { page, pageSize: BATCH });
+    return { rows: items, next: page * BATCH < total ? page + 1 : undefined };
+  }),
+});
+
+const nextOf = (rows: readonly { id: number }[]): number | undefined =>
+  rows.length === BATCH ? rows.at(-1)?.id : undefined;

@@ -1,0 +1,71 @@
+import { Button, Menu, Text } from '@mantine/core';
+import { IconDownload } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { withQuery } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { downloadBlob } from './download-text.ts';
+import { ErrorNotice } from './error-notice.tsx';
+
+/** A hundred thousand rows over a slow line. */
+const timeoutMs = 600_000;
+
+const formats = ['csv', 'jsonl'] as const;
+
+type ExportMenuProps = {
+  /** Of the export, such as `/api/task/export`. */
+  path: string;
+  /** The filter of the list. */
+  query: Readonly<Record<string, string | number | null | undefined>>;
+  /** The name of the file, without its ending. */
+  name: string;
+  size?: 'xs' | 'sm';
+};
+
+/** Saves what a list holds as a file. */
+export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const [isRunning, setRunning] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const save = async (format: (typeof formats)[number]): Promise<void> => {
+    setRunning(true);
+    try {
+      const asked = { method: 'GET', path: withQuery(path, { ...query, format }), as: 'blob', timeoutMs } as const;
+      const day = new Date().toISOString().slice(0, 10);
+      downloadBlob(`${name}-${day}.${format}`, await session.send<Blob>(asked));
+      setError(null);
+    } catch (failure) {
+      setError(failure);
+      setOpen(true);
+    } finally {
+      setRunning(false);
+    }
+  };
+  return (
+    <Menu position="bottom-end" width={240} opened={isOpen} onChange={setOpen}>
+      <Menu.Target>
+        <Button
+          variant="default"
+          size={size}
+          loading={isRunning}
+          leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
+        >
+          {t('export.export')}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {error !== null && <ErrorNotice error={error} />}
+        {formats.map((format) => (
+          <Menu.Item key={format} onClick={() => void save(format)}>
+            {t(`export.${format}`)}
+          </Menu.Item>
+        ))}
+        <Text size="xs" c="dimmed" px={12} py={6}>
+          {t('export.limit')}
+        </Text>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * Exports: what the list with the same filter holds, as CSV or JSON lines.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { csvCell } from '../../../src/http/panel-api/export/write-rows.ts';
+import { until } from '../../support/until.ts';
+import { openPanel, type PanelCaller } from './panel-caller.ts';
+
+let panel: PanelCaller;
+const tokens = { root: '', admin: '', user: '' };
+const ids = { user: 0 };
+const TASKS = 450;
+
+beforeAll(async () => {
+  panel = await openPanel();
+  tokens.root = (await panel.logIn('root')).token;
+  panel.addUser('admin', 10);
+  tokens.admin = (await panel.logIn('admin')).token;
+  ids.user = panel.addUser('user', 1);
+  tokens.user = (await panel.logIn('user')).token;
+  const properties = `'{"input":"' || case when i = 1 then '=HYPERLINK(\\"x\\"), two' else 'a cat' end ||
+    '","originModelName":"demo-video","upstreamModelName":"secret-name"}'`;
+  panel.run(`insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,
+      submit_time, finish_time, quota, properties, execution, billing)
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS})
+    select 'task_' || i, 'demo', case when i = 7 then 1 else ${ids.user} end, 'default', 3, 'text_to_video', 'SUCCESS', '100%', 1000, 1,
+      1000, 1060, 5000, ${properties}, '{"pluginVersion":"1.0.0"}', '{}' from n`);
+  panel.run(`insert into usage_logs (user_id, task_id, channel_id, plugin_key, model, kind, quota, detail, created_at)
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS})
+    select ${ids.user}, 'task_' || i, 3, 'demo', 'demo-video', 'settle', 5000, '{"price":"secret"}', 1000 + i from n`);
+});
+afterAll(() => panel.gateway.stop());
+
+const read = async (path: string, token = tokens.user) => {
+  const response = await fetch(`${panel.gateway.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  return { response, text: await response.text() };
+};
+
+describe('an export', () => {
+  test('of tasks has every row of the list, once, in either format', async () => {
+    const csv = await read('/api/task/export?format=csv');
+    expect(csv.response.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(csv.response.headers.get('content-disposition')).toBe('attachment; filename="tasks.csv"');
+    const lines = csv.text.trimEnd().split('\r\n');
+    expect(lines).toHaveLength(TASKS);
+    expect(lines[0]).toBe(
+      'id,created,submitted,finished,status,model,plugin,action,prompt,fail_reason,usd,api_key_id,api_key',
+    );
+    expect(lines[1]).toStartWith(`task_${TASKS},1970-01-01T00:16:40.000Z,`);
+    expect(new Set(lines).size).toBe(TASKS);
+    const json = await read('/api/task/export?format=jsonl&order=asc&since=1000');
+    const rows = json.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect([rows.length, rows[0].id, rows.at(-1).id]).toEqual([TASKS - 1, 'task_1', `task_${TASKS}`]);
+    expect(json.text).not.toMatch(/secret-name|user_id|channel/);
+  });
+
+  test.each([
+    ['/api/task/export?format=jsonl&scope=all', [403, 200, 200]],
+    ['/api/user/export?format=jsonl', [403, 200, 200]],
+    ['/api/audit/export?format=jsonl', [403, 403, 200]],
+  ])('%s is for those who may see the list', async (path, expected) => {
+    const statuses: number[] = [];
+    for (const token of [tokens.user, tokens.admin, tokens.root])
+      statuses.push((await read(path, token)).response.status);
+    expect(statuses).toEqual(expected);
+  });
+
+  test('of usage goes through all rows, and hides channel and price from users', async () => {
+    const { text } = await read('/api/log/export?format=jsonl');
+    expect(text.trimEnd().split('\n')).toHaveLength(TASKS);
+    expect(text).not.toMatch(/secret|channel/);
+    const { text: admins } = await read('/api/log/export?format=csv&since=1449', tokens.admin);
+    expect(admins.trimEnd().split('\r\n')).toHaveLength(3);
+    expect(admins).toContain('channel_id');
+  });
+
+  test('leaves a row in the audit log with its filter, and exports that row', async () => {
+    await read('/api/task/export?format=csv&status=SUCCESS');
+    const { text } = await read('/api/audit/export?format=jsonl&action=export.tasks', tokens.root);
+    const [latest] = text.split('\n').map((line) => line !== '' && JSON.parse(line));
+    expect(latest).toMatchObject({ username: 'user', detail: { format: 'csv', filter: { status: 'SUCCESS' } } });
+  });
+
+  test('without a row has its heading; an unknown format or filter is refused', async () => {
+    expect((await read('/api/task/export?format=csv&model=none')).text).toStartWith('id,created,');
+    expect((await read('/api/task/export?format=jsonl&model=none')).text).toBe('');
+    for (const query of ['', '?format=xml', '?format=csv&page=1'])
+      expect((await read(`/api/task/export${query}`)).response.status).toBe(400);
+  });
+
+  test('runs once at a time for a user, and ends when its client leaves', async () => {
+    const leaving = new AbortController();
+    const held = await fetch(`${panel.gateway.url}/api/log/export?format=jsonl`, {
+      headers: { authorization: `Bearer ${tokens.admin}` },
+      signal: leaving.signal,
+    });
+    expect(held.status).toBe(200);
+    leaving.abort();
+    await until(
+      'the next one may run',
+      async () => (await read('/api/log/export?format=csv', tokens.admin)).response.status === 200,
+    );
+  });
+});
+
+test('formulas in cells: spreadsheets take them for text', () => {
+  const cells = [
+    '=1+1',
+    '+1',
+    '-1',
+    '@x',
+    ' =1',
+    '\t=1',
+    '|x',
+    'plain',
+    'a "b", c',
+    'two\nlines',
+    -1,
+    0.5,
+    null,
+    undefined,
+  ];
+  expect(cells.map(csvCell)).toEqual([
+    ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@x"', '"\' =1"', '"\'\t=1"', '"\'|x"'],
+    ...['plain', '"a ""b"", c"', '"two\nlines"', '-1', '0.5', '', ''],
+  ]);
+});
