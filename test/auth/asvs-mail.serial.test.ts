@@ -86,7 +86,7 @@ for (const database of RULE_DATABASE_NAMES) {
     }
     /** The next mail to them but those that tell of a change or a new device. */
     const mailTo = (address: string) =>
-      mail.next(({ recipients, text }) => recipients.includes(address) && !text.includes('When: '));
+      mail.next(({ recipients, text }) => recipients.includes(address) && !text.includes('Time: '));
     const codeIn = (text: string): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
     const wrongCode = (code: string): string => code.replace(/\d$/, (digit) => String((Number(digit) + 1) % 10));
 

@@ -201,7 +201,7 @@ for (const dialect of RULE_DATABASES) {
       await unbind();
       expect(await ownerOf(email)).toBeUndefined();
       expect((await store.users.byId(user.id))?.email).toBeNull();
-      expect((await mailbox.next(email)).text).toContain('taken off');
+      expect((await mailbox.next(email)).text).toContain('removed from your account');
     });
 
     test('the last way to sign in cannot be removed', async () => {

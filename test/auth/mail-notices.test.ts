@@ -111,14 +111,14 @@ describe('mails to the owner of an account', () => {
     [
       'password_reset',
       'by a mailed link',
-      'link that was sent',
+      'link sent to this address',
       async () => {
         await auth.passwords.byMail.request({ email: address(), origin: HOME });
         const token = tokenIn(await mailbox.next(address()));
         await auth.passwords.byMail.finish({ email: address(), token, password: NEW_PASSWORD, origin: HOME });
       },
     ],
-    ['two_factor_enabled', 'by themselves', 'authenticator app from now on', switchTwoFactorOn],
+    ['two_factor_enabled', 'by themselves', 'now asks for a code', switchTwoFactorOn],
     [
       'two_factor_disabled',
       'by themselves',
@@ -183,20 +183,30 @@ describe('mails to the owner of an account', () => {
         await auth.oauth.bindings.unbind(me, 'telegram');
       },
     ],
-    ['address_changed', 'by themselves, to the former address', 'another mail address', changeAddress],
+    ['address_changed', 'by themselves, to the former address', 'another email address', changeAddress],
     [
       'address_removed',
       'by themselves, to the former address',
-      'taken off',
+      'removed from your account',
       async (me) => auth.mail.address.unbind(me, { proof: await prove(me) }),
     ],
-    ['personal_token_made', 'by themselves', 'access token was made', (me) => auth.personalTokens.create(me)],
+    ['personal_token_made', 'by themselves', 'access token was created', (me) => auth.personalTokens.create(me)],
   ];
   const byAdministrator: Row[] = [
     ['password_changed', '', 'password', () => auth.administration.edit(root, user.id, { password: NEW_PASSWORD })],
     ['address_changed', '', 'another', () => auth.administration.edit(root, user.id, newPerson())],
-    ['address_removed', '', 'taken off', () => auth.administration.edit(root, user.id, { email: null })],
-    ['address_removed', 'as a binding', 'taken off', () => auth.administration.reset.binding(root, user.id, 'email')],
+    [
+      'address_removed',
+      '',
+      'removed from your account',
+      () => auth.administration.edit(root, user.id, { email: null }),
+    ],
+    [
+      'address_removed',
+      'as a binding',
+      'removed from your account',
+      () => auth.administration.reset.binding(root, user.id, 'email'),
+    ],
     [
       'two_factor_disabled',
       '',
@@ -227,7 +237,7 @@ describe('mails to the owner of an account', () => {
     [
       'personal_token_removed',
       '',
-      'was removed',
+      'was deleted',
       async (me) => {
         await auth.personalTokens.create(me);
         await auth.administration.reset.personalToken(root, user.id);
@@ -246,8 +256,8 @@ describe('mails to the owner of an account', () => {
     const { text } = await mailThatSays(says);
     expect(text).toContain(user.username);
     expect(text).toContain('Device: Firefox (Linux)');
-    expect(text).toContain('Address: 198.51.100.1');
-    expect(text).toContain(`When: ${new Date(clock.nowMs()).toISOString().slice(0, 16).replace('T', ' ')} UTC`);
+    expect(text).toContain('IP address: 198.51.100.1');
+    expect(text).toContain(`Time: ${new Date(clock.nowMs()).toISOString().slice(0, 16).replace('T', ' ')} UTC`);
     for (const secret of [NEW_PASSWORD, PASSWORD, (done as { token?: string } | undefined)?.token]) {
       if (secret) expect(text).not.toContain(secret);
     }
@@ -261,16 +271,16 @@ describe('mails to the owner of an account', () => {
       const notices = mailbox.mails.filter(({ text }) => text.includes('An administrator did this.'));
       expect(notices.map(({ to }) => to)).toEqual([address()]);
       expect(notices[0]?.text).toContain(says);
-      expect(notices[0]?.text).not.toContain('Address:');
+      expect(notices[0]?.text).not.toContain('IP address:');
     },
   );
 
   test.each([
-    [false, 'The password of'],
-    [true, 'this mail address were taken off'],
+    [false, 'Your password was changed'],
+    [true, 'this email address were removed'],
   ])('the command that resets a password (all factors: %p) tells the owner', async (resetFactors, says) => {
     await auth.passwords.reset({ username: user.username, password: NEW_PASSWORD, resetFactors });
-    expect((await mailThatSays(says)).text).toContain('done at the server itself');
+    expect((await mailThatSays(says)).text).toContain('done on the server itself');
   });
 
   describe('a sign-in on a new device', () => {
@@ -297,7 +307,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(2);
       const [chrome, elsewhere] = newDevices();
       expect(chrome?.text).toContain('Device: Chrome (Windows)');
-      expect(elsewhere?.text).toContain('Address: 198.51.100.2');
+      expect(elsewhere?.text).toContain('IP address: 198.51.100.2');
       // Ended sessions count too, as long as their rows exist.
       await store.sessions.revokeAll({ userId: user.id, exceptSid: null, reason: 'logout', now: clock.unix() });
       await signIn(auth, user, { ...HOME, userAgent: CHROME });
@@ -309,7 +319,7 @@ describe('mails to the owner of an account', () => {
       const forged: RequestOrigin = { ip: HOME.ip, decidingIp: '203.0.113.66' as DecidingIp, userAgent: FIREFOX };
       await signIn(auth, user, forged);
       expect(await settled()).toBe(1);
-      expect(newDevices()[0]?.text).toContain('Address: 198.51.100.1 (told by 203.0.113.66, which may be wrong)');
+      expect(newDevices()[0]?.text).toContain('IP address: 198.51.100.1 (reported by 203.0.113.66, may be wrong)');
     });
 
     test('after an upgrade: older sessions without the deciding address count by the shown one', async () => {
@@ -335,7 +345,7 @@ describe('mails to the owner of an account', () => {
       await signIn(auth, user, HOME);
       for (let i = 0; i < 8; i += 1) await signIn(auth, user, originOf(`203.0.113.${i + 1}`, FIREFOX));
       expect(await settled()).toBe(5);
-      expect(newDevices().map(({ text }) => text.includes('not sent for an hour'))).toEqual([
+      expect(newDevices().map(({ text }) => text.includes('No more are sent for an hour'))).toEqual([
         ...Array(4).fill(false),
         true,
       ]);
@@ -346,7 +356,7 @@ describe('mails to the owner of an account', () => {
     const { email } = newPerson();
     user = await addUser(store, { email, language: 'zh' });
     await auth.personalTokens.create(await enter());
-    expect((await mailThatSays('个人访问令牌')).text).toContain('地址:198.51.100.1');
+    expect((await mailThatSays('个人访问令牌')).text).toContain('IP 地址：198.51.100.1');
   });
 
   test('without mail settings or an address nothing is mailed, and everything else works', async () => {

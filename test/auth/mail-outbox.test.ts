@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { composeMail } from '../../src/auth/mail/compose-mail.ts';
 import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
-import { pickLanguage } from '../../src/auth/mail/pick-language.ts';
+import { MAIL_LANGUAGES, pickLanguage } from '../../src/auth/mail/pick-language.ts';
 import type { MailContent } from '../../src/auth/mail/types.ts';
+import { MAIL_WORDS } from '../../src/auth/mail/words/mail-words.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
@@ -159,10 +160,13 @@ describe('texts of mails', () => {
       } as const),
       origin: { device: 'Firefox (Linux)', ip: '198.51.100.1', untrustedProxy: '' },
     },
+    { kind: 'backup_failed', reason: 'no space' },
+    { kind: 'backup_overdue', hours: 30 },
+    { kind: 'channel_failing', channel: 'Kling', failed: 9, ended: 10 },
     { kind: 'test' },
   ];
 
-  for (const language of ['en', 'zh'] as const) {
+  for (const language of MAIL_LANGUAGES) {
     for (const content of contents) {
       test(`${content.kind} in ${language}`, () => {
         const { subject, text, html } = composeMail(content, language, names);
@@ -180,18 +184,30 @@ describe('texts of mails', () => {
           expect(text).toContain(content.link);
           expect(html).toContain(content.link.replace('&', '&#38;'));
         }
-        const isChinese = /[\u4e00-\u9fff]/.test(text);
-        expect(isChinese).toBe(language === 'zh');
+        expect(/[\u4e00-\u9fff]/.test(text)).toBe(language === 'zh' || language === 'ja');
+        expect(`${subject}${text}${html}`).not.toMatch(/\{\{|undefined/);
       });
     }
   }
+
+  test('all languages have the same sentences with the same placeholders', () => {
+    const placeholders = (text: string) => [...text.matchAll(/\{\{\w+\}\}/g)].map(([all]) => all).sort();
+    for (const [name, text] of Object.entries(MAIL_WORDS.en)) {
+      for (const language of MAIL_LANGUAGES) {
+        const words: Readonly<Record<string, string>> = MAIL_WORDS[language];
+        expect([language, name, placeholders(words[name] ?? '')]).toEqual([language, name, placeholders(text)]);
+      }
+    }
+  });
 
   test('the language is the user’s, else the browser’s, else English', () => {
     expect(pickLanguage('zh-CN,zh;q=0.9,en;q=0.8')).toBe('zh');
     expect(pickLanguage('fr-FR,en-GB;q=0.8,zh;q=0.7')).toBe('en');
     expect(pickLanguage('fr, zho, zh')).toBe('zh');
     expect(pickLanguage(undefined)).toBe('en');
-    expect(pickLanguage('de')).toBe('en');
+    expect(pickLanguage('fr')).toBe('en');
+    expect(pickLanguage('pt-BR, en')).toBe('pt');
+    expect(pickLanguage(undefined, 'de')).toBe('de');
     expect(pickLanguage('en', 'zh')).toBe('zh');
     expect(pickLanguage('zh', 'fr')).toBe('zh');
     expect(pickLanguage(`${'xx,'.repeat(10_000)}zh`)).toBe('en');

@@ -47,7 +47,7 @@ test('that one has failed, with the reason', async () => {
   const { mail } = await startScheduled(place);
   const received = await mail.next();
   expect(received.recipients).toEqual(['root@example.org']);
-  expect(received.subject).toMatch(/^A back-up of .* failed$/);
+  expect(received.subject).toMatch(/^Backup of .* failed$/);
   expect(received.text).toContain(place);
   await mail.stop();
 });
@@ -61,7 +61,7 @@ test('that none was made for more than a day', async () => {
     `insert into options (key, value) values ('backup.daily_since', '${started}')`,
   ]);
   const received = await mail.next();
-  expect(received.subject).toMatch(/^No back-up of .* was made$/);
-  expect(received.text).toContain('none was made for 60 hours');
+  expect(received.subject).toMatch(/^Backup of .* is overdue$/);
+  expect(received.text).toContain('has not been backed up for 60 hours');
   await mail.stop();
 });

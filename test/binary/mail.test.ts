@@ -176,7 +176,7 @@ for (const database of RULE_DATABASE_NAMES) {
       );
       expect(notices.sort()).toEqual([
         'Choose a new password for Our Gate 网关',
-        'You have an account at Our Gate 网关',
+        'You already have an account at Our Gate 网关',
       ]);
     });
 
@@ -211,7 +211,7 @@ for (const database of RULE_DATABASE_NAMES) {
       expect((await post('/api/user/login', { username: 'finn', password: PASSWORD })).status).toBe(401);
       await logIn('finn', NEW_PASSWORD);
       const notices = await mail.next((each) => each.recipients.includes('finn@example.net') && isSignIn(each));
-      expect(notices.text).toMatch(/Address: 198\.51\.100\.\d+\r?\n/);
+      expect(notices.text).toMatch(/IP address: 198\.51\.100\.\d+\r?\n/);
       expect((await mailTo('finn@example.net')).subject).toContain('was changed');
       for (const hidden of [secret, PASSWORD, NEW_PASSWORD, ACCOUNT.password, 'finn@example.net']) {
         expect(gateway.log()).not.toContain(hidden);
@@ -250,7 +250,7 @@ for (const database of RULE_DATABASE_NAMES) {
       for (const status of [200, 404]) {
         expect((await post('/api/user/email', undefined, { token, headers, method: 'DELETE' })).status).toBe(status);
       }
-      expect((await mailTo(next)).text).toContain('taken off');
+      expect((await mailTo(next)).text).toContain('removed from your account');
       const pat = (await post('/api/user/token', undefined, { token })).body.data as { token: string };
       for (const [path, body] of [
         ['/api/user/email/code', { email: next }],

@@ -1,4 +1,4 @@
-import { MAIL_TEXTS } from './mail-texts.ts';
+import { writeMail } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 import type { MailContent, MailText } from './types.ts';
 
@@ -11,7 +11,7 @@ export function composeMail(
   language: MailLanguage,
   { systemName, serverAddress }: { systemName: string; serverAddress: string },
 ): ComposedMail {
-  const mail = MAIL_TEXTS[language](content, systemName);
+  const mail = writeMail(content, language, systemName);
   const signature = `${systemName} · ${serverAddress}`;
   return { subject: mail.subject, text: writeText(mail, signature), html: writeHtml(mail, signature, language) };
 }
@@ -38,7 +38,17 @@ function writeHtml({ lines, code, link, after }: MailText, signature: string, la
     ...after.map(paragraph),
     `<p style="color:#666">${escapeHtml(signature)}</p>`,
   ];
-  return `<!doctype html>\n<html lang="${language}"><head><meta charset="utf-8"></head><body>\n${parts.join('\n')}\n</body></html>\n`;
+  return `<!doctype html>\n<html lang="${TAGS[language]}"><head><meta charset="utf-8"></head><body>\n${parts.join('\n')}\n</body></html>\n`;
 }
+
+/** Languages whose texts are those of one region or script. */
+const TAGS: Readonly<Record<MailLanguage, string>> = {
+  en: 'en',
+  zh: 'zh-CN',
+  ja: 'ja',
+  es: 'es',
+  de: 'de',
+  pt: 'pt-BR',
+};
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

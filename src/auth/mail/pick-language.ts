@@ -1,5 +1,6 @@
 /** Languages of mails: the same as the panel's. */
-export type MailLanguage = 'en' | 'zh';
+export const MAIL_LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'] as const;
+export type MailLanguage = (typeof MAIL_LANGUAGES)[number];
 
 /** How many entries of an `Accept-Language` header are read. */
 const MAX_TAGS = 10;
@@ -12,7 +13,8 @@ export function pickLanguage(acceptLanguage: string | undefined, own?: string): 
   const tags = (acceptLanguage ?? '').split(',', MAX_TAGS);
   for (const tag of own ? [own, ...tags] : tags) {
     const short = /^\s*([a-z]{2})(?![a-z])/i.exec(tag)?.[1]?.toLowerCase();
-    if (short === 'en' || short === 'zh') return short;
+    const language = MAIL_LANGUAGES.find((each) => each === short);
+    if (language !== undefined) return language;
   }
   return 'en';
 }

@@ -1,3 +1,8 @@
+import type { MailWords } from './words/types.ts';
+
+/** Says one sentence in the language of a mail. */
+export type Say = (words: keyof MailWords, values?: Readonly<Record<string, string | number>>) => string;
+
 /** Why a mail is sent, with its data. */
 export type MailContent =
   /** A code that confirms an address: for a new account, or for an account that exists. */
@@ -9,6 +14,8 @@ export type MailContent =
   | { kind: 'backup_failed'; reason: string }
   /** No back-up was made for so many hours. */
   | { kind: 'backup_overdue'; hours: number }
+  /** For administrators. */
+  | { kind: 'channel_failing'; channel: string; failed: number; ended: number }
   | Notice
   | { kind: 'test' };
 
