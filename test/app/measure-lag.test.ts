@@ -47,6 +47,9 @@ test('what blocked the event loop until the first request or poll after a quiet 
     block(1400);
     lag.active();
     expect(await longer(0.25)).toBe(1);
+    // For the samples of the system page: the longest since the last one.
+    expect(lag.takeMaxMs()).toBeGreaterThan(250);
+    expect(lag.takeMaxMs()).toBe(0);
   } finally {
     lag.stop();
   }

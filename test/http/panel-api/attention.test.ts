@@ -169,6 +169,23 @@ describe('channels', () => {
         last_failure_reason: expect.stringMatching(/./),
       },
     });
+    // A failed test counts at once, whatever tasks came to.
+    const body = {
+      type: 61,
+      task_plugin_key: 'demo',
+      base_url: 'http://127.0.0.1:9',
+      key: 'k',
+      models: ['demo-video'],
+    };
+    const { id } = await must('/api/channel', { token: tokens.root, body: { ...body, name: 'gone' } });
+    const health = async () => (await must(`/api/channel/${id}`, { token: tokens.admin })).health;
+    expect(await health()).toMatchObject({ state: 'idle', test: null });
+    expect(await must(`/api/channel/${id}/test`, { method: 'POST', token: tokens.admin })).toMatchObject({ ok: false });
+    expect(await health()).toMatchObject({ state: 'failing', test: { failed_step: 'connection' } });
+    expect((await attention()).filter(({ target }) => target.id === id).map(({ code }) => code)).toContain(
+      'channel_failing',
+    );
+    await panel.send(`/api/channel/${id}`, { method: 'DELETE', token: tokens.root });
     panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
     expect((await must(`/api/channel/${ids.bad}`, { token: tokens.admin })).key_readable).toBe(false);
   });

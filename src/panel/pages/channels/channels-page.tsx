@@ -26,7 +26,7 @@ export function ChannelsPage() {
       {t('channels.add')}
     </Button>
   );
-  const columns = useColumns(choices.data);
+  const columns = useColumns(choices.data, query.data?.items ?? []);
   return (
     <Page heading={t('nav.channels')} intro={t('channels.intro')} actions={query.data?.total === 0 ? undefined : add}>
       <DataTable
@@ -41,9 +41,10 @@ export function ChannelsPage() {
   );
 }
 
-function useColumns(choices: ChannelChoices | undefined): readonly Column<Channel>[] {
+function useColumns(choices: ChannelChoices | undefined, channels: readonly Channel[]): readonly Column<Channel>[] {
   const { t } = useTranslation();
   const format = useFormat();
+  const spent = format.moneyLike(channels.map(({ used_quota: used }) => used));
   return [
     {
       key: 'name',
@@ -68,7 +69,7 @@ function useColumns(choices: ChannelChoices | undefined): readonly Column<Channe
       key: 'spend',
       heading: t('channels.spend'),
       numeric: true,
-      render: ({ used_quota: used }) => format.money(used),
+      render: ({ used_quota: used }) => spent(used),
     },
   ];
 }

@@ -21,7 +21,7 @@ export function KeysPage() {
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<ApiKeyPage>(withQuery('/api/token', { page }));
   const changes = useKeyChanges();
-  const columns = useColumns(changes);
+  const columns = useColumns(changes, query.data?.items ?? []);
   const create = (
     <Button component={Link} to="/keys/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
       {t('keys.new')}
@@ -44,9 +44,11 @@ export function KeysPage() {
   );
 }
 
-function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<ApiKey>[] {
+function useColumns(changes: ReturnType<typeof useKeyChanges>, keys: readonly ApiKey[]): readonly Column<ApiKey>[] {
   const { t } = useTranslation();
   const format = useFormat();
+  const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
+  const spent = format.moneyLike(keys.map((key) => key.used_quota));
   const isPending = changes.isToggling || changes.isRemoving;
   return [
     {
@@ -66,9 +68,9 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
       key: 'left',
       heading: t('keys.left'),
       numeric: true,
-      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : format.money(key.quota)),
+      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
     },
-    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => format.money(key.used_quota) },
+    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
     { key: 'limits', heading: t('keys.limited'), minor: true, render: (key) => <KeyLimits limits={key} /> },
     {
       key: 'expires',

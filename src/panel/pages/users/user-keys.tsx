@@ -14,6 +14,9 @@ export function UserKeys({ userId }: { userId: number }) {
   const format = useFormat();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<ApiKeyPage>(withQuery(`/api/user/${userId}/keys`, { page }));
+  const keys = query.data?.items ?? [];
+  const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
+  const spent = format.moneyLike(keys.map((key) => key.used_quota));
   const columns: readonly Column<ApiKey>[] = [
     { key: 'name', heading: t('keys.name'), render: ({ name, prefix }) => `${name} · ${prefix}…` },
     { key: 'status', heading: t('keys.status'), render: ({ status }) => <KeyStatus status={status} /> },
@@ -21,9 +24,9 @@ export function UserKeys({ userId }: { userId: number }) {
       key: 'left',
       heading: t('keys.left'),
       numeric: true,
-      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : format.money(key.quota)),
+      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
     },
-    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => format.money(key.used_quota) },
+    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
     {
       key: 'used',
       heading: t('keys.lastUsed'),

@@ -32,7 +32,7 @@ export function UsersPage() {
   const [sortBy, order] = sort.split('.');
   const wanted = { keyword, role, status, group, sort_by: sortBy || 'id', sort_order: order || 'desc' };
   const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
-  const columns = useColumns();
+  const columns = useColumns(query.data?.items ?? []);
   return (
     <Page
       heading={t('nav.users')}
@@ -126,16 +126,18 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   );
 }
 
-function useColumns(): readonly Column<AccountRow>[] {
+function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow>[] {
   const { t } = useTranslation();
   const format = useFormat();
+  const balance = format.moneyLike(accounts.map(({ quota }) => quota));
+  const spent = format.moneyLike(accounts.map(({ used_quota: used }) => used));
   return [
     { key: 'name', heading: t('users.user'), render: (account) => <AccountName account={account} /> },
     { key: 'role', heading: t('users.role'), render: ({ role }) => <RoleName role={role} /> },
     { key: 'status', heading: t('users.status'), render: (account) => <AccountStatus account={account} /> },
     { key: 'group', heading: t('users.group'), render: ({ group }) => group },
-    { key: 'balance', heading: t('users.balance'), numeric: true, render: ({ quota }) => format.money(quota) },
-    { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => format.money(used) },
+    { key: 'balance', heading: t('users.balance'), numeric: true, render: ({ quota }) => balance(quota) },
+    { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => spent(used) },
     {
       key: 'login',
       heading: t('users.lastLogin'),

@@ -35,11 +35,11 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** Two, or for amounts below ten cents as many as show two digits of the smallest one. */
+/** Two, or up to four for amounts below ten cents, to show two digits of the smallest one. */
 function decimalsOf(quotas: readonly number[]): number {
   const smallest = Math.min(...quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd));
   if (!Number.isFinite(smallest) || smallest >= 0.1) return 2;
-  return Math.min(6, 1 - Math.floor(Math.log10(smallest)));
+  return Math.min(4, 1 - Math.floor(Math.log10(smallest)));
 }
 
 /** Formats numbers, money and times for the user's language. */
