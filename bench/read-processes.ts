@@ -73,3 +73,13 @@ function readNumber(path: string, pattern: RegExp): number {
     return 0;
   }
 }
+
+/** The most memory that a process has had, in MB; 0 when it is gone. */
+export function readPeakMb(pid: number): number {
+  try {
+    const [, kib = '0'] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Number(kib) / 1024;
+  } catch {
+    return 0;
+  }
+}

@@ -5,6 +5,7 @@ import type { Compared } from '../bench/compare-figures.ts';
 import type { Part } from '../bench/part.ts';
 import { benchBackups } from '../bench/parts/backups.ts';
 import { benchBudget } from '../bench/parts/budget.ts';
+import { benchImport, benchRotation } from '../bench/parts/data-commands.ts';
 import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
@@ -51,6 +52,8 @@ const PARTS: Record<string, Part> = {
   database: benchLargeDatabase,
   retention: benchRetention,
   backups: benchBackups,
+  import: benchImport,
+  rotation: benchRotation,
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,

@@ -3,6 +3,7 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { scheduleCheckpoints } from '../../src/store/checkpoint/schedule-checkpoints.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -87,4 +88,39 @@ test('while another process reads an old state commits go on; the log starts ane
     return countLogPages() < before;
   });
   await store.close();
+});
+
+test('no commit waits for a copy that a reader of an old state holds up', async () => {
+  const { path, open } = newDatabase('NORMAL');
+  await (await open()).close();
+  const [writer, reader] = [new SqliteFile(path), new SqliteFile(path)];
+  writer.run('pragma wal_autocheckpoint = 0');
+  const checkpoints = scheduleCheckpoints(writer, { clock: systemClock, logger: silentLogger });
+  let pauses = 0;
+  const commit = async (n: number) => {
+    const pausing = checkpoints.pause();
+    if (pausing) pauses += 1;
+    await pausing;
+    writer
+      .query("insert or replace into options (key, value) values ('value-' || ?, ?)")
+      .run(n % 8, `${n} ${LETTERS[n % LETTERS.length]?.repeat(MEGABYTE)}`);
+    checkpoints.noteCommit();
+    await Bun.sleep(1);
+  };
+  for (let n = 0; n < 8; n += 1) await commit(n);
+  reader.run('begin');
+  reader.query('select count(*) from options').values();
+  for (let n = 0; n < 5 * DUE_MEGABYTES; n += 1) await commit(n);
+  expect(pauses).toBe(0);
+  reader.run('commit');
+  reader.close();
+  // Then the rest is copied while one commit waits, and the log starts anew.
+  let n = 0;
+  await until(async () => {
+    n += 1;
+    await commit(n);
+    return pauses > 0;
+  });
+  await checkpoints.close();
+  writer.close();
 });

@@ -13,6 +13,9 @@ import { numberOf, readSource, type SourceReader, textOf } from './read-source.t
 import { createReporter, type ImportReport, silentReporter } from './report.ts';
 import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
 
+/** A gateway beside it waits while they are written, so there are few. */
+const WRITTEN_AT_ONCE = 20;
+
 export type MoveInDeps = { store: Store; secretBox: SecretBox; clock: Clock };
 export type MoveInOptions = {
   dryRun: boolean;
@@ -22,7 +25,7 @@ export type MoveInOptions = {
 
 /**
  * Takes a database of new-api over. The whole source is read and checked first; a dry run ends
- * there. Then settings are written in one transaction, and users in pages of one transaction each:
+ * there. Then settings are written in one transaction, and users a few at a time, each time in one:
  * a run that was ended goes on where it was, and a further run changes nothing.
  *
  * @throws `CommandError` where the source cannot be read or understood
@@ -61,7 +64,9 @@ export async function moveIn(
     await writeSettings(deps, planned);
     let written = 0;
     for await (const page of planUsers({ ...context, report: silentReporter })) {
-      await writeUsers(deps, page);
+      for (let at = 0; at < page.length; at += WRITTEN_AT_ONCE) {
+        await writeUsers(deps, page.slice(at, at + WRITTEN_AT_ONCE));
+      }
       written += page.length;
       onProgress?.(written);
     }

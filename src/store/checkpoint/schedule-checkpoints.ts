@@ -37,14 +37,14 @@ export function scheduleCheckpoints(
   let closed = false;
   let state: 'waiting' | 'copying' | 'rest' | 'finishing' = 'waiting';
 
-  /** Pages that have not been copied yet. */
-  function countLeft(): number {
+  /** Pages in the log that have been copied, and that have not. */
+  function countPages(): { copied: number; left: number } {
     try {
       const [, pages, copied] = file.query('pragma wal_checkpoint(noop)').values()[0] ?? [];
-      return Number(pages) - Number(copied);
+      return { copied: Number(copied), left: Number(pages) - Number(copied) };
     } catch {
       // The disk fails, which the next commit reports.
-      return 0;
+      return { copied: 0, left: 0 };
     }
   }
 
@@ -52,9 +52,13 @@ export function scheduleCheckpoints(
     state = 'copying';
     try {
       for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
+        const before = countPages().copied;
         await thread.run();
         if (closed) return;
-        if (countLeft() <= REST_PAGES) break;
+        const { copied, left } = countPages();
+        if (left <= REST_PAGES) break;
+        // Somebody reads an old state, such as a back-up: no commit need wait, it would be in vain.
+        if (copied <= before) return endSequence();
       }
       state = 'rest';
     } catch (error) {
@@ -75,13 +79,13 @@ export function scheduleCheckpoints(
   /** What is left is in use by another process, or could not be written: tried again later. */
   function endSequence(): void {
     if (closed) return;
-    dueAt = countLeft() + CHECKPOINT_PAGES;
+    dueAt = countPages().left + CHECKPOINT_PAGES;
     state = 'waiting';
   }
 
   return {
     noteCommit() {
-      if (state === 'waiting' && countLeft() >= dueAt) void copy();
+      if (state === 'waiting' && countPages().left >= dueAt) void copy();
     },
     pause: () => (state === 'rest' ? finish() : undefined),
     close() {
