@@ -15,7 +15,7 @@ const NEW_SECRET = 'a new crypto secret of the bench 0123456789';
 /** No account of the gateway or of the sample has an id from here on. */
 const FIRST_ID = 1_000_000;
 
-/** An import from new-api into a database of many tasks, beside a gateway that takes submissions. */
+/** An import from new-api into many tasks, beside a gateway that takes submissions. */
 export async function benchImport({ build, seconds, tasks }: Run): Promise<Figure[]> {
   const { dataDir, key, size, stop } = await fillStage(build, tasks);
   const users = Math.ceil(size / TASKS_PER_USER);
