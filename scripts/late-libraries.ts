@@ -33,6 +33,17 @@ export const withoutFolders = { __dirname: '"/"', __filename: '"/index.js"' };
 const unused = /^@opentelemetry\/api$/;
 const unusedBy = /[\\/]prom-client[\\/]/;
 
+/**
+ * Modules that only hold texts and tables. Compiled, they would hold each text twice; the
+ * executable holds them as compressed JSON.
+ */
+const textModules = [
+  'contracts/v1.schema.json',
+  'src/auth/mail/words/mail-words.ts',
+  'src/plugins/author/contract-text.ts',
+  'src/plugins/author/template-texts.ts',
+];
+
 const folder = 'build/late-libraries';
 const factoryManifest = 'build/factory/manifest.gen.ts';
 /** QuickJS as WebAssembly. */
@@ -65,6 +76,7 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
   const modules = (await Promise.all(libraries.map(bundleLibrary))).flat();
   const contentOf = new Map(modules.map(({ name, content }) => [name, content]));
   const { factoryPlugins } = (await import(join(root, factoryManifest))) as { factoryPlugins: unknown };
+  const texts = await Promise.all(textModules.map(packModule));
   const packed = {
     factory: packJson('factory-plugins', JSON.stringify(factoryPlugins)),
     migrations: packMigrations(),
@@ -99,6 +111,7 @@ export async function bundleLateLibraries(): Promise<BunPlugin> {
         const name = relative(root, path).replaceAll('\\', '/');
         return serve(`import texts from 'packed:migrations';\nexport default texts[${JSON.stringify(name)}];`)();
       });
+      for (const { filter, contents } of texts) build.onLoad({ filter }, serve(contents));
       build.onResolve({ filter: engine }, () => ({ path: 'engine', namespace: 'packed' }));
       build.onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {};', loader: 'js' }));
       build.onLoad({ filter: /./, namespace: 'unpack' }, () => ({ contents: unpack, loader: 'js' }));
@@ -121,6 +134,19 @@ function packJson(name: string, text: string): string {
     `import path from ${JSON.stringify(writePacked(`${name}.json`, text))} with { type: 'file' };`,
     'export default JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(path))));',
   ].join('\n');
+}
+
+/** The same exports, read from compressed JSON. */
+async function packModule(path: string): Promise<{ filter: RegExp; contents: string }> {
+  const exported = { ...((await import(join(root, path))) as object) };
+  const isJson = path.endsWith('.json');
+  const names = Object.keys(exported).filter((name) => name !== 'default');
+  const value = isJson ? readText(path) : JSON.stringify(exported);
+  const lines = packJson(path.replaceAll(/\W+/g, '-'), value);
+  return {
+    filter: new RegExp(`${path.replaceAll(/\W/g, (mark) => (mark === '/' ? '[\\\\/]' : `\\${mark}`))}$`),
+    contents: isJson ? lines : lines.replace('export default', `export const { ${names.join(', ')} } =`),
+  };
 }
 
 /** All migrations in one: of most of them nobody has a database that needs them. */

@@ -1,22 +1,8 @@
 import { err, hasHiddenCharacters, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import { CONTRACT } from './contract-text.ts';
-import { embedText } from './embed-text.ts' with { type: 'macro' };
+import { CONTRACT_PACKAGE, TEMPLATE } from './template-texts.ts';
 
-const PLUGIN = embedText('template/plugin.js');
-const FIXTURE = embedText('template/fixture.json');
-const JSCONFIG = embedText('template/jsconfig.json');
-const TYPESCRIPT_PLUGIN = embedText('template/plugin.ts.txt');
-const TSCONFIG = embedText('template/tsconfig.json');
-const PACKAGE = embedText('template/package.json');
-
-/** The npm package of the contract, which templates import and editors find by their settings. */
-const TYPES = {
-  'package.json': embedText('../../../contracts/package.json'),
-  'index.d.ts': embedText('../../../contracts/index.d.ts'),
-  'globals.d.ts': embedText('../../../contracts/globals.d.ts'),
-  'v1.d.ts': CONTRACT,
-  'v1.schema.json': embedText('../../../contracts/v1.schema.json'),
-};
+const TYPES = { ...CONTRACT_PACKAGE, 'v1.d.ts': CONTRACT };
 
 export type NewPlugin = {
   key: string;
@@ -63,16 +49,16 @@ export function newPlugin(
     name,
     files: [
       typescript
-        ? { name: `${key}.ts`, text: fill(TYPESCRIPT_PLUGIN), shared: false }
-        : { name: `${key}.js`, text: fill(PLUGIN), shared: false },
-      { name: `${key}.fixture.json`, text: fill(FIXTURE), shared: false },
+        ? { name: `${key}.ts`, text: fill(TEMPLATE.typescriptPlugin), shared: false }
+        : { name: `${key}.js`, text: fill(TEMPLATE.plugin), shared: false },
+      { name: `${key}.fixture.json`, text: fill(TEMPLATE.fixture), shared: false },
       ...Object.entries(TYPES).map(([name, text]) => ({ name: `taskgate-plugin-types/${name}`, text, shared: true })),
       ...(typescript
         ? [
-            { name: 'tsconfig.json', text: TSCONFIG, shared: true },
-            { name: 'package.json', text: PACKAGE, shared: true },
+            { name: 'tsconfig.json', text: TEMPLATE.tsconfig, shared: true },
+            { name: 'package.json', text: TEMPLATE.package, shared: true },
           ]
-        : [{ name: 'jsconfig.json', text: JSCONFIG, shared: true }]),
+        : [{ name: 'jsconfig.json', text: TEMPLATE.jsconfig, shared: true }]),
     ],
   });
 }
