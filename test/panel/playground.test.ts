@@ -106,7 +106,7 @@ describe('a request', () => {
     // The layout shifts when the video loads, and a button that moves between press and release is
     // not clicked.
     await task.getByRole('link', { name: 'View task details' }).press('Enter');
-    await heading(page, 'Task of demo-video').waitFor();
+    await heading(page, 'a red kite [duration=1]').waitFor();
   });
 
   test('is kept as a draft, takes a pasted image, and runs twice by Ctrl+Enter', async () => {

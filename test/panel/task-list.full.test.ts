@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { arrangeTiles, moveFocus, visibleRows } from '../../src/panel/pages/tasks/gallery/arrange-tiles.ts';
 import { readListPreferences } from '../../src/panel/pages/tasks/list-preferences.ts';
 import { readPeriod } from '../../src/panel/pages/tasks/read-period.ts';
+import { compareBodies, readTaskBody } from '../../src/panel/pages/tasks/read-task-body.ts';
 import { readViews } from '../../src/panel/pages/tasks/saved-views.tsx';
 import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
@@ -178,6 +179,18 @@ test('tiles have one size, arrows end at the edges, and only rows near the scree
   );
   expect(moves).toEqual([4, 6, 1, 9, 0, 9, 5]);
   expect([moveFocus(0, 'ArrowLeft', size), moveFocus(9, 'ArrowDown', size)]).toEqual([0, 9]);
+});
+
+test('a task’s request is a body for the API, and two of them are compared field by field', () => {
+  const request = { model: 'demo-video', action: '', body: { prompt: 'a', size: { w: 1 } } };
+  const body = readTaskBody({ request, model: 'other' });
+  expect(body).toEqual({ model: 'demo-video', prompt: 'a', size: { w: 1 } });
+  for (const none of [null, { ...request, body: 'text' }, { ...request, body: [1] }])
+    expect(readTaskBody({ request: none, model: 'm' })).toBeNull();
+  expect(compareBodies({ a: 1, b: { c: 'x', d: [1] } }, { a: 1, b: { c: 'y', d: [1] }, e: null })).toEqual([
+    { path: 'b.c', before: 'x', after: 'y' },
+    { path: 'e', before: '–', after: 'null' },
+  ]);
 });
 
 test('a period is one of the presets or whole days of the local calendar', () => {

@@ -19,6 +19,7 @@ import {
   usePanel,
   waitForNotice,
   waitForText,
+  waitForValue,
 } from './harness.ts';
 import { type PausableVendor, startPausableVendor } from './pausable-vendor.ts';
 
@@ -103,7 +104,7 @@ describe('the list', () => {
     await page.getByRole('columnheader', { name: 'User' }).waitFor();
     await page.getByRole('cell', { name: 'First channel' }).first().waitFor();
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
-    expect(await page.getByRole('combobox', { name: 'Channel' }).inputValue()).toBe('First channel');
+    await waitForValue(page.getByRole('combobox', { name: 'Channel' }), 'First channel');
 
     await page.goto(`${panel.origin()}/tasks?q=lighthouse`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
@@ -201,6 +202,28 @@ describe('a task', () => {
     await page.locator('video').waitFor();
     await waitForText(page, /^Finished in/);
     expect(apiCalls.filter((call) => call.endsWith('/retry'))).toHaveLength(1);
+    // It stands beside the run that it repeats.
+    const comparison = page.getByRole('region', { name: 'Compared with the earlier run' });
+    await comparison.getByText('Both runs had the same input.').waitFor();
+    expect(await comparison.getByRole('link', { name: 'Earlier run' }).getAttribute('href')).toBe(
+      taskOf('a lighthouse'),
+    );
+
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, 'clipboard', {
+        value: { writeText: async (text: string) => void Object.assign(globalThis, { copied: text }) },
+      });
+    });
+    await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
+    await page.getByRole('menuitem', { name: 'As curl' }).click();
+    await waitForNotice(page, 'Copied');
+    const code = await page.evaluate(() => String((globalThis as { copied?: unknown }).copied));
+    expect(code).toMatch(/^curl '.*\/v1\/tasks\/demo'[\s\S]*Bearer YOUR_API_KEY[\s\S]*a lighthouse/);
+
+    await page.getByRole('button', { name: 'Show vendor’s answer' }).click();
+    await waitForText(page, 'The vendor’s last answer; keys are redacted.');
+    for (const path of ['/users/1', '/channels/1', '/plugins/demo'])
+      await page.locator(`dd a[href="${path}"]`).waitFor();
   });
 
   test('that runs is updated by a stream, and shows why it cannot be cancelled', async () => {

@@ -69,6 +69,8 @@ export interface TaskListStore {
     filter: TaskListFilter,
     part: { after?: string; limit: number; order: 'asc' | 'desc' },
   ): Promise<TaskFeed | undefined>;
+  /** The tasks of these ids, in their order. */
+  byIds(ids: readonly number[]): Promise<ListedTask[]>;
   /** How often the failed tasks failed for each reason, the most frequent first. */
   failureReasons(filter: TaskListFilter, limit: number): Promise<{ reason: string; count: number }[]>;
 }

@@ -72,7 +72,6 @@ export function createTaskList({ db, dialect, tables, statement }: Context): Tas
     sql`(${tasks.taskId} = ${query} or ${contains(prompt, JSON.stringify(query.toWellFormed()).slice(1, -1))}
       or ${contains(taskList.model, query)} or ${contains(tasks.action, query)})`;
 
-  /** The tasks of these ids, in their order. */
   async function read(ids: readonly number[]) {
     if (ids.length === 0) return [];
     const rows = await db
@@ -115,6 +114,8 @@ export function createTaskList({ db, dialect, tables, statement }: Context): Tas
   }
 
   return {
+    byIds: read,
+
     async list(filter, { page, pageSize, sort = 'newest' }) {
       const from = (page - 1) * pageSize;
       const { query } = filter;

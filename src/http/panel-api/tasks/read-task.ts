@@ -13,6 +13,9 @@ import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
 
+/** Of a task that was deleted meanwhile. */
+const WITHOUT_NAMES = { username: null, keyName: null, channelName: null };
+
 /** Reads tasks: users see their own, administrators all. */
 export function createTaskReader(tasks: Tasks) {
   /** The user whose tasks the caller may read; null for all. */
@@ -21,11 +24,12 @@ export function createTaskReader(tasks: Tasks) {
   /** @throws tasks.task_not_found */
   async function readDetail(panel: PanelPrincipal, taskId: string) {
     const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
+    const [named] = await tasks.lists.byIds([task.id]);
     const { request } = task.execution;
     const block = await tasks.retryBlock(task);
     const isOwn = task.userId === panel.user.id;
     return {
-      ...describeTask(task, isAdmin(panel)),
+      ...describeListedTask({ ...WITHOUT_NAMES, ...named, ...task }, isAdmin(panel)),
       // Only the owner sees the request.
       request: (isOwn && request) || null,
       retryable: isOwn && block === undefined,

@@ -72,6 +72,8 @@ export function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery
       />
       {isAdmin && (
         <Select
+          // It shows the label that its value had first.
+          key={channels.size}
           {...shared}
           label={t('tasks.channel')}
           placeholder={t('tasks.anyChannel')}
@@ -84,6 +86,7 @@ export function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery
       {all && <UserSelect value={values.user} onChange={(user) => set('user', user)} />}
       {(!all || values.key !== '') && (
         <Select
+          key={keyNames.size}
           {...shared}
           label={t('tasks.key')}
           placeholder={t('tasks.anyKey')}
@@ -110,6 +113,7 @@ function UserSelect({ value, onChange }: { value: string; onChange(user: string)
   const name = chosen.data?.items.find(({ id }) => String(id) === value)?.username;
   return (
     <Select
+      key={name ?? ''}
       clearable
       comboboxProps={{ withinPortal: false }}
       label={t('tasks.column.user')}

@@ -5,14 +5,17 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { CopyMenu } from './copy-menu.tsx';
 import { isFinished } from './is-finished.ts';
 import { sentAt } from './sent-at.ts';
 import { TaskBill } from './task-bill.tsx';
+import { TaskComparison } from './task-comparison.tsx';
 import { TaskFacts } from './task-facts.tsx';
 import { TaskFailure } from './task-failure.tsx';
 import { TaskHeadline } from './task-headline.tsx';
@@ -54,6 +57,16 @@ function TaskById({ id }: { id: string }) {
   );
 }
 
+/** Characters of a prompt in the heading. */
+const maxHeading = 90;
+
+function shorten(prompt: string): string {
+  const line = prompt.replaceAll(/\s+/g, ' ').trim();
+  if (line.length <= maxHeading) return line;
+  const cut = line.slice(0, maxHeading);
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), maxHeading / 2)).trimEnd()}…`;
+}
+
 type LoadedTaskProps = {
   task: TaskDetail;
   /** Why the last refetch failed. */
@@ -67,12 +80,19 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   const { bundle } = useSessionSnapshot();
   const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
   const { buttons, notice } = useTaskActions(task, isOwn);
+  const heading = shorten(task.input) || t('task.title', { model: task.model });
   return (
     <Page
-      heading={t('task.title', { model: task.model })}
-      intro={t('task.sent', { ago: format.ago(sentAt(task)) })}
+      heading={heading}
+      intro={`${task.model} · ${t('task.sent', { ago: format.ago(sentAt(task)) })}`}
+      mark={<TaskStatus status={task.status} />}
       back={back}
-      actions={buttons}
+      actions={
+        <>
+          <CopyMenu task={task} />
+          {buttons}
+        </>
+      }
     >
       {error !== null && <ErrorNotice error={error} />}
       <div className={classes.columns}>
@@ -81,13 +101,14 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
             <TaskHeadline task={task} />
             {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
             {notice}
-            {task.input !== '' && (
+            {task.input !== heading && task.input !== '' && (
               <div className={classes.prompt}>
                 <h3>{t('task.prompt')}</h3>
                 <p>{task.input}</p>
               </div>
             )}
           </Section>
+          {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
           <TaskTimeline timeline={task.timeline} />
           <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
           <TaskRaw task={task} />

@@ -1,5 +1,5 @@
-import { Text, Title } from '@mantine/core';
-import { useEffect, useRef } from 'react';
+import { Group, Text, Title } from '@mantine/core';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { useGatewayName } from '../../session/use-gateway-status.ts';
 
 type PageHeadingProps = {
@@ -7,12 +7,14 @@ type PageHeadingProps = {
   title: string;
   heading: string;
   intro?: string;
+  /** Beside the heading, such as a status. */
+  mark?: ReactNode;
   /** Focuses the heading, for pages whose first field should not take the focus. */
   focus?: boolean;
 };
 
 /** A page's main heading, and the title of the browser tab. */
-export function PageHeading({ title, heading, intro, focus = false }: PageHeadingProps) {
+export function PageHeading({ title, heading, intro, mark, focus = false }: PageHeadingProps) {
   const gateway = useGatewayName();
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -23,9 +25,12 @@ export function PageHeading({ title, heading, intro, focus = false }: PageHeadin
   }, [focus]);
   return (
     <div>
-      <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref}>
-        {heading}
-      </Title>
+      <Group gap="md" align="baseline">
+        <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref} style={{ overflowWrap: 'anywhere' }}>
+          {heading}
+        </Title>
+        {mark}
+      </Group>
       {intro !== undefined && (
         <Text c="dimmed" mt={10} lh={1.55}>
           {intro}

@@ -8,6 +8,8 @@ type PageProps = {
   heading: string;
   title?: string;
   intro?: string;
+  /** Beside the heading, such as a status. */
+  mark?: ReactNode;
   /** The page's main actions, to the right of the heading. */
   actions?: ReactNode;
   /** A link above the heading, back to the list. */
@@ -18,13 +20,13 @@ type PageProps = {
 };
 
 /** The layout of every page inside the app frame. */
-export function Page({ heading, title = heading, intro, actions, back, narrow = false, children }: PageProps) {
+export function Page({ heading, title = heading, intro, mark, actions, back, narrow = false, children }: PageProps) {
   return (
     <div className={classes.page} data-narrow={narrow || undefined}>
       <Stack gap={10}>
         {back}
         <div className={classes.top}>
-          <PageHeading title={title} heading={heading} {...(intro === undefined ? {} : { intro })} focus />
+          <PageHeading title={title} heading={heading} mark={mark} {...(intro === undefined ? {} : { intro })} focus />
           {actions !== undefined && <Group gap="sm">{actions}</Group>}
         </div>
       </Stack>
