@@ -22,7 +22,7 @@ const BYTES = { content: { 'application/octet-stream': FILE, '*/*': FILE } } as 
 
 /** The responses of a content route, for the OpenAPI document. */
 export const CONTENT_ANSWERS = {
-  '200': { description: 'The bytes as the vendor sends them; without Content-Length above 1 MiB', ...BYTES },
+  '200': { description: 'The bytes as the vendor sends them; without Content-Length above 128 KiB', ...BYTES },
   '206': { description: 'The part that Range requested', ...BYTES },
   '304': { description: 'The copy that the client has is current' },
   '416': { description: 'The content has no such part' },

@@ -37,9 +37,11 @@ const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
  * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
- * sends streams chunked, without a length.
+ * sends streams chunked, without a length. Of a larger one nobody should wait for the end before
+ * the first byte.
  */
-const WHOLE_BODY_BYTES = 1024 * 1024;
+const WHOLE_BODY_BYTES = 128 * 1024;
+
 type Fetch = {
   plugin: LoadedPlugin;
   channel: ChannelRecord;

@@ -3,6 +3,8 @@
  * client and vendor.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { artifactCapability } from '../../../src/tasks/artifacts/artifact-links.ts';
 import { ask, signIn, startGateway } from '../../support/gateway.ts';
 import { holdOpen } from '../../support/hold-open.ts';
@@ -253,6 +255,31 @@ describe('content', () => {
       expect([answer.status, answer.bytes.length]).toEqual([status, length]);
       if (status === 206) expect(answer.headers.get('content-range')).toBe(`bytes 10-19/${FILE.length}`);
     }
+  });
+
+  test('the first byte of a megabyte is there before the vendor has sent the rest', async () => {
+    const [first, rest] = [Buffer.alloc(64 * 1024, 1), Buffer.alloc(960 * 1024, 2)];
+    let sendRest = () => {};
+    const vendor = createServer((socket) => {
+      sendRest = () => void socket.write(rest);
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${first.length + rest.length}\r\n\r\n`);
+        socket.write(first);
+      });
+    });
+    await once(vendor.listen(0, '127.0.0.1'), 'listening');
+    const { port } = vendor.address() as AddressInfo;
+    const to = encodeURIComponent(`http://127.0.0.1:${port}/file`);
+    const id = await world.finished({ content: { url: `/redirect?to=${to}`, credentialless: true } });
+    const response = await fetch(`${world.url}${content(id)}`, { headers: { authorization: `Bearer ${world.key}` } });
+    expect(response.status).toBe(200);
+    let received = 0;
+    for await (const chunk of response.body ?? []) {
+      if (received === 0) sendRest();
+      received += chunk.length;
+    }
+    expect(received).toBe(first.length + rest.length);
+    vendor.close();
   });
 
   test('HEAD has the headers of GET and no body; the vendor never gets the client’s cookies and key', async () => {
