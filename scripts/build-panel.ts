@@ -57,6 +57,10 @@ export function ensurePanelManifest(): void {
   writeManifest('', []);
 }
 
+/** The bundler would take these for files of its own. */
+const INSTALL_LINKS =
+  '<link rel="manifest" href="/manifest.webmanifest"><link rel="apple-touch-icon" href="/icons/icon-192.png">';
+
 async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   const result = await Bun.build({
     entrypoints: [join(root, 'src/panel/index.html')],
@@ -76,8 +80,13 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   const assets: Asset[] = [];
   for (const artifact of result.outputs) {
     const name = artifact.path.replace(/^\.?\//, '');
-    if (name.endsWith('.html')) html = await artifact.text();
+    if (name.endsWith('.html')) html = (await artifact.text()).replace('</head>', `${INSTALL_LINKS}</head>`);
     else assets.push({ name, content: new Uint8Array(await artifact.arrayBuffer()), contentType: typeOf(name) });
+  }
+  // Under names that stay: systems that installed the panel ask for them again.
+  for (const name of readdirSync(join(root, 'src/panel/icons'))) {
+    const content = new Uint8Array(readFileSync(join(root, 'src/panel/icons', name)));
+    assets.push({ name: `icons/${name}`, content, contentType: typeOf(name) });
   }
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }

@@ -96,6 +96,7 @@ export type HttpDeps = {
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];
   legalTexts: StatusDeps['legalTexts'];
+  brandLogo: StatusDeps['brandLogo'];
   system: () => Promise<SystemView>;
   systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
   attention: () => Promise<AttentionItem[]>;
@@ -169,6 +170,10 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       thirdParties: () => {
         const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
         return { turnstile, telegram };
+      },
+      branding: () => {
+        const { system_name: name, logo } = deps.publicSettings();
+        return { name, logo };
       },
       files: v1,
       findNativePath: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),

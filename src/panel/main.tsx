@@ -14,6 +14,7 @@ import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
 import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
 import { AppRoutes, preloadSignedInPages } from './routes/app-routes.tsx';
+import { BrandingEffect } from './session/branding.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { createSession, type Session } from './session/session.ts';
@@ -66,6 +67,7 @@ async function start(container: HTMLElement): Promise<void> {
           <QueryClientProvider client={queries}>
             <ConnectionProvider value={connection}>
               <SessionProvider value={session}>
+                <BrandingEffect />
                 <RouterProvider router={router} />
               </SessionProvider>
               <ConnectionNotice />

@@ -1,5 +1,6 @@
 import type { AuthSettings, RelyingParty } from '../auth/index.ts';
 import type { Result } from '../kernel/index.ts';
+import { readBranding } from './read-branding.ts';
 import type { OptionValues } from './read-options.ts';
 import type { PublicSettings } from './types.ts';
 
@@ -19,6 +20,7 @@ export function describeStatus(
   return {
     system_name: auth.systemName,
     server_address: address,
+    ...readBranding(options),
     email_verification: auth.registration.verifyEmail,
     register_enabled: auth.registration.enabled,
     password_login_enabled: auth.passwordLogin,

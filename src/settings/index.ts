@@ -22,6 +22,7 @@ export {
   serverAddress,
   taskPublicAddress,
 } from './public-address.ts';
+export { readLogo } from './read-branding.ts';
 export { type OptionValues, readOptions } from './read-options.ts';
 export { createRiskLog } from './risk-log.ts';
 export { createSettingsService } from './settings-service.ts';

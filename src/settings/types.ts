@@ -87,6 +87,14 @@ export type OptionTrials = Record<OptionTrial, RunTrial>;
 export type PublicSettings = {
   system_name: string;
   server_address: string;
+  /** The path of the operator's logo; empty: there is none. */
+  logo: string;
+  /** A colour such as `#0b784d`; empty: the built-in one. */
+  accent: string;
+  /** Markdown for everybody; empty: none. */
+  notice: string;
+  /** Who fills an empty balance; empty: nothing is said. */
+  balance_hint: string;
   email_verification: boolean;
   register_enabled: boolean;
   password_login_enabled: boolean;

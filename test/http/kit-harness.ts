@@ -95,6 +95,7 @@ export function openKit(options: KitOptions = {}) {
       onRequest: options.onRequest ?? (() => {}),
       version: '0.0.0',
       panel: options.panel ?? { files: [], indexHtml: '' },
+      branding: () => ({ name: 'Taskgate', logo: '' }),
       thirdParties: options.thirdParties ?? (() => ({ turnstile: false, telegram: false })),
       findNativePath: options.findNativePath ?? (() => undefined),
       files: {

@@ -118,10 +118,8 @@ describe('signing up', () => {
     await hasFocus(page, 'Verification code');
     await field(page, 'Verification code').fill(codeIn(await mailTo('ada@example.net')));
     await page.keyboard.press('Enter');
-    await heading(page, 'Your account is ready').waitFor();
+    await accountMenu(page, 'ada').waitFor();
     expect(await readBrowserStorage(page)).not.toContain(PASSWORD);
-    await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, { name: 'ada', password: PASSWORD, account: 'ada' });
     const login = await ask(`${origin()}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
     expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
@@ -164,7 +162,7 @@ describe('signing up', () => {
     expect(await alert(page).count()).toBe(0);
     await field(page, 'Username').fill('bob');
     await press(page, 'Create account');
-    await heading(page, 'Your account is ready').waitFor();
+    await accountMenu(page, 'bob').waitFor();
   });
 
   test('a domain that is not allowed shows an error at the address', async () => {
@@ -197,7 +195,7 @@ describe('signing up', () => {
     await waitForText(page, 'This code is wrong, expired, or was tried too often.');
     await field(page, 'Verification code').fill(code);
     await press(page, 'Create account');
-    await heading(page, 'Your account is ready').waitFor();
+    await accountMenu(page, 'cleo').waitFor();
   });
 
   test('without email verification a name and a password are enough, over plain HTTP too', async () => {
@@ -212,8 +210,7 @@ describe('signing up', () => {
     await field(page, 'Password').fill(PASSWORD);
     expect(await page.getByLabel('Email').count()).toBe(0);
     await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, { name: 'dora', password: PASSWORD, account: 'dora' });
+    await accountMenu(page, 'dora').waitFor();
   });
 
   test('closed registration has no link and a notice; closed while the form is open shows an error', async () => {

@@ -4,8 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOptionKey, OPTION_KEYS, ruleOf } from '../../src/settings/catalogue/option-catalogue.ts';
 import type { OptionType } from '../../src/settings/catalogue/option-rule.ts';
+import { makePng, pngChunk } from '../support/still-images.ts';
 
 type Row = [key: string, type: OptionType, initial: string, taken: string[], refused: string[]];
+
+/** As the panel sends a picture. */
+const png = (bytes: Uint8Array): string => `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`;
 
 const FLAGS = { taken: ['true', 'false'], refused: ['', 'TRUE', 'yes', '1', ' true', 'null'] };
 const flag = (key: string, initial: boolean): Row => [key, 'boolean', String(initial), FLAGS.taken, FLAGS.refused];
@@ -272,6 +276,27 @@ const ROWS: Row[] = [
   ],
 
   [
+    'branding.logo',
+    'text',
+    '',
+    ['', png(makePng()), png(makePng({ width: 512, height: 1 }))],
+    [
+      png(makePng({ width: 513, height: 1 })),
+      png(makePng({ more: [pngChunk('acTL', new Uint8Array(8))] })),
+      png(makePng({ more: [pngChunk('tEXt', new Uint8Array(65 * 1024))] })),
+      png(makePng().subarray(0, -4)),
+      png(Buffer.concat([makePng(), Buffer.from('<script>')])),
+      png(Buffer.from('<svg/>')),
+      `${png(makePng())} `,
+      'data:image/svg+xml;base64,PHN2Zy8+',
+      'https://example.org/logo.png',
+      'javascript:alert(1)',
+    ],
+  ],
+  ['branding.accent', 'text', '', ['', '#0b784d', '#FFFFFF'], ['red', '#fff', '#0b784d;', 'url(x)', ...LINES.refused]],
+  ['branding.notice', 'text', '', ['', 'Line one\nline two'], ['x'.repeat(5001)]],
+  ['branding.balance_hint', 'text', '', ['', 'Write to billing@example.org.'], LINES.refused],
+  [
     'legal.user_agreement',
     'text',
     '',
@@ -306,6 +331,10 @@ describe('the catalogue of options', () => {
   test('only these options can be changed without a Security Proof', () => {
     expect(OPTION_KEYS.filter((key) => ruleOf(key).proof === 'none')).toEqual([
       'SystemName',
+      'branding.logo',
+      'branding.accent',
+      'branding.notice',
+      'branding.balance_hint',
       'QuotaForNewUser',
       'QuotaForInviter',
       'QuotaForInvitee',

@@ -11,6 +11,7 @@ import {
   describeMissingAddress,
   describeRisks,
   describeStatus,
+  readLogo,
   type SettingsService,
 } from '../../settings/index.ts';
 import { isLoopback } from '../config/check-config.ts';
@@ -111,6 +112,7 @@ export function composeHttp(
       return describeStatus(options, { auth: settings, relyingParty, address: configuredAddress(options, node) });
     },
     publicProviders: () => auth.oauth.providers.listPublic(),
+    brandLogo: () => readLogo(options),
     legalTexts: () => ({
       user_agreement: options.text('legal.user_agreement'),
       privacy_policy: options.text('legal.privacy_policy'),

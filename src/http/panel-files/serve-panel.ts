@@ -3,6 +3,7 @@ import { brotliDecompress, gzip } from 'node:zlib';
 import { randomToken } from '../../kernel/index.ts';
 import { chooseEncoding } from './choose-encoding.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
+import { type Branding, serveWebManifest, WEB_MANIFEST_PATH } from './web-manifest.ts';
 
 /** Third parties whose scripts the panel may load; an administrator switches them on. */
 export type ThirdParties = { turnstile: boolean; telegram: boolean };
@@ -53,10 +54,12 @@ export function createPanelServer(
   manifest: PanelManifest,
   {
     thirdParties,
+    branding,
     version,
     resultsOrigin,
   }: {
     thirdParties: () => ThirdParties;
+    branding: () => Branding;
     version: string;
     /** Where results are loaded from; empty: from the panel's own origin. */
     resultsOrigin: string;
@@ -68,6 +71,7 @@ export function createPanelServer(
   return function servePanel(request: Request, path: string): Promise<Response> | Response | undefined {
     const file = files.get(path);
     if (file) return serveFile(request, file, gzipped);
+    if (path === WEB_MANIFEST_PATH) return serveWebManifest(request, branding());
     if (!isPageAddress(request, path)) return path === '/' ? describeGateway(request, version) : undefined;
     if (manifest.indexHtml === '') return undefined;
     return servePage(request, manifest.indexHtml, { thirdParties: thirdParties(), resultsOrigin });

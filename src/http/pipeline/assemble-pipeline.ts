@@ -5,6 +5,7 @@ import { errorResponse, httpErrors, logFailure, toAppError } from '../errors.ts'
 import { createMetricsGuard, type Metrics } from '../operator/metrics.ts';
 import type { PanelManifest } from '../panel-files/panel-manifest.ts';
 import { createPanelServer, type ThirdParties } from '../panel-files/serve-panel.ts';
+import type { Branding } from '../panel-files/web-manifest.ts';
 import { createClientAddresses } from './client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
 import { createRequestHandler } from './handle-request.ts';
@@ -52,6 +53,7 @@ export type HttpFoundation = {
   version: string;
   /** Read for every page: the third parties whose scripts it may load at the moment. */
   thirdParties: () => ThirdParties;
+  branding: () => Branding;
   findNativePath: FindNativePath;
   files: FileStorageConfig;
   metrics: Metrics;
@@ -95,6 +97,7 @@ export function assemblePipeline(
     results: createResultsSeparation(results),
     servePanel: createPanelServer(foundation.panel, {
       thirdParties: foundation.thirdParties,
+      branding: foundation.branding,
       version: foundation.version,
       resultsOrigin: results.origin,
     }),

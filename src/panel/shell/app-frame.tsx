@@ -14,6 +14,7 @@ import { PageControls } from '../ui/page/page-controls.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import classes from './app-frame.module.css';
 import { NoticeBell } from './bell/notice-bell.tsx';
+import { OperatorNotice } from './operator-notice.tsx';
 import { Shortcuts } from './palette/shortcuts.tsx';
 import { SideNavigation } from './side-navigation.tsx';
 
@@ -52,6 +53,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
             <main id="content" tabIndex={-1} className={classes.content}>
               {/* Outside of what is made anew for each page, so that the former page stays until the next one is loaded. */}
               <Suspense fallback={<FullPageLoader within />}>
+                <OperatorNotice />
                 <ErrorBoundary key={pathname} within>
                   <UnsavedChangesOfPage>{children}</UnsavedChangesOfPage>
                 </ErrorBoundary>

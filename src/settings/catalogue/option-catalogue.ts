@@ -1,6 +1,7 @@
 import type { OptionView } from '../types.ts';
 import { backupOptions } from './backups.ts';
 import { billingOptions } from './billing.ts';
+import { brandingOptions } from './branding.ts';
 import { challengeOptions } from './challenge.ts';
 import { gatewayOptions } from './gateway.ts';
 import { legalOptions } from './legal.ts';
@@ -18,6 +19,7 @@ import { signInOptions } from './sign-in.ts';
 /** The groups in which the panel shows the options. */
 const GROUPS = {
   gateway: gatewayOptions,
+  branding: brandingOptions,
   sign_in: signInOptions,
   mail: mailOptions,
   challenge: challengeOptions,
@@ -40,6 +42,7 @@ const GROUPS = {
 /** Every option. No other key can be written. */
 export const OPTION_CATALOGUE = {
   ...gatewayOptions,
+  ...brandingOptions,
   ...signInOptions,
   ...mailOptions,
   ...challengeOptions,

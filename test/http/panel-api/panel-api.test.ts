@@ -229,6 +229,7 @@ describe('every route declares who may call it', () => {
     }
     expect(access).toEqual({
       public: [
+        'GET /api/branding/logo',
         'GET /api/docs',
         'GET /api/legal',
         'GET /api/oauth/telegram/bind/{flow_token}',

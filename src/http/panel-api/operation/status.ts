@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { PublicSettings } from '../../../settings/index.ts';
+import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
 /** A provider that an administrator added, as the sign-in page shows it. */
@@ -21,6 +22,8 @@ export type StatusDeps = {
   publicProviders: () => Promise<PublicProvider[]>;
   /** The texts that people agree to; empty if there is none. */
   legalTexts: () => { user_agreement: string; privacy_policy: string };
+  /** The operator's logo. */
+  brandLogo: () => { bytes: Uint8Array; mimeType: string } | undefined;
   version: string;
   /** Unix seconds. */
   startedAt: number;
@@ -45,6 +48,13 @@ export function statusRoutes(kit: Kit, deps: StatusDeps) {
       },
       { public: true, detail: { summary: 'What the panel needs to know before sign-in' } },
     )
+    .get('/api/branding/logo', () => serveIcon(deps.brandLogo()), {
+      public: true,
+      detail: {
+        summary: 'The logo of the gateway',
+        responses: { '200': { description: 'The picture', content: { 'image/png': {} } } },
+      },
+    })
     .get('/api/legal', () => ok(deps.legalTexts()), {
       public: true,
       detail: { summary: 'User agreement and privacy policy' },

@@ -5,12 +5,12 @@ import { Link } from 'react-router';
 import type { LegalTexts } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { Markdown } from '../../ui/display/markdown.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BrandMark } from '../../ui/page/brand-mark.tsx';
 import { PageControls } from '../../ui/page/page-controls.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import classes from './legal-page.module.css';
-import { Markdown } from './markdown.tsx';
 
 const titles = {
   user_agreement: 'legal.agreement',

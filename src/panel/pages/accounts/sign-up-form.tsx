@@ -16,9 +16,11 @@ import { SendEmailCode } from './send-email-code.tsx';
 import { useCaptcha } from './use-captcha.tsx';
 import { validateEmail } from './validate-email.ts';
 
+export type Credentials = { username: string; password: string };
+
 type SignUpFormProps = {
   status: GatewayStatus;
-  onDone(username: string): void;
+  onDone(account: Credentials): void;
   /** The server says that registration is closed. */
   onClosed(): void;
 };
@@ -70,7 +72,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
       };
       return session.send({ method: 'POST', path: '/api/user/register', body });
     },
-    onSuccess: (_answer, { username }) => onDone(username),
+    onSuccess: (_answer, { username, password }) => onDone({ username, password }),
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_REGISTRATION_DISABLED') onClosed();
       const refused = fields.find((field) => fieldErrorText(error, field, { t, language: i18n.language }) !== null);

@@ -2,6 +2,7 @@ import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageStats } from '../../api/types.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
@@ -16,6 +17,7 @@ type SummaryFiguresProps = {
 export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFiguresProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const hint = useGatewayStatus().data?.balance_hint || t('home.balanceAsk');
   const ended = totals.succeeded + totals.failed;
   const successNote =
     ended === 0
@@ -30,7 +32,15 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
     <Figures
       label={t('home.figures')}
       figures={[
-        ...(balance === null ? [] : [{ label: t('home.balance'), value: format.money(balance) }]),
+        ...(balance === null
+          ? []
+          : [
+              {
+                label: t('home.balance'),
+                value: format.money(balance),
+                note: balance <= 0 && <span>{`${t('home.balanceEmpty')} ${hint}`}</span>,
+              },
+            ]),
         { label: t('home.spent'), value: format.money(totals.spend), note: <span>{t('home.inDays', { days })}</span> },
         {
           label: t('home.success'),

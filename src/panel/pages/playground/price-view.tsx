@@ -2,6 +2,7 @@ import { Skeleton, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './price-view.module.css';
@@ -19,6 +20,7 @@ const incompleteCodes = new Set([
 export function PriceView({ quote, isCurrent }: QuoteState) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
+  const status = useGatewayStatus();
   const { data, error } = quote;
   if (error !== null) {
     const text =
@@ -41,6 +43,7 @@ export function PriceView({ quote, isCurrent }: QuoteState) {
     );
   }
   const isShort = data.quota > data.balance;
+  const hint = status.data?.balance_hint || t('home.balanceAsk');
   const balance = format.money(data.balance);
   return (
     <div className={classes.price}>
@@ -50,7 +53,9 @@ export function PriceView({ quote, isCurrent }: QuoteState) {
       <Text size="sm" c={isShort ? 'var(--mantine-color-error)' : 'dimmed'} lh={1.55}>
         {data.expression === null
           ? t('play.price.freeHint')
-          : t(isShort ? 'play.price.short' : 'play.price.balance', { balance })}
+          : isShort
+            ? `${t('play.price.short', { balance })} ${hint}`
+            : t('play.price.balance', { balance })}
       </Text>
       {data.steps.length > 0 && (
         <Collapsible label={t('play.price.steps')}>

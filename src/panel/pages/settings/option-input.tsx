@@ -1,7 +1,8 @@
-import { NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { ColorInput, NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
+import { LogoInput } from './logo-input.tsx';
 import type { OptionInputProps } from './option-input-props.ts';
 import { RatioTable } from './ratio-table.tsx';
 import { SecretInput } from './secret-input.tsx';
@@ -29,6 +30,20 @@ export function OptionInput(props: OptionInputProps) {
   const common = { label, description: help, error };
   if (option.type === 'secret') return <SecretInput {...props} />;
   if (option.key === 'groups') return <RatioTable {...props} />;
+  if (option.key === 'branding.logo') return <LogoInput {...props} />;
+  if (option.key === 'branding.accent') {
+    return (
+      <ColorInput
+        {...common}
+        classNames={{ wrapper: classes.medium ?? '' }}
+        format="hex"
+        withEyeDropper={false}
+        placeholder="#0b784d"
+        value={value}
+        onChange={onChange}
+      />
+    );
+  }
   if (option.type === 'boolean') {
     return (
       <Switch

@@ -5,6 +5,10 @@ type OptionText = { name: TextKey; help: TextKey };
 /** Name and help text of each option. A test compares the keys with the existing options. */
 export const optionTexts: Readonly<Record<string, OptionText>> = {
   SystemName: { name: 'option.SystemName', help: 'option.SystemName.help' },
+  'branding.logo': { name: 'option.branding.logo', help: 'option.branding.logo.help' },
+  'branding.accent': { name: 'option.branding.accent', help: 'option.branding.accent.help' },
+  'branding.notice': { name: 'option.branding.notice', help: 'option.branding.notice.help' },
+  'branding.balance_hint': { name: 'option.branding.balance_hint', help: 'option.branding.balance_hint.help' },
   ServerAddress: { name: 'option.ServerAddress', help: 'option.ServerAddress.help' },
   TaskPublicAddress: { name: 'option.TaskPublicAddress', help: 'option.TaskPublicAddress.help' },
   PasswordLoginEnabled: { name: 'option.PasswordLoginEnabled', help: 'option.PasswordLoginEnabled.help' },
@@ -149,6 +153,7 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
 /** The option groups in their order; `help` is null if the name says enough. */
 export const groupTexts: Readonly<Record<string, { name: TextKey; help: TextKey | null }>> = {
   gateway: { name: 'settings.group.gateway', help: 'settings.group.gateway.help' },
+  branding: { name: 'settings.group.branding', help: 'settings.group.branding.help' },
   sign_in: { name: 'settings.group.sign_in', help: 'settings.group.sign_in.help' },
   mail: { name: 'settings.group.mail', help: 'settings.group.mail.help' },
   challenge: { name: 'settings.group.challenge', help: 'settings.group.challenge.help' },
