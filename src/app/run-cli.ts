@@ -54,6 +54,7 @@ function processIo(): CommandIo {
       await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
     },
     isTerminal: process.stderr.isTTY === true,
+    answersTerminal: process.stdout.isTTY === true,
     async readStdin() {
       const chunks: Buffer[] = [];
       let size = 0;

@@ -18,6 +18,7 @@ async function run(...argv: string[]) {
     readStdin: async () => '',
     flush: async () => {},
     isTerminal: false,
+    answersTerminal: false,
   };
   const code = await runCli(argv, io);
   return { code, out, err };

@@ -2,14 +2,18 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { findProgram } from '../support/find-program.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { startLivedTime } from '../support/lived-time.ts';
-import { type CommandOptions, databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
+import { BINARY, type CommandOptions, databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // Each case starts its own processes, several at once on a busy machine.
 setDefaultTimeout(120_000);
+
+/** Gives a program a terminal. */
+const script = findProgram(['script']);
 
 const running: Gateway[] = [];
 const start = async (options: GatewayOptions = {}) => {
@@ -54,9 +58,28 @@ describe('start', () => {
     expect(gateway.announcement.created.join()).toContain('secrets.json');
   });
 
-  test('without --json it prints for people', async () => {
+  test('without a terminal it only logs, where the way to the set-up link is', async () => {
     const folder = temporaryFolder();
     const child = spawnCommand(['serve', '--port=0', `--data-dir=${folder}`]);
+    const out = new Response(child.stdout).text();
+    let log = '';
+    for await (const chunk of child.stderr) {
+      log += new TextDecoder().decode(chunk);
+      if (log.includes('no administrator yet')) break;
+    }
+    const { out: link } = await runCommand(['open', '--print', `--data-dir=${folder}`]);
+    child.kill('SIGKILL');
+    expect(link).toMatch(/^http:\/\/localhost:\d+\/setup#token=\S+\n$/);
+    expect(log).toContain('taskgate open --print');
+    expect(log).not.toContain('#token=');
+    expect(await out).toBe('');
+  });
+
+  test.skipIf(script === null)('on a terminal it prints for people', async () => {
+    const folder = temporaryFolder();
+    const child = spawnCommand([script ?? '', '-qefc', `${BINARY} serve --port=0 --data-dir=${folder}`, '/dev/null'], {
+      ...{ program: [], env: { LOG_LEVEL: 'error' } },
+    });
     let text = '';
     // The output may come in parts.
     for await (const chunk of child.stdout) {

@@ -45,7 +45,7 @@ function makeDesktop() {
 
 type Desktop = ReturnType<typeof makeDesktop>;
 
-/** Starts the program in the person's home; gives the link that it prints. */
+/** Starts the program in the person's home; gives the link that is printed for them. */
 async function start({ env, home }: Desktop, argv: string[] = []): Promise<string> {
   const child = spawnCommand(argv, { env, cwd: home, prefix: outside ?? [] });
   running.push(child);
@@ -53,7 +53,13 @@ async function start({ env, home }: Desktop, argv: string[] = []): Promise<strin
   void (async () => {
     for await (const chunk of child.stdout) out += new TextDecoder().decode(chunk);
   })();
-  return until('it prints its link', () => /http:\S+#token=\S+/.exec(out)?.[0]);
+  // Where no browser is opened, only a terminal gets the link.
+  const folder = argv[argv.indexOf('--data-dir') + 1] ?? '';
+  const asks = ['open', '--print', ...(argv.includes('--data-dir') ? ['--data-dir', folder] : [])];
+  return until('there is a link', async () => {
+    const asked = await runCommand(asks, { env, cwd: home });
+    return /http:\S+#token=\S+/.exec(out + asked.out)?.[0];
+  });
 }
 
 describe('a start without a command', () => {

@@ -9,6 +9,8 @@ export type CommandIo = {
   flush(): Promise<void>;
   /** Whether standard error is a terminal. */
   isTerminal: boolean;
+  /** Whether standard output is one. */
+  answersTerminal: boolean;
 };
 
 export type CommandInput = {

@@ -1,39 +1,60 @@
 import { systemClock } from '../../kernel/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import { recordAddress } from '../desktop/record-address.ts';
+import type { LogFile } from '../logging/log-file.ts';
 import { createLogger, type ProcessLogger } from '../logging/logger.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
 import { VERSION } from '../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from './command.ts';
 import type { readSettings } from './read-settings.ts';
 
+const MIB = 1024 * 1024;
+
+type RunOptions = {
+  /** Called once it serves. */
+  onReady?: (gateway: Gateway) => void;
+  /** A person looks at the output although it is no terminal: they started it on their desktop. */
+  forPerson?: boolean;
+};
+
 /**
  * Runs the gateway until SIGTERM or SIGINT; a second signal does not wait for requests. SIGHUP
- * reloads, unless it says that the terminal is gone. `onReady` is called once it serves.
+ * reloads, unless it says that the terminal is gone.
  */
 export async function runGateway(
   input: CommandInput,
   settings: Settings,
-  onReady: (gateway: Gateway) => void = () => {},
+  { onReady = () => {}, forPerson = false }: RunOptions = {},
 ): Promise<ExitCode> {
   const { config } = settings;
+  const file = config.logFile === '' ? undefined : await openFile(config);
+  const colors = input.io.isTerminal && file === undefined;
   const logger = await createLogger({
     level: config.debug ? 'debug' : config.logLevel,
-    pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
-    colors: input.io.isTerminal,
+    pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && colors),
+    colors,
+    file,
   });
   try {
-    return await serve(input, { ...settings, logger, onReady });
+    return await serve(input, { ...settings, logger, file, onReady, forPerson });
   } finally {
     // Before the reason of a failed start, which is no log line.
     logger.flush();
   }
 }
 
-type Settings = ReturnType<typeof readSettings>;
-type Serving = Settings & { logger: ProcessLogger; onReady: (gateway: Gateway) => void };
+async function openFile({ logFile: path, logFileMb, logFileKeep: keep }: Config): Promise<LogFile> {
+  const { openLogFile } = await import('../logging/log-file.ts');
+  return openLogFile({ path, maxBytes: logFileMb * MIB, keep });
+}
 
-async function serve(input: CommandInput, { config, warnings, logger, onReady }: Serving): Promise<ExitCode> {
+type Settings = ReturnType<typeof readSettings>;
+type Serving = Settings & { logger: ProcessLogger; file: LogFile | undefined } & Required<RunOptions>;
+
+async function serve(
+  input: CommandInput,
+  { config, warnings, logger, file, onReady, forPerson }: Serving,
+): Promise<ExitCode> {
   for (const warning of warnings) logger.warn({}, warning);
 
   const stopping = new AbortController();
@@ -52,7 +73,10 @@ async function serve(input: CommandInput, { config, warnings, logger, onReady }:
   process.on('SIGHUP', (signal) => {
     // The terminal is gone, and with it the person who could end the gateway.
     if (input.io.isTerminal) onSignal(signal);
-    else reload();
+    else {
+      file?.reopen();
+      reload();
+    }
   });
 
   const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
@@ -60,13 +84,15 @@ async function serve(input: CommandInput, { config, warnings, logger, onReady }:
   Bun.unsafe.setJITPolicy(1);
   // The address follows the log of the start. Requests come already: nothing may block.
   logger.send();
-  input.io.out(input.json ? `${JSON.stringify(readyMessage(gateway))}\n` : banner(config, gateway));
   // Nodes on PostgreSQL may share a folder, or have none.
   const forget = config.databaseUrl === '' && recordAddress(gateway.dataDir, gateway);
+  if (input.json) input.io.out(`${JSON.stringify(readyMessage(gateway))}\n`);
+  else if (input.io.isTerminal || input.io.answersTerminal || forPerson) input.io.out(banner(config, gateway));
+  else if (gateway.setupLink) logger.info({}, `no administrator yet: ${howToSetUp(forget !== false)}`);
   onReady(gateway);
 
   reload = () => {
-    logger.info({}, 'reloading: the files of the TLS certificate are read again');
+    logger.info({}, 'reloading: the log file and the files of the TLS certificate are opened again');
     void gateway.reload();
   };
 
@@ -92,9 +118,13 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-/**
- * What a person at the terminal needs. The set-up link is never logged: others may read the log.
- */
+/** Where there is no terminal. The set-up link is never logged: others may read the log. */
+const howToSetUp = (isRecorded: boolean): string =>
+  isRecorded
+    ? '"taskgate open --print" prints the link that creates one'
+    : 'create one with "taskgate admin create-root"';
+
+/** What a person at the terminal needs. */
 function banner(config: Config, gateway: Gateway): string {
   const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
   if (gateway.setupLink) {
@@ -104,6 +134,7 @@ function banner(config: Config, gateway: Gateway): string {
       '',
     );
   }
+  if (config.logFile !== '') lines.push(`  Log       ${config.logFile}`);
   lines.push(`  Database  ${config.databaseUrl ? 'PostgreSQL' : `SQLite in ${gateway.dataDir}`}`);
   for (const path of gateway.created) lines.push(`  Created   ${path}`);
   return `${lines.join('\n')}\n\n`;

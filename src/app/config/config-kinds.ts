@@ -141,6 +141,13 @@ export const pemFile: ValueKind<string> = {
   },
 };
 
+/** Of a file that need not exist. */
+export const absolutePath: ValueKind<string> = {
+  type: 'path',
+  allowed: 'an absolute path',
+  parse: (path) => (isAbsolute(path) ? ok(path) : refuse()),
+};
+
 /** The absolute path of a folder. */
 export const folder: ValueKind<string> = {
   type: 'folder',

@@ -1,4 +1,5 @@
 import {
+  absolutePath,
   boolean,
   DEFAULT_TRUSTED_PROXIES,
   host,
@@ -94,10 +95,32 @@ export const GATEWAY_VARIABLES = {
   logFormat: variable({
     env: 'LOG_FORMAT',
     group: 'server',
-    doc: 'Form of the log on standard error: one JSON object a line, or lines for people.',
+    doc: 'Form of the log: one JSON object a line, or lines for people.',
     kind: oneOf('auto', 'json', 'pretty'),
     default: 'auto',
     defaultText: 'auto: pretty on a terminal, else json',
+  }),
+  logFile: variable({
+    env: 'LOG_FILE',
+    group: 'server',
+    doc: 'A file that the log goes to instead of standard error, made for its owner alone. It is opened again on SIGHUP.',
+    kind: absolutePath,
+    default: '',
+    defaultText: 'unset: standard error',
+  }),
+  logFileMb: variable({
+    env: 'LOG_FILE_MAX_MB',
+    group: 'server',
+    doc: 'LOG_FILE is renamed before it is larger than this.',
+    kind: integer(1, 1024 * 1024),
+    default: 100,
+  }),
+  logFileKeep: variable({
+    env: 'LOG_FILE_KEEP',
+    group: 'server',
+    doc: 'How many renamed log files are kept: LOG_FILE with .1 (the newest), .2 and so on.',
+    kind: integer(0, 1000),
+    default: 5,
   }),
   debug: variable({
     env: 'DEBUG',

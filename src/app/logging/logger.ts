@@ -2,7 +2,8 @@ import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { escapeHiddenInJson, isoTime, type Logger, systemClock } from '../../kernel/index.ts';
 import { escapeFields } from './escape-fields.ts';
-import { createLineBuffer, type LineBuffer } from './line-buffer.ts';
+import { createLineBuffer, type LineBuffer, type WriteBytes } from './line-buffer.ts';
+import type { LogFile } from './log-file.ts';
 import { redactFields, redactText } from './redact-fields.ts';
 
 export type LogOptions = {
@@ -10,6 +11,8 @@ export type LogOptions = {
   /** Lines for people instead of one JSON object a line. */
   pretty: boolean;
   colors: boolean;
+  /** Instead of standard error, which gets the lines that the file does not take. */
+  file?: LogFile | undefined;
   /** Default: standard error. Standard output carries the command's own answer. */
   destination?: DestinationStream;
 };
@@ -27,7 +30,7 @@ export type ProcessLogger = Logger & Pick<LineBuffer, 'send' | 'flush'>;
  * process writes the rest. Only a kill can lose lines: those of the last tenth of a second.
  */
 export async function createLogger(options: LogOptions): Promise<ProcessLogger> {
-  const lines = options.destination ? unbuffered(options.destination) : openStandardError(reportDropped);
+  const lines = options.destination ? unbuffered(options.destination) : openLines(options.file, reportDropped);
   // Control characters, and those that change the reading order, are escaped.
   const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
   const base = pino(
@@ -47,13 +50,34 @@ export async function createLogger(options: LogOptions): Promise<ProcessLogger> 
   }
 }
 
-/** Standard error as a line buffer, flushed when the process ends, after a crash too. */
-function openStandardError(reportDropped: (lines: number) => void): LineBuffer {
+/** Standard error or the file as a line buffer, flushed when the process ends, after a crash too. */
+function openLines(file: LogFile | undefined, reportDropped: (lines: number) => void): LineBuffer {
   // Opening this stream keeps the runtime's writes from blocking on a pipe that is full.
   const { fd } = process.stderr;
-  const lines = createLineBuffer((bytes) => writeSync(fd, bytes), reportDropped);
+  const writeError: WriteBytes = (bytes) => writeSync(fd, bytes);
+  const lines = createLineBuffer(file ? fallBack(file, writeError) : writeError, reportDropped);
   process.on('exit', lines.flush);
   return lines;
+}
+
+/** A full disk or a folder that is gone stops no gateway and loses no line. */
+function fallBack(file: LogFile, writeError: WriteBytes): WriteBytes {
+  let isFailing = false;
+  return (bytes) => {
+    try {
+      const written = file.write(bytes);
+      isFailing = false;
+      return written;
+    } catch (error) {
+      file.breakLine();
+      const reason = error instanceof Error && 'code' in error ? error.code : 'unknown';
+      const msg = 'the log file cannot be written: lines go to standard error until it can';
+      const line = { level: 'warn', time: isoTime(systemClock.nowMs()), reason, msg };
+      if (!isFailing) writeError(Buffer.from(`${JSON.stringify(line)}\n`));
+      isFailing = true;
+      return writeError(bytes);
+    }
+  };
 }
 
 const unbuffered = (destination: DestinationStream): LineBuffer => ({

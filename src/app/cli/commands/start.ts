@@ -18,14 +18,19 @@ const RETRY_MS = 100;
 export async function run(input: CommandInput): Promise<ExitCode> {
   const settings = readSettings(input);
   const surroundings = processSurroundings(readEnvironment());
+  const commandFor = (link: string) =>
+    input.values['no-open'] === true ? undefined : browserCommand(link, surroundings);
   const open = (link: string) => {
-    const command = input.values['no-open'] === true ? undefined : browserCommand(link, surroundings);
+    const command = commandFor(link);
     if (command) openBrowser(command);
   };
   const running = await findRunning(settings.config);
   if (running) return show(input, running, open);
   try {
-    return await runGateway(input, settings, ({ setupLink, address }) => open(setupLink ?? address));
+    return await runGateway(input, settings, {
+      onReady: ({ setupLink, address }) => open(setupLink ?? address),
+      forPerson: commandFor('') !== undefined,
+    });
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'store.in_use')) throw error;
     // Started twice at nearly the same time.

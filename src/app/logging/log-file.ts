@@ -1,0 +1,84 @@
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const LINE_END = 10;
+const FOLDER_MODE = 0o700;
+/** A new file is its owner's alone: lines hold addresses and names of users. */
+const FILE_MODE = 0o600;
+
+export type LogFile = {
+  /** Writes what fits and returns its bytes. @throws the platform's error */
+  write(bytes: Uint8Array): number;
+  /** The next write opens the file by its name. */
+  reopen(): void;
+  /** The rest of the last batch went elsewhere: the next write begins a line. */
+  breakLine(): void;
+};
+
+type LogFileOptions = {
+  path: string;
+  /** Renamed before it grows larger. */
+  maxBytes: number;
+  /** Renamed files that are kept: `.1` is the newest. */
+  keep: number;
+};
+
+type Open = { fd: number; ino: number; bytes: number };
+
+/**
+ * A file that whole lines are appended to. When others have renamed or deleted it, or its folder,
+ * it is made anew.
+ */
+export function openLogFile({ path, maxBytes, keep }: LogFileOptions): LogFile {
+  let open: Open | undefined;
+  let isTorn = false;
+  let breaksLine = false;
+
+  function close(): void {
+    if (open) closeSync(open.fd);
+    open = undefined;
+  }
+
+  function current(): Open {
+    if (open && statSync(path, { throwIfNoEntry: false })?.ino !== open.ino) close();
+    if (open) return open;
+    mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    const fd = openSync(path, 'a', FILE_MODE);
+    const { ino, size } = fstatSync(fd);
+    open = { fd, ino, bytes: size };
+    return open;
+  }
+
+  function rotate(): void {
+    try {
+      if (keep === 0) rmSync(path);
+      for (let number = keep; number > 0; number -= 1) {
+        const older = number === 1 ? path : `${path}.${number - 1}`;
+        if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${path}.${number}`);
+      }
+    } catch {
+      // The folder may not be changed: a large file is better than no file.
+      return;
+    }
+    close();
+  }
+
+  return {
+    write(bytes) {
+      const last = current();
+      if (breaksLine) last.bytes += writeSync(last.fd, '\n');
+      breaksLine = false;
+      if (!isTorn && last.bytes > 0 && last.bytes + bytes.length > maxBytes) rotate();
+      const file = current();
+      const written = writeSync(file.fd, bytes);
+      file.bytes += written;
+      isTorn = written > 0 && bytes[written - 1] !== LINE_END;
+      return written;
+    },
+    reopen: close,
+    breakLine() {
+      breaksLine = isTorn;
+      isTorn = false;
+    },
+  };
+}
