@@ -1,3 +1,4 @@
+import type { InRequest } from '../http/index.ts';
 import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
 import { createSandbox } from '../sandbox/index.ts';
 import { CommandError } from './cli/command.ts';
@@ -43,8 +44,9 @@ export async function startGateway(deps: {
   development?: Development;
   /** Risks in the configuration, each as a sentence. */
   warnings?: readonly string[];
+  inRequest?: InRequest;
 }): Promise<Gateway> {
-  const { config, clock, logger, development, warnings = [] } = deps;
+  const { config, clock, logger, development, warnings = [], inRequest } = deps;
   const shutdown = createShutdown(logger, clock);
   const startedMs = clock.monotonicMs();
   const timings: Record<string, number> = {};
@@ -110,6 +112,7 @@ export async function startGateway(deps: {
       shutdown,
       warnings,
       ...(development ? { development } : {}),
+      inRequest,
     });
     recordTiming('services_ms');
     const { address, port } = await composed.listen();

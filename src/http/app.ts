@@ -59,7 +59,7 @@ import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import { assemblePipeline, type HttpConfig } from './pipeline/assemble-pipeline.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
-import type { RequestHandler, RequestTracer } from './pipeline/types.ts';
+import type { InRequest, RequestHandler, RequestTracer } from './pipeline/types.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
@@ -107,6 +107,7 @@ export type HttpDeps = {
   isDraining: () => boolean;
   metrics: Metrics;
   tracer?: RequestTracer | undefined;
+  inRequest?: InRequest | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
   panel: PanelManifest;
@@ -179,6 +180,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       findNativePath: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       tracer: deps.tracer,
+      inRequest: deps.inRequest,
       onRequest: deps.onRequest,
       clock,
       logger,

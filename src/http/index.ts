@@ -13,4 +13,4 @@ export type { AttentionItem } from './panel-api/operation/attention.ts';
 export type { BackupsView } from './panel-api/operation/backups.ts';
 export type { SystemHistory, SystemView } from './panel-api/operation/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';
-export type { RequestTracer } from './pipeline/types.ts';
+export type { InRequest, RequestTracer } from './pipeline/types.ts';

@@ -3,6 +3,7 @@ import type { Config } from '../config/config-variables.ts';
 import { recordAddress } from '../desktop/record-address.ts';
 import type { LogFile } from '../logging/log-file.ts';
 import { createLogger, type ProcessLogger } from '../logging/logger.ts';
+import { createRequestContext, type RequestContext } from '../logging/request-context.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
 import { VERSION } from '../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from './command.ts';
@@ -28,15 +29,17 @@ export async function runGateway(
 ): Promise<ExitCode> {
   const { config } = settings;
   const file = config.logFile === '' ? undefined : await openFile(config);
+  const requests = createRequestContext();
   const colors = input.io.isTerminal && file === undefined;
   const logger = await createLogger({
     level: config.debug ? 'debug' : config.logLevel,
     pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && colors),
     colors,
     file,
+    requestId: requests.requestId,
   });
   try {
-    return await serve(input, { ...settings, logger, file, onReady, forPerson });
+    return await serve(input, { ...settings, logger, file, requests, onReady, forPerson });
   } finally {
     // Before the reason of a failed start, which is no log line.
     logger.flush();
@@ -49,12 +52,14 @@ async function openFile({ logFile: path, logFileMb, logFileKeep: keep }: Config)
 }
 
 type Settings = ReturnType<typeof readSettings>;
-type Serving = Settings & { logger: ProcessLogger; file: LogFile | undefined } & Required<RunOptions>;
+type Serving = Settings & {
+  logger: ProcessLogger;
+  file: LogFile | undefined;
+  requests: RequestContext;
+} & Required<RunOptions>;
 
-async function serve(
-  input: CommandInput,
-  { config, warnings, logger, file, onReady, forPerson }: Serving,
-): Promise<ExitCode> {
+async function serve(input: CommandInput, serving: Serving): Promise<ExitCode> {
+  const { config, warnings, logger, file, requests, onReady, forPerson } = serving;
   for (const warning of warnings) logger.warn({}, warning);
 
   const stopping = new AbortController();
@@ -79,7 +84,7 @@ async function serve(
     }
   });
 
-  const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  const gateway = await startGateway({ config, clock: systemClock, logger, warnings, inRequest: requests.run });
   // From now on, code that runs often is compiled as usual (`main.ts`).
   Bun.unsafe.setJITPolicy(1);
   // The address follows the log of the start. Requests come already: nothing may block.

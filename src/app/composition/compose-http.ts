@@ -162,6 +162,7 @@ export function composeHttp(
     },
     metrics,
     tracer: tracing?.requests,
+    inRequest: foundation.inRequest,
     onRequest: () => lag.active(),
     panel: panelManifest,
     development: foundation.development?.view,

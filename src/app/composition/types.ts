@@ -1,7 +1,7 @@
 import type { Auth } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
-import type { Metrics, ViewDevelopment } from '../../http/index.ts';
+import type { InRequest, Metrics, ViewDevelopment } from '../../http/index.ts';
 import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
 import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
@@ -32,6 +32,7 @@ export type Foundation = {
   development?: Development;
   /** Risks in the configuration, each as a sentence. */
   warnings?: readonly string[];
+  inRequest?: InRequest | undefined;
 };
 
 /** A gateway for one plugin that its author works on: it serves no factory plugin. */

@@ -1,10 +1,11 @@
 import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { escapeHiddenInJson, isoTime, type Logger, systemClock } from '../../kernel/index.ts';
+import { escapeHiddenInJson, isoTime, type Logger, outsideRequest, systemClock } from '../../kernel/index.ts';
 import { escapeFields } from './escape-fields.ts';
 import { createLineBuffer, type LineBuffer, type WriteBytes } from './line-buffer.ts';
 import type { LogFile } from './log-file.ts';
 import { redactFields, redactText } from './redact-fields.ts';
+import type { RequestContext } from './request-context.ts';
 
 export type LogOptions = {
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -13,6 +14,8 @@ export type LogOptions = {
   colors: boolean;
   /** Instead of standard error, which gets the lines that the file does not take. */
   file?: LogFile | undefined;
+  /** Of the request that runs; stands in lines that name none. */
+  requestId?: RequestContext['requestId'];
   /** Default: standard error. Standard output carries the command's own answer. */
   destination?: DestinationStream;
 };
@@ -42,15 +45,17 @@ export async function createLogger(options: LogOptions): Promise<ProcessLogger> 
     },
     options.pretty ? await prettify(lines, options.colors) : plain,
   );
-  const logger = wrap(() => base, lines.send);
+  const { requestId = () => undefined } = options;
+  const logger = wrap(() => base, { send: lines.send, requestId });
   return { ...logger, send: lines.send, flush: lines.flush };
 
   function reportDropped(count: number): void {
-    logger.warn({ lines: count }, 'log lines were dropped: standard error did not take them in time');
+    const message = 'log lines were dropped: standard error did not take them in time';
+    outsideRequest(() => logger.warn({ lines: count }, message));
   }
 }
 
-/** Standard error or the file as a line buffer, flushed when the process ends, after a crash too. */
+/** Where lines go, as a buffer that is flushed when the process ends, after a crash too. */
 function openLines(file: LogFile | undefined, reportDropped: (lines: number) => void): LineBuffer {
   // Opening this stream keeps the runtime's writes from blocking on a pipe that is full.
   const { fd } = process.stderr;
@@ -105,13 +110,18 @@ function createTimestamp(): () => string {
   };
 }
 
+type LineContext = { send: () => void; requestId: () => string | undefined };
+
 /** `open` is called at the first line: most children never write one. `send` writes the buffer. */
-function wrap(open: () => PinoLogger, send: () => void): Logger {
+function wrap(open: () => PinoLogger, context: LineContext): Logger {
+  const { send, requestId } = context;
   let inner: PinoLogger | undefined;
   const logAt = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
     inner ??= open();
     if (!inner.isLevelEnabled(level)) return;
-    inner[level](redactFields(fields), redactText(message));
+    const id = 'request_id' in fields ? undefined : requestId();
+    const shown = redactFields(fields);
+    inner[level](id === undefined ? shown : { request_id: id, ...shown }, redactText(message));
     if (level === 'warn' || level === 'error') send();
   };
   return {
@@ -122,7 +132,9 @@ function wrap(open: () => PinoLogger, send: () => void): Logger {
     child(fields) {
       inner ??= open();
       const parent = inner;
-      return wrap(() => parent.child(redactFields(fields)), send);
+      // What stands in all its lines is not written twice.
+      const own = 'request_id' in fields ? { send, requestId: () => undefined } : context;
+      return wrap(() => parent.child(redactFields(fields)), own);
     },
   };
 }

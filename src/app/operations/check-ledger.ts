@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
@@ -42,7 +42,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
   }
 
   return (): LedgerCheck | undefined => {
-    if (!isChecking && clock.unix() >= notBefore) void check();
+    if (!isChecking && clock.unix() >= notBefore) void outsideRequest(check);
     return latest;
   };
 }

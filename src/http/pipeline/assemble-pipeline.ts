@@ -18,6 +18,7 @@ import type {
   Answered,
   Authenticators,
   FindNativePath,
+  InRequest,
   RequestHandler,
   RequestLimits,
   RequestTracer,
@@ -58,6 +59,7 @@ export type HttpFoundation = {
   files: FileStorageConfig;
   metrics: Metrics;
   tracer?: RequestTracer | undefined;
+  inRequest?: InRequest | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
   clock: Clock;
@@ -103,6 +105,7 @@ export function assemblePipeline(
     }),
     findNativePath: foundation.findNativePath,
     onRequest: foundation.onRequest,
+    inRequest: foundation.inRequest ?? ((_, work) => work()),
     observe: tracer ? (answer) => observeBoth(tracer, metrics, answer) : metrics.observe,
     clock,
     logger,

@@ -23,6 +23,7 @@ import type {
   Answered,
   DeclaredRoute,
   FindNativePath,
+  InRequest,
   NativePathHandler,
   Peer,
   RequestHandler,
@@ -40,6 +41,7 @@ export type RequestPipeline = AdmissionDeps & {
   servePanel: (request: Request, path: string) => Promise<Response> | Response | undefined;
   /** Looks up plugins' paths, for those that the gateway does not serve. */
   findNativePath: FindNativePath;
+  inRequest: InRequest;
   /** Called when a request begins. */
   onRequest: () => void;
   observe: (answer: Answered) => void;
@@ -68,14 +70,18 @@ const NO_ROUTE: DeclaredRoute = {
 export function createRequestHandler(pipeline: RequestPipeline): RequestHandler {
   const readAddress = createAddressReader(pipeline.watchCache);
 
-  return async (request, peer) => {
+  return (request, peer) => {
     pipeline.onRequest();
+    const scope = openScope(pipeline, request, peer);
+    return pipeline.inRequest(scope.requestId, () => answer(request, peer, scope));
+  };
+
+  async function answer(request: Request, peer: Peer, scope: RequestScope): Promise<Response> {
     const started = pipeline.clock.monotonicMs();
     // A broken `Host` leaves no address. Such a request is refused below, after it has an id.
     // One that is too long is refused below; its beginning says in which envelope.
     const address = readAddress(request.url.slice(0, MAX_ADDRESS_CHARS));
     const path = address?.path ?? '';
-    const scope = openScope(pipeline, request, peer);
     let resolution = UNRESOLVED;
 
     let response: Response;
@@ -132,7 +138,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     });
     logRequest(pipeline.logger, { request, path, scope, resolution, status, milliseconds });
     return response;
-  };
+  }
 }
 
 function openScope(pipeline: RequestPipeline, request: Request, peer: Peer): RequestScope {

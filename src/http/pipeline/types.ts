@@ -25,6 +25,9 @@ export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>
 /** What is known of a request once it is answered. `route`: a declared pattern, else `none`. */
 export type Answered = { method: string; route: string; status: number; seconds: number; requestId: string };
 
+/** Runs work as part of a request: what it logs, also deep below, has the id. */
+export type InRequest = <T>(requestId: string, work: () => T) => T;
+
 /** Records requests as spans of traces. It neither throws nor takes time. */
 export type RequestTracer = {
   run(request: Request, handle: () => Promise<Response>): Promise<Response>;

@@ -1,5 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
 import { createCheckpointThread } from './checkpoint-thread.ts';
 
 /**
@@ -85,7 +85,7 @@ export function scheduleCheckpoints(
 
   return {
     noteCommit() {
-      if (state === 'waiting' && countPages().left >= dueAt) void copy();
+      if (state === 'waiting' && countPages().left >= dueAt) void outsideRequest(copy);
     },
     pause: () => (state === 'rest' ? finish() : undefined),
     close() {

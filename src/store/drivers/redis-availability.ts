@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
 import type { Redis } from './redis.ts';
 
 /**
@@ -73,7 +73,7 @@ export function trackAvailability(options: {
   function markAway(): void {
     available = false;
     losses += 1;
-    void restoreUntilAvailable();
+    void outsideRequest(restoreUntilAvailable);
   }
 
   redis.on('close', markAway);

@@ -152,8 +152,15 @@ export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppE
 const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
   retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
 
-/** The failure for the log: with the hook's name, without the plugin's own output. */
-export const hookCause = (failure: HookFailure): Error => new Error(describeHookFailure(failure));
+/**
+ * The failure for the log: with the hook's name, without the plugin's own output. It has no stack:
+ * where the gateway stood says nothing about a plugin's failure.
+ */
+export function hookCause(failure: HookFailure): Error {
+  const cause = new Error(describeHookFailure(failure));
+  delete cause.stack;
+  return cause;
+}
 
 /** A short human-readable input for lists: the prompt, if the body has one. */
 export function inputOf(body: Json | undefined): string {
