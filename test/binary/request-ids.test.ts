@@ -55,8 +55,10 @@ const lines = (): Line[] =>
     .map((line) => JSON.parse(line) as Line);
 const linesOf = (id: string): Line[] => lines().filter((line) => line.request_id === id);
 
+type Provocation = { path: string; last?: string } & Parameters<typeof ask>[1];
+
 /** Sends a request with an id of its own; gives its lines once `last` is among them. */
-async function provoke(id: string, path: string, options: Parameters<typeof ask>[1], last: string): Promise<Line[]> {
+async function provoke(id: string, { path, last = id, ...options }: Provocation): Promise<Line[]> {
   await ask(`${gateway.url}${path}`, { ...options, headers: { 'x-request-id': id } });
   await gateway.logged(`"request_id":"${id}","method"`);
   await gateway.logged(last);
@@ -72,7 +74,9 @@ const expectOneLine = (found: Line[], message: string, level: string): Line => {
 
 test('an expected failure of a vendor is one line, without a stack', async () => {
   const body = { model: 'demo-video', prompt: 'a heron' };
-  const found = await provoke('of-the-vendor', '/v1/tasks/demo', { token: key, body }, 'tasks.vendor_unreachable');
+  const found = await provoke('of-the-vendor', {
+    ...{ path: '/v1/tasks/demo', token: key, body, last: 'tasks.vendor_unreachable' },
+  });
   expectOneLine(found, 'vendor did not accept a submission', 'info');
   expect(found.filter(({ level }) => level === 'warn')).toMatchObject([{ code: 'tasks.vendor_unreachable' }]);
   expect(JSON.stringify(found)).not.toContain('"stack"');
@@ -80,19 +84,19 @@ test('an expected failure of a vendor is one line, without a stack', async () =>
 
 test.each(['broken-throws', 'broken-empty'])('a hook that fails, and its console, have the id: %s', async (model) => {
   const id = `of-${model}`;
-  const found = await provoke(id, '/v1/tasks/broken', { token: key, body: { model } }, `"${id}"`);
+  const found = await provoke(id, { path: '/v1/tasks/broken', token: key, body: { model } });
   expectOneLine(found, 'from the hook', 'debug');
   expect(found.filter(({ code }) => code !== undefined)).toHaveLength(1);
   expect(JSON.stringify(found)).not.toContain('"stack":');
 });
 
 test('a request that is not valid has the id', async () => {
-  const found = await provoke('of-validation', '/api/user/login', { body: { username: 7 } }, 'of-validation');
+  const found = await provoke('of-validation', { path: '/api/user/login', body: { username: 7 } });
   expect(found.filter(({ code }) => code !== undefined)).toMatchObject([{ level: 'debug' }]);
 });
 
 test('what deeper rooms log for a request has the id', async () => {
-  const found = await provoke('of-sign-in', '/api/user/login', { body: ROOT }, 'of-sign-in');
+  const found = await provoke('of-sign-in', { path: '/api/user/login', body: ROOT });
   expectOneLine(found, 'signed in', 'info');
 });
 
@@ -109,14 +113,14 @@ test('a mail that fails after the answer has the id of its request', async () =>
   });
   await admin.createUser({ username: 'finn', email: 'finn@example.net', password: PASSWORD });
   const body = { email: 'finn@example.net' };
-  const found = await provoke('of-the-mail', '/api/reset_password', { body }, 'a mail could not be sent');
+  const found = await provoke('of-the-mail', { path: '/api/reset_password', body, last: 'a mail could not be sent' });
   expectOneLine(found, 'a mail could not be sent', 'error');
 });
 
 test('an unexpected failure has the id, and its stack', async () => {
   const database = openBackdoor(gateway);
   await database.run('alter table api_keys rename to away');
-  const found = await provoke('of-the-gateway', '/api/token', { token: admin.token }, 'of-the-gateway');
+  const found = await provoke('of-the-gateway', { path: '/api/token', token: admin.token });
   await database.run('alter table away rename to api_keys');
   await database.close();
   const line = expectOneLine(found, 'request failed unexpectedly', 'error');
