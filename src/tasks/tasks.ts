@@ -92,7 +92,13 @@ export type Tasks = Reports & {
   /** The same for JSON that has already been read, such as the panel's; needs no API key. */
   submitBody(
     caller: Caller,
-    input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
+    input: {
+      requestId: string;
+      pluginKey: string;
+      body: JsonObject;
+      repeats?: string | undefined;
+      options: RequestOptions;
+    },
   ): Promise<SubmittedTask>;
   /**
    * Submits the caller's own ended task again, as a new task.
@@ -296,9 +302,9 @@ export function createTasks(services: TaskServices): Tasks {
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
     submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
-    async submitBody(caller, { requestId, pluginKey, body, options }) {
+    async submitBody(caller, { requestId, pluginKey, body, repeats, options }) {
       const request = await jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
-      return submitGeneric(deps, { caller, requestId, pluginKey, request });
+      return submitGeneric(deps, { caller, requestId, pluginKey, request, repeats });
     },
     async retry(caller, { requestId, taskId, options }) {
       const task = await this.own(caller.user.id, taskId);

@@ -267,7 +267,7 @@ export type Submission = {
   background?: boolean;
   originTasks?: OriginTasks | undefined;
   /** The id of the task that is run again. */
-  repeats?: string;
+  repeats?: string | undefined;
 };
 
 /**

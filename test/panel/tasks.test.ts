@@ -120,6 +120,18 @@ describe('the list', () => {
     await waitForText(page, 'No matches');
   });
 
+  test('tells why a task failed one click from the home page', async () => {
+    const { page } = await open('/');
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks', exact: true }).click();
+    const row = page.getByRole('row', { name: /a lost one/ });
+    await row.waitFor();
+    const { fail_reason: reason } = await panel
+      .root()
+      .call<{ fail_reason: string }>('GET', `/api${taskOf('a lost one [fail]').replace('tasks', 'task')}`);
+    expect(reason).not.toBe('');
+    await row.getByText(reason).waitFor();
+  });
+
   test('refreshes running tasks by itself', async () => {
     const { page, apiCalls } = await open('/tasks');
     pausable.pause('results');

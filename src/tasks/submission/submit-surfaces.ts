@@ -16,7 +16,7 @@ type SurfaceRequest = { caller: Caller; requestId: string; request: ClientReques
 /** `POST /v1/tasks/:pluginKey`. Nothing is decoded: the whole body is the plugin's request body. */
 export const submitGeneric = (
   deps: TaskDeps,
-  { pluginKey, ...client }: SurfaceRequest & { pluginKey: string },
+  { pluginKey, repeats, ...client }: SurfaceRequest & { pluginKey: string; repeats?: string | undefined },
 ): Promise<SubmittedTask> =>
   submitOnce(deps, client, async (idempotency) => {
     const { body } = client.request;
@@ -27,6 +27,7 @@ export const submitGeneric = (
     return submitToPlugin(deps, {
       ...client,
       pluginKey,
+      repeats,
       absent: `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`,
       intent: { model, action: '', requestBody: body.value },
       idempotency,

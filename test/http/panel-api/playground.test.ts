@@ -188,6 +188,18 @@ describe('a retry', () => {
     expect(first.repeats).toBeNull();
   });
 
+  test('an edited request says whose edit it is; only of a task of its own', async () => {
+    const first = await finished((await submit(order)).json.data.id);
+    const edit = (token: string) =>
+      panel.send('/api/task', {
+        token,
+        body: { plugin_key: 'demo', body: { ...order, prompt: 'a dog' }, repeats: first.id },
+      });
+    expect((await edit(tokens.user)).json.data.repeats).toBe(first.id);
+    const foreign = await edit(tokens.other);
+    expect([foreign.status, foreign.json.code]).toEqual([404, 'TASK_NOT_FOUND']);
+  });
+
   test('is refused while the task runs, and if its request was not kept', async () => {
     const { id } = (await submit({ ...order, prompt: 'a cat [duration=3600]' })).json.data;
     const running = await panel.send(`/api/task/${id}/retry`, { method: 'POST', token: tokens.user });

@@ -12,13 +12,14 @@ import type { RecordAudit } from '../record-audit.ts';
 import { callerOf } from './caller-of.ts';
 import { createTaskReader } from './read-task.ts';
 
-const submitBody = strictObject({
+const submitFields = {
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),
   body: t.Record(t.String(), t.Unknown(), {
     maxProperties: 1000,
     description: 'As for POST /v1/tasks/{plugin_key}; it contains the model.',
   }),
-});
+};
+const submitBody = strictObject(submitFields);
 
 type PlaygroundDeps = {
   tasks: Tasks;
@@ -55,11 +56,14 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
       '/api/task',
       async ({ body, panel, origin, requestId, request, keepOpen, files, digests, set }) => {
         keepOpen();
-        const { plugin_key: pluginKey, body: asked } = body;
+        const { plugin_key: pluginKey, body: asked, repeats } = body;
+        // Nobody learns by it whether another user's task exists.
+        if (repeats !== undefined) await tasks.own(panel.user.id, repeats);
         const { replayed, taskId } = await tasks.submitBody(callerOf(panel), {
           requestId,
           pluginKey,
           body: asked as JsonObject,
+          repeats,
           options: optionsOf(request, { files, digests }),
         });
         if (replayed) set.headers[REPLAYED] = 'true';
@@ -73,7 +77,12 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         user: true,
         modelRequest: true,
         bodyLimit: 'request',
-        body: submitBody,
+        body: strictObject({
+          ...submitFields,
+          repeats: t.Optional(
+            t.String({ minLength: 1, maxLength: 191, description: 'Your task whose request this is, edited.' }),
+          ),
+        }),
         detail: {
           summary: 'Submit a task on your account',
           description:

@@ -130,7 +130,13 @@ export function Playground({ offers, source }: PlaygroundProps) {
         </Section>
       </div>
       <div className={classes.side}>
-        <RunPanel offer={offer} rival={rival} draft={draft} onRun={(ids) => updateQuery({ task: ids.join(',') })} />
+        <RunPanel
+          offer={offer}
+          rival={rival}
+          draft={draft}
+          repeats={source?.id}
+          onRun={(ids) => updateQuery({ task: ids.join(',') })}
+        />
       </div>
       {taskIds.length > 0 && (
         <div className={classes.results} data-many={taskIds.length > 1 || undefined}>

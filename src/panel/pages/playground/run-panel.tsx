@@ -28,7 +28,7 @@ const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextK
 /** Longer than a vendor may take to accept a task. */
 const submitTimeoutMs = 150_000;
 
-type SubmitBody = { plugin_key: string; body: RequestBody };
+type SubmitBody = { plugin_key: string; body: RequestBody; repeats?: string };
 type Attempt = { content: string; key: string; body: SubmitBody };
 
 const maxCount = 4;
@@ -38,11 +38,13 @@ type RunPanelProps = {
   /** A second model that gets the same request; null: none. */
   rival: CallableModel | null;
   draft: RequestDraft;
+  /** The task whose request was edited. */
+  repeats: string | undefined;
   onRun(taskIds: readonly string[]): void;
 };
 
 /** The price, and the button that submits the request, once or several times. */
-export function RunPanel({ offer, rival, draft, onRun }: RunPanelProps) {
+export function RunPanel({ offer, rival, draft, repeats, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const [count, setCount] = useState(1);
@@ -79,9 +81,10 @@ export function RunPanel({ offer, rival, draft, onRun }: RunPanelProps) {
 
   const run = (): void => {
     if (isOff || submit.isPending) return;
-    const bodies = [
-      { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) },
-      ...(rival === null ? [] : [{ plugin_key: rival.plugin_key, body: withFiles(rivalBody, draft.files) }]),
+    const edited = repeats === undefined ? {} : { repeats };
+    const bodies: SubmitBody[] = [
+      { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files), ...edited },
+      ...(rival === null ? [] : [{ plugin_key: rival.plugin_key, body: withFiles(rivalBody, draft.files), ...edited }]),
     ];
     const attempts = bodies.flatMap((body) =>
       Array.from({ length: count }, (_, number): Attempt => {
