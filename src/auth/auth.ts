@@ -77,6 +77,8 @@ export interface Auth extends GuardedAuth {
     tellOfFailedBackup(reason: string): Promise<void>;
     /** Mails them that none was made for so many hours. */
     tellOfOverdueBackup(hours: number): Promise<void>;
+    /** Mails them that tasks of a channel fail. */
+    tellOfFailingChannel(failing: { channel: string; failed: number; ended: number }): Promise<void>;
     /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
     stop(graceMs: number): Promise<void>;
   };

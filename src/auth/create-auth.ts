@@ -88,6 +88,7 @@ export function createAuth(deps: AuthDeps): Auth {
       test: (to, language) => tryMail(ctx, { to, language }),
       tellOfFailedBackup: (reason) => tellAdministrators(ctx, { kind: 'backup_failed', reason }),
       tellOfOverdueBackup: (hours) => tellAdministrators(ctx, { kind: 'backup_overdue', hours }),
+      tellOfFailingChannel: (failing) => tellAdministrators(ctx, { kind: 'channel_failing', ...failing }),
       stop: (graceMs) => ctx.outbox.stop(graceMs),
     },
     limits: {

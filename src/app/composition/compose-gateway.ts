@@ -91,7 +91,9 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         startMasterCleanUp(foundation, services);
         startMasterRetention(foundation, services);
         services.backups.start();
+        services.channelWatch.start();
       }
+      shutdown.add('watch of channels', () => services.channelWatch.stop());
       shutdown.add('back-ups', () => services.backups.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());

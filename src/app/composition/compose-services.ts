@@ -32,6 +32,7 @@ import { measureHooks } from '../operations/measure-hooks.ts';
 import { measureTasks } from '../operations/measure-tasks.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
+import { createChannelWatch } from '../operations/watch-channels.ts';
 import { createDiskWatch } from '../operations/watch-disks.ts';
 import { openTracing } from '../tracing/open-tracing.ts';
 import { openShared } from './open-shared.ts';
@@ -213,6 +214,15 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     tellOfFailure: (reason) => auth.mail.tellOfFailedBackup(reason),
     tellOverdue: (hours) => auth.mail.tellOfOverdueBackup(hours),
   });
+  const channelWatch = createChannelWatch({
+    store,
+    clock,
+    logger,
+    channels,
+    health: tasks.channelHealth,
+    isOn: () => options.flag('alerts.failing_channels'),
+    tell: (failing) => auth.mail.tellOfFailingChannel(failing),
+  });
   const databaseSize = () => store.figures.databaseSize();
   registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize, clock, ping: () => store.ping() });
 
@@ -225,6 +235,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     tasks,
     disks,
     backups,
+    channelWatch,
     media,
     upstream,
     metrics,

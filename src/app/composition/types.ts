@@ -14,6 +14,7 @@ import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
 import type { Media } from '../media/create-still-maker.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
+import type { ChannelWatch } from '../operations/watch-channels.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
 import type { Tracing } from '../tracing/types.ts';
@@ -48,6 +49,7 @@ export type DomainServices = {
   tasks: Tasks;
   disks: DiskWatch;
   backups: Backups;
+  channelWatch: ChannelWatch;
   media: Media;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;

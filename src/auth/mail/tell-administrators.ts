@@ -9,7 +9,7 @@ const MAX_RECIPIENTS = 20;
 /** Mails every administrator who has an address; nothing happens while mail is not set up. */
 export async function tellAdministrators(
   { store, outbox, settings }: AuthContext,
-  content: Extract<MailContent, { kind: 'backup_failed' | 'backup_overdue' }>,
+  content: Extract<MailContent, { kind: 'backup_failed' | 'backup_overdue' | 'channel_failing' }>,
 ): Promise<void> {
   if (!settings().mail) return;
   for (const role of [ROLE.root, ROLE.admin]) {

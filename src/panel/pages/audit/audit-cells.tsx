@@ -87,7 +87,7 @@ export function AuditChangesCell({ entry }: CellProps) {
         <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
         <span>
           <span className={classes.unseen}>{t('audit.detailsOf', { what })} </span>
-          {names.length === 0 ? t('audit.details') : names.join(', ')}
+          {names.length === 0 ? t('audit.details') : <span lang="en">{names.join(', ')}</span>}
         </span>
       </UnstyledButton>
       <div id={id}>{isOpen && <ChangeList changes={changes} facts={facts} />}</div>

@@ -114,7 +114,9 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
       <TrustNotice source={offer.source.name} trust={offer.trust} />
       {offer.error !== undefined && offer.trust?.state !== 'refused' && (
         <Alert color="red" variant="light" role="alert" title={t('market.unreadable')}>
-          <Text size="sm">{offer.error}</Text>
+          <Text size="sm">
+            {i18n.language === 'en' ? offer.error : t('error.marketFailed', { message: '' }).trim()}
+          </Text>
         </Alert>
       )}
       {offer.error === undefined && found.length === 0 && (

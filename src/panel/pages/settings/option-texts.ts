@@ -31,6 +31,7 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   SMTPPort: { name: 'option.SMTPPort', help: 'option.SMTPPort.help' },
   SMTPAccount: { name: 'option.SMTPAccount', help: 'option.SMTPAccount.help' },
   SMTPToken: { name: 'option.SMTPToken', help: 'option.SMTPToken.help' },
+  'alerts.failing_channels': { name: 'option.alerts.failing_channels', help: 'option.alerts.failing_channels.help' },
   SMTPFrom: { name: 'option.SMTPFrom', help: 'option.SMTPFrom.help' },
   SMTPSSLEnabled: { name: 'option.SMTPSSLEnabled', help: 'option.SMTPSSLEnabled.help' },
   SMTPStartTLSEnabled: { name: 'option.SMTPStartTLSEnabled', help: 'option.SMTPStartTLSEnabled.help' },
