@@ -60,6 +60,8 @@ describe('kept results of the executable', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
     const etag = whole.headers.get('etag') ?? '';
     expect((await fetch(link, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    const ranged = (validator: string) => fetch(link, { headers: { range: 'bytes=0-1', 'if-range': validator } });
+    expect([(await ranged(etag)).status, (await ranged('"other"')).status]).toEqual([206, 200]);
     const byKey = await fetch(`${gateway.url}/v1/videos/${id}/content`, {
       headers: { authorization: `Bearer ${key}` },
     });
