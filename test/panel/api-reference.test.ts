@@ -1,7 +1,7 @@
 /** The API reference in a browser: search, examples with the reader's key, requests sent. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startVendor, type VendorProcess } from '../support/gateway.ts';
+import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { findPageIssues, screens, usePanel } from './harness.ts';
 
 let vendor: VendorProcess;
@@ -27,6 +27,14 @@ const enterKey = async (page: Page, key: string): Promise<void> => {
 const operation = (page: Page, id: string) => page.locator(`details#${id}`);
 
 describe('the API reference', () => {
+  test('stands inside the frame of the panel', async () => {
+    const { page } = await panel.openAs(ROOT, '/', { viewport: screens.desktop });
+    await page.getByRole('link', { name: 'API reference', exact: true }).first().click();
+    await page.waitForURL(/\/reference$/);
+    await page.frameLocator('iframe').locator('#search').waitFor();
+    expect(await page.getByRole('link', { name: 'Playground', exact: true }).count()).toBe(1);
+  });
+
   test('finds operations and codes by all words of a search', async () => {
     const page = await openReference();
     await page.keyboard.press('/');

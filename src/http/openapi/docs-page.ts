@@ -49,7 +49,7 @@ export function renderDocs(document: OpenApiDocument): { html: string; contentSe
 <body>
 <div class="frame">
 <nav aria-label="Sections">
-<a href="/">← Panel</a>
+<a href="/" target="_top">← Panel</a>
 <div class="tools" hidden><input id="search" type="search" placeholder="Search (/)" aria-label="Search" autocomplete="off"></div>
 <ul>${sections.map((section) => `<li><a href="#${anchor(section.title)}">${escapeHtml(section.title)}</a></li>`).join('')}</ul>
 </nav>
@@ -73,7 +73,7 @@ ${sections.map((section) => `<section id="${anchor(section.title)}"><h2>${escape
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
   };
 }
 

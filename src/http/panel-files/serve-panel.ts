@@ -30,7 +30,8 @@ function contentSecurityPolicy(
   return [
     "default-src 'none'",
     ["script-src 'self'", ...scripts].join(' '),
-    ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
+    // The API reference, a page of the gateway.
+    ["frame-src 'self'", ...frames].join(' '),
     `style-src 'self' 'nonce-${nonce}'`,
     withResults("img-src 'self' data: blob:"),
     withResults("media-src 'self' blob:"),

@@ -37,6 +37,7 @@ const ProfilePage = lazy(async () => ({ default: (await signedInPages()).Profile
 const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
 const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
+const ReferencePage = lazy(async () => ({ default: (await signedInPages()).ReferencePage }));
 const ModelsPage = lazy(async () => ({ default: (await signedInPages()).ModelsPage }));
 const PlaygroundPage = lazy(async () => ({ default: (await signedInPages()).PlaygroundPage }));
 
@@ -124,6 +125,7 @@ export function AppRoutes() {
           <Route path="/tasks" element={<TasksPage />} />
           <Route path="/tasks/:id" element={<TaskPage />} />
           <Route path="/models" element={<ModelsPage />} />
+          <Route path="/reference" element={<ReferencePage />} />
           <Route path="/playground" element={<PlaygroundPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />

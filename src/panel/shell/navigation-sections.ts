@@ -1,5 +1,6 @@
 import {
   IconAdjustments,
+  IconBook2,
   IconBoxModel2,
   IconBuildingStore,
   IconChartBar,
@@ -32,6 +33,7 @@ export const sections: readonly { text: TextKey | null; entries: readonly Sectio
       { path: '/models', text: 'nav.models', icon: IconBoxModel2, role: roles.user },
       { path: '/playground', text: 'nav.playground', icon: IconFlask, role: roles.user },
       { path: '/keys', text: 'nav.keys', icon: IconKey, role: roles.user },
+      { path: '/reference', text: 'nav.reference', icon: IconBook2, role: roles.user },
       { path: '/usage', text: 'nav.usage', icon: IconChartBar, role: roles.user },
     ],
   },

@@ -9,7 +9,7 @@ export function OperatorNotice() {
   const notice = useGatewayStatus().data?.notice.trim() ?? '';
   if (notice === '') return null;
   return (
-    <Alert color="gate" variant="light" mb="lg" component="aside" role="note" aria-label={t('nav.notice')}>
+    <Alert color="gate" variant="light" radius={0} component="aside" role="note" aria-label={t('nav.notice')}>
       <Markdown source={notice} />
     </Alert>
   );

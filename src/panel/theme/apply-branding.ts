@@ -12,6 +12,7 @@ export function applyBranding({ accent, logo }: { accent: string; logo: string }
   setProperty(style, '--mantine-color-gate-light', tint(14));
   setProperty(style, '--mantine-color-gate-light-hover', tint(20));
   setProperty(style, '--mantine-color-gate-light-color', shades[5] && 'var(--mantine-color-text)');
+  setProperty(style, '--tg-chosen', tint(14));
   setProperty(style, '--tg-signal', shades[4]);
   const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
   if (icon === null) return;

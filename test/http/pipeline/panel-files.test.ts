@@ -141,8 +141,9 @@ describe('the page', () => {
       expect(JSON.stringify(closed)).not.toContain('https:');
       on = true;
       const { 'script-src': script, 'frame-src': frame, ...rest } = await policy();
-      expect([script, frame]).toEqual([scripts, frames]);
-      const { 'script-src': _script, 'style-src': _nonce, ...same } = closed;
+      expect([script, frame]).toEqual([scripts, ["'self'", frames].filter(Boolean).join(' ')]);
+      const { 'script-src': _script, 'style-src': _nonce, 'frame-src': own, ...same } = closed;
+      expect(own).toBe("'self'");
       expect(rest).toMatchObject(same);
       expect(Object.values(rest).join(' ')).not.toContain('https:');
     },

@@ -2,6 +2,7 @@ import { Anchor, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { UsageStats, User } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -112,7 +113,7 @@ export function HomePage() {
       </QueryResult>
       <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
         <CopyField text={`${origin}/v1`} />
-        <Anchor href="/api/docs" size="sm" style={{ alignSelf: 'flex-start' }}>
+        <Anchor component={Link} to="/reference" size="sm" style={{ alignSelf: 'flex-start' }}>
           {t('home.reference')}
         </Anchor>
       </Section>

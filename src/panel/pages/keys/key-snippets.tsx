@@ -1,5 +1,6 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { CallableModel } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
@@ -19,7 +20,7 @@ export function KeySnippets({ apiKey }: { apiKey: string }) {
       <CodeTabs url={url} body={body} apiKey={apiKey} />
       <Text size="sm" c="dimmed" lh={1.6}>
         {t('keys.afterwards', { path: '/v1/tasks/{id}' })}{' '}
-        <Anchor href="/api/docs" inherit underline="always">
+        <Anchor component={Link} to="/reference" inherit underline="always">
           {t('home.reference')}
         </Anchor>
       </Text>

@@ -2,6 +2,7 @@ import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { ApiKey, WebhookSecret } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
@@ -49,7 +50,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
       intro={
         <>
           {t('keys.webhookIntro')}{' '}
-          <Anchor href="/api/docs" inherit underline="always">
+          <Anchor component={Link} to="/reference" inherit underline="always">
             {t('home.reference')}
           </Anchor>
         </>

@@ -1,4 +1,4 @@
-import { Alert, Button, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -113,11 +113,11 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
       </div>
       <TrustNotice source={offer.source.name} trust={offer.trust} />
       {offer.error !== undefined && offer.trust?.state !== 'refused' && (
-        <Alert color="red" variant="light" role="alert" title={t('market.unreadable')}>
-          <Text size="sm">
-            {i18n.language === 'en' ? offer.error : t('error.marketFailed', { message: '' }).trim()}
-          </Text>
-        </Alert>
+        // Nothing is lost while it is offline: plugins that were installed from it go on.
+        <Text size="sm" c="dimmed">
+          {t('market.unreadable')}:{' '}
+          {i18n.language === 'en' ? offer.error : t('error.marketFailed', { message: '' }).trim()}
+        </Text>
       )}
       {offer.error === undefined && found.length === 0 && (
         <Text c="dimmed" size="sm">
