@@ -7,7 +7,7 @@ import { type Filled, fillGateway } from '../test/support/fill-gateway.ts';
 import { ROOT, setUp, startGateway, startVendor } from '../test/support/gateway.ts';
 import { root } from './hash-inputs.ts';
 
-const usage = `npm run screenshots [-- --only TEXT --language en|zh --out FOLDER]
+const usage = `npm run screenshots [-- --only TEXT --language en|zh|ja|es|de|pt --out FOLDER]
 
 Starts the built gateway with some life in it and writes a picture of every page of the panel, light and dark, 1440 and 390 wide, to
 build/screenshots. --only takes the pages whose name has TEXT in it.`;
@@ -80,7 +80,7 @@ async function takeAll(out: string, only: string, language: string): Promise<voi
     for (const width of widths) {
       for (const scheme of schemes) {
         const context = await browser.newContext({
-          locale: language === 'zh' ? 'zh-CN' : 'en-US',
+          locale: language === 'en' ? 'en-US' : language,
           viewport: { width, height: width > 600 ? 900 : 844 },
           colorScheme: scheme,
           reducedMotion: 'reduce',
