@@ -24,6 +24,9 @@ function countingClock() {
   return { clock, countLong: () => sleeps.filter((ms) => ms > 9000 && ms <= 15_100).length };
 }
 
+/** A busy machine is late too, but not for as long as a loop that sleeps on. */
+const AWAKE_MS = 8000;
+
 describeEachStore('idle loops', (opened) => {
   test('the only node sleeps for 15 seconds, and what it writes meanwhile is polled and told on time', async () => {
     const { store } = opened();
@@ -47,10 +50,10 @@ describeEachStore('idle loops', (opened) => {
     );
     const toldAtMs = performance.now();
     await until(() => receiver.received.length > 0);
-    expect(performance.now() - toldAtMs).toBeLessThan(1500);
+    expect(performance.now() - toldAtMs).toBeLessThan(AWAKE_MS);
     const dueAtMs = (await store.tasks.byTaskId(taskId))?.nextPollAtMs ?? Number.NaN;
     await until(async () => ((await store.tasks.byTaskId(taskId))?.polls ?? 0) > 0);
-    expect(Date.now() - dueAtMs).toBeLessThan(1500);
+    expect(Date.now() - dueAtMs).toBeLessThan(AWAKE_MS);
     await engine.tasks.webhooks.stop(1000);
     await engine.stop();
     await receiver.stop();
