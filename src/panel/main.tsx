@@ -34,7 +34,7 @@ async function start(container: HTMLElement): Promise<void> {
   loadFont();
   const i18n = await createI18n();
   // People who were signed in before will most likely need these.
-  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), preloadSignedInPages()]).catch(() => {});
+  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), preloadSignedInPages(location.pathname)]).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
     send,

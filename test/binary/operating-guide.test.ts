@@ -22,12 +22,14 @@ setDefaultTimeout(120_000);
 
 const MANAGER = 'a test cannot ask the manager of services';
 const NETWORK = 'needs a session, a proof or a server elsewhere: the panel API has its own tests';
+const DOCKER = 'needs docker: test/release runs the rootfs';
 const SETTINGS = 'settings, which test/app/config.test.ts reads';
 /** What becomes of each block of each page: what runs here, or why it does not. */
 const BLOCKS: Record<string, ('runs' | string)[]> = {
   'backup-and-upgrade.md': ['runs', 'runs'],
   'deploy.md': [SETTINGS, 'runs', 'needs systemd-run', SETTINGS, NETWORK],
-  'install.md': ['runs', MANAGER, 'test/release installs the packages', 'needs docker: test/release runs the rootfs'],
+  'install.md': ['runs', MANAGER, 'test/release installs the packages', DOCKER, DOCKER],
+  'monitoring.md': [SETTINGS],
   'move-in.md': ['runs'],
   'plugins.md': [NETWORK, NETWORK, NETWORK],
   'results.md': ['runs', SETTINGS],

@@ -4,6 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { until } from './until.ts';
 
 const WAIT_MS = 60_000;
+/** What `script` says of the program that it ended. */
+const ENDED = /^\s*Session terminated, killing shell\.\.\.\s*\.\.\.killed\.\n/;
 
 type Command = { line: string; prints: string };
 type Block = { terminal: 'first' | 'second' | 'third'; running: boolean; commands: Command[]; says: string };
@@ -46,8 +48,13 @@ export class Terminal {
     this.shell = spawn('bash', [], { cwd: folder, env: { PATH: path, HOME: folder, ...env }, detached: true });
     for (const stream of [this.shell.stdout, this.shell.stderr])
       stream?.on('data', (chunk: Buffer) => {
-        this.output += chunk.toString('utf8');
+        this.output += chunk.toString('utf8').replaceAll('\r', '');
       });
+  }
+
+  /** Starts a command that prints for people because it sees a terminal. */
+  startForPerson(line: string): { from: number; mark: string } {
+    return this.start(`script -qefc '${line.replaceAll("'", `'\\''`)}' /dev/null`);
   }
 
   /** Types a command; gives where its output begins and what comes after it. */
@@ -64,7 +71,7 @@ export class Terminal {
     const { from, mark } = this.start(line);
     await until(`this has ended: ${line}\n${this.output.slice(from)}`, () => this.output.includes(mark), WAIT_MS);
     this.busy = undefined;
-    const printed = this.output.slice(from, this.output.indexOf(mark));
+    const printed = this.output.slice(from, this.output.indexOf(mark)).replace(ENDED, '');
     if (prints.trim() !== '') expect(printed.trimEnd()).toMatch(pattern(prints, '$'));
   }
 

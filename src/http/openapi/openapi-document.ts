@@ -78,7 +78,7 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
           },
           params: {
             type: 'object',
-            additionalProperties: { type: ['string', 'number'] },
+            additionalProperties: true,
             description: 'The values in that sentence.',
           },
           details: {},

@@ -9,13 +9,18 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 
 // Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
 const signedOutPages = () => import('./signed-out-pages.ts');
+const frame = () => import('../shell/app-frame.tsx');
 const signedInPages = () => import('./signed-in-pages.ts');
 const adminPages = () => import('./admin-pages.ts');
 const figurePages = () => import('./figure-pages.ts');
 const marketplacePages = () => import('./marketplace-pages.ts');
 
-/** Preloads the pages after sign-in, before the session is confirmed. */
-export const preloadSignedInPages = (): Promise<unknown> => signedInPages();
+/** Pages that are in none of the chunks for everybody. */
+const otherPages = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
+
+/** Preloads what a path after sign-in needs, before the session is confirmed. */
+export const preloadSignedInPages = (path: string): Promise<unknown> =>
+  Promise.all([frame(), ...(otherPages.test(path) ? [] : [signedInPages()])]);
 
 const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
 const SignUpPage = lazy(async () => ({ default: (await signedOutPages()).SignUpPage }));
@@ -26,7 +31,7 @@ const TelegramLoginPage = lazy(async () => ({ default: (await signedOutPages()).
 const TelegramBindPage = lazy(async () => ({ default: (await signedOutPages()).TelegramBindPage }));
 const LegalPage = lazy(async () => ({ default: (await signedOutPages()).LegalPage }));
 
-const AppFrame = lazy(async () => ({ default: (await signedInPages()).AppFrame }));
+const AppFrame = lazy(async () => ({ default: (await frame()).AppFrame }));
 const HomePage = lazy(async () => ({ default: (await signedInPages()).HomePage }));
 const KeysPage = lazy(async () => ({ default: (await signedInPages()).KeysPage }));
 const NewKeyPage = lazy(async () => ({ default: (await signedInPages()).NewKeyPage }));
@@ -60,11 +65,12 @@ const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderP
 const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
 const SystemPage = lazy(async () => ({ default: (await figurePages()).SystemPage }));
 
-/** The frame. Pages of figures and administrators are loaded while the first one is looked at. */
+/** The frame. Other pages are loaded while the first one is looked at. */
 function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
     const preload = (): void => {
+      void signedInPages().catch(() => {});
       void figurePages().catch(() => {});
       if (role >= roles.admin) void adminPages().catch(() => {});
     };

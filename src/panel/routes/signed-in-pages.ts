@@ -11,4 +11,3 @@ export { ReferencePage } from '../pages/reference/reference-page.tsx';
 export { SecurityPage } from '../pages/security/security-page.tsx';
 export { TaskPage } from '../pages/tasks/task-page.tsx';
 export { TasksPage } from '../pages/tasks/tasks-page.tsx';
-export { AppFrame } from '../shell/app-frame.tsx';

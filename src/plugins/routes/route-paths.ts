@@ -73,6 +73,7 @@ const RESERVED_NAMESPACES = [
   '/keys',
   '/models',
   '/playground',
+  '/reference',
   '/profile',
   '/redemption-codes',
   '/subscriptions',

@@ -200,6 +200,8 @@ describe('before sign-in', () => {
   test('the status has exactly these keys and no secret', async () => {
     const answer = await panel.send('/api/status');
     expect(Object.keys(answer.json.data).sort()).toEqual([
+      'accent',
+      'balance_hint',
       'custom_oauth_providers',
       'discord_client_id',
       'discord_oauth',
@@ -209,6 +211,8 @@ describe('before sign-in', () => {
       'linuxdo_client_id',
       'linuxdo_minimum_trust_level',
       'linuxdo_oauth',
+      'logo',
+      'notice',
       'oidc_authorization_endpoint',
       'oidc_client_id',
       'oidc_display_name',
