@@ -41,6 +41,7 @@ export function pathsIntersect(a: string, b: string): boolean {
 const RESERVED_NAMESPACES = [
   '/api',
   '/assets',
+  '/icons',
   '/setup',
   '/v1/tasks',
   '/console',
