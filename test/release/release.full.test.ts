@@ -189,17 +189,20 @@ async function firstTask(link: string): Promise<void> {
 }
 
 /**
- * Starts a gateway by this command, and reads the set-up link from what it prints. Ends it by a
- * signal and by the end of its input. Gives all that it printed.
+ * Starts a gateway by this command, and reads the set-up link from what it prints, or from what
+ * `ask` does: without a terminal a gateway prints no link. Ends it by a signal and by the end of
+ * its input. Gives all that it printed.
  */
-async function withGateway(command: string[], use: (link: string) => Promise<void>): Promise<string> {
+async function withGateway(command: string[], use: (link: string) => Promise<void>, ask?: string[]): Promise<string> {
   const child = Bun.spawn(command, { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' });
   let text = '';
   const read = (async () => {
     for await (const chunk of child.stdout) text += new TextDecoder().decode(chunk);
   })();
   try {
-    await use(await until('the gateway prints its link', () => /http:\S+#token=\S+/.exec(text)?.[0]));
+    await use(
+      await until('the gateway prints its link', () => /http:\S+#token=\S+/.exec(ask ? run(ask).text : text)?.[0]),
+    );
   } finally {
     await child.stdin.end();
     // A command with more to do than to serve ends the gateway at its input's end.
@@ -282,12 +285,16 @@ test.skipIf(!canOverlay)(
     const inside = (...argv: string[]) => ['/usr/bin/unshare', '--mount', 'sh', '-e', '-c', script, image, ...argv];
     await makeBareRoot(image, ['/usr/bin/env']);
     const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    await withGateway(inside(...words, '/usr/bin/taskgate', 'serve'), async (link) => {
-      const [, health = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
-      expect(run(inside(...words, ...(JSON.parse(health) as string[])))).toMatchObject({ status: 0 });
-      await firstTask(link);
-      watch.ended();
-    });
+    await withGateway(
+      inside(...words, '/usr/bin/taskgate', 'serve'),
+      async (link) => {
+        const [, health = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+        expect(run(inside(...words, ...(JSON.parse(health) as string[])))).toMatchObject({ status: 0 });
+        await firstTask(link);
+        watch.ended();
+      },
+      inside(...words, '/usr/bin/taskgate', 'open', '--print'),
+    );
     const [program, service] = [/^ENTRYPOINT (.*)$/m, /^CMD (.*)$/m].map((line) => line.exec(dockerfile)?.[1]);
     expect([program, service]).toEqual(['["/usr/bin/taskgate"]', '["serve"]']);
   },
@@ -301,10 +308,15 @@ test.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(
     expect(run(['tar', '-xzf', fileNamed(/-linux-x64\.tar\.gz$/), '-C', folder])).toMatchObject({ status: 0 });
     const path = join(folder, readdirSync(folder)[0] ?? '', 'taskgate');
     const port = String(await freePort());
-    await withGateway(['env', '-i', `HOME=${folder}`, path, '--no-open', '--port', port], async (link) => {
-      await firstTask(link);
-      watch.ended();
-    });
+    const clean = ['env', '-i', `HOME=${folder}`, path];
+    await withGateway(
+      [...clean, '--no-open', '--port', port],
+      async (link) => {
+        await firstTask(link);
+        watch.ended();
+      },
+      [...clean, 'open', '--print'],
+    );
     expect(existsSync(join(folder, '.local/share/taskgate/taskgate.db'))).toBe(true);
   },
 );
