@@ -622,7 +622,7 @@ describe('every route declares who may call it', () => {
     const { status, text, headers } = await send({ path: '/api/docs' });
     expect(status).toBe(200);
     for (const row of ['/api/channel', '/v1/videos', 'administrator', 'API key']) expect(text).toContain(row);
-    expect(text).toContain('<a href="/">← Panel</a>');
+    expect(text).toContain('<a href="/" target="_top">← Panel</a>');
     expect(text).toContain('curl &quot;$TASKGATE/v1/videos&quot;');
     expect(text).toContain('$TASKGATE/api/channel/{id}&quot;');
     expect(text).toContain('<a href="#object-Video">Video</a>');
