@@ -73,3 +73,25 @@ test('a restart does not report it again, and the setting switches it off', asyn
   await nodes.open().check();
   expect(nodes.mails).toHaveLength(1);
 });
+
+test('a mail that cannot be written costs no other channel its own', async () => {
+  const told: string[] = [];
+  const channels = [1, 2].map((id) => ({ id, name: `channel ${id}`, status: STATUS.enabled }) as ChannelRecord);
+  const watch = createChannelWatch({
+    store: { options: { get: async () => undefined, putIfAbsent: async () => true, replace: async () => true } },
+    clock: systemClock,
+    logger: silentLogger,
+    channels: { known: () => channels },
+    health: async () =>
+      new Map(
+        channels.map(({ id }) => [id, { channelId: id, state: 'failing', failed: 9, succeeded: 0 } as ChannelHealth]),
+      ),
+    isOn: () => true,
+    tell: async ({ channel }) => {
+      if (channel === 'channel 1') throw new Error('no mail server');
+      told.push(channel);
+    },
+  });
+  await watch.check();
+  expect(told).toEqual(['channel 2']);
+});

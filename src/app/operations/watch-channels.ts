@@ -54,7 +54,9 @@ export function createChannelWatch(deps: Deps): ChannelWatch {
     if (!isOurs) return;
     for (const { channel, state, failed, succeeded } of unwell) {
       if (state !== 'failing' || reported.includes(channel.id)) continue;
-      await tell({ channel: channel.name, failed, ended: failed + succeeded });
+      await tell({ channel: channel.name, failed, ended: failed + succeeded }).catch((error) =>
+        logger.warn({ err: error, channel_id: channel.id }, 'administrators could not be told of a failing channel'),
+      );
     }
   }
 

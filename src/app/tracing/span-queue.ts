@@ -55,11 +55,16 @@ export function createSpanQueue({ send, count, clock, logger }: SpanQueueDeps): 
     }
     waiting.push(span);
     if (waiting.length >= BATCH) full.abort();
-    if (isPumping) return;
+    if (!isPumping) start();
+  }
+
+  function start(): void {
     isPumping = true;
     full = new AbortController();
     pumping = pump().finally(() => {
       isPumping = false;
+      // One may have ended between the last look at the queue and here.
+      if (waiting.length > 0 && !deadline.signal.aborted) start();
     });
   }
 

@@ -48,7 +48,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
 export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
   const said = reasonText({ reason, params }, t);
   if (said !== null) return said;
-  // The API speaks English: as good as any text, to somebody who reads it.
+  // The API's own sentence is English, and more exact than the texts below.
   if (language === 'en') return message;
   if (rule === 'required') return t('error.field.required');
   return rule === 'unknown_field' ? t('error.field.unknown') : t('error.field.wrong');

@@ -2,7 +2,10 @@
  * Exports: what the list with the same filter holds, as CSV or JSON lines.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { PanelPrincipal } from '../../../src/auth/index.ts';
+import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
 import { csvCell } from '../../../src/http/panel-api/export/write-rows.ts';
+import type { Tasks } from '../../../src/tasks/index.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
@@ -55,6 +58,15 @@ describe('an export', () => {
       .map((line) => JSON.parse(line));
     expect([rows.length, rows[0].id, rows.at(-1).id]).toEqual([TASKS - 1, 'task_1', `task_${TASKS}`]);
     expect(json.text).not.toMatch(/secret-name|user_id|channel/);
+  });
+
+  test('of tasks breaks off when the task at which it goes on is gone: no part looks whole', async () => {
+    const feeds = [{ items: [], next: 'task_1' }, undefined];
+    const lists = { feed: async () => feeds.shift() } as unknown as Tasks['lists'];
+    const principal = { user: { role: 1 } } as PanelPrincipal;
+    const { batches } = taskRows({ lists }, principal, { filter: {}, order: 'asc' });
+    expect(await batches.next()).toEqual({ done: false, value: [] });
+    expect(batches.next()).rejects.toThrow('deleted meanwhile');
   });
 
   test.each([

@@ -55,8 +55,9 @@ export function taskRows(
     columns: forAdmin ? taskColumnsForAdmins : taskColumns,
     batches: readBatches<ListedTask, string>(async (after) => {
       const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
-      const items = feed?.items ?? [];
-      return { rows: items.map((task) => describeListedTask(task, forAdmin)), next: feed?.next ?? undefined };
+      // Ended here, the file would look whole.
+      if (!feed) throw new Error('the task at which the export goes on was deleted meanwhile');
+      return { rows: feed.items.map((task) => describeListedTask(task, forAdmin)), next: feed.next ?? undefined };
     }),
   };
 }
