@@ -26,6 +26,9 @@ const language = find<HTMLSelectElement>('#language');
 const search = find<HTMLInputElement>('#search');
 const operations = [...document.querySelectorAll<HTMLDetailsElement>('details[data-method]')];
 
+// In the panel's frame, the panel is around this page already.
+if (window.self !== window.top) find('nav > a').remove();
+
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** Downloads are bytes; all other answers are read as JSON. */
 const isFile = ({ url }: Call): boolean => /\/(?:content|speech)(?:\?|$)/.test(url);
