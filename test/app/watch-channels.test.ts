@@ -75,7 +75,7 @@ test('a restart does not report it again, and the setting switches it off', asyn
 });
 
 test('a mail that cannot be written costs no other channel its own', async () => {
-  const told: string[] = [];
+  const mailed: string[] = [];
   const channels = [1, 2].map((id) => ({ id, name: `channel ${id}`, status: STATUS.enabled }) as ChannelRecord);
   const watch = createChannelWatch({
     store: { options: { get: async () => undefined, putIfAbsent: async () => true, replace: async () => true } },
@@ -89,9 +89,9 @@ test('a mail that cannot be written costs no other channel its own', async () =>
     isOn: () => true,
     tell: async ({ channel }) => {
       if (channel === 'channel 1') throw new Error('no mail server');
-      told.push(channel);
+      mailed.push(channel);
     },
   });
   await watch.check();
-  expect(told).toEqual(['channel 2']);
+  expect(mailed).toEqual(['channel 2']);
 });
