@@ -282,6 +282,42 @@ describeEachStore(
       await raw.close();
     });
 
+    test('no bill of a deleted account quotes a prompt any more, and its sums are the same', async () => {
+      const { store } = opened();
+      const user = await addUser(store, { username: 'ada' });
+      const reason = 'the prompt "a cat" is not allowed';
+      const refusal = { code: 'tasks.upstream_rejected', kind: 'unprocessable' as const, message: reason };
+      const task = await store.tasks.insert(
+        newTask({ userId: user.id, createdAt: now, execution: { ...execution, failure: refusal } }),
+      );
+      await store.tasks.advance(leaseOf(task), { status: 'FAILURE', failReason: reason, finishTime: now }, null);
+      const bill = { taskId: task.taskId, userId: user.id, apiKeyId: null };
+      await store.ledger.grant({ userId: user.id, kind: 'topup', key: 'top', amount: 500, note: 'invoice 7', at: now });
+      await store.ledger.reserve({ ...bill, attempt: 0, amount: 70, at: now });
+      await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: reason, at: now });
+      const usage = { ...bill, channelId: 1, pluginKey: 'demo', model: 'demo-1', quota: 70, createdAt: now };
+      await store.logs.addUsage({ ...usage, kind: 'refund', detail: { usd: 0, reason } });
+      await runRaw(opened(), `update users set deleted_at = ${now} where id = ${user.id}`);
+      await runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { limit: 1 });
+
+      const page = { page: 1, pageSize: 10 };
+      const { items } = await store.ledger.list(user.id, page);
+      expect(items.map(({ kind, amount, note }) => [kind, amount, note])).toEqual([
+        ['refund', 70, ''],
+        ['reserve', -70, ''],
+        ['topup', 500, 'invoice 7'],
+      ]);
+      expect((await store.logs.listUsage({ userId: user.id }, page)).items).toMatchObject([
+        { quota: 70, detail: { usd: 0 } },
+      ]);
+      expect(JSON.stringify([items, await store.logs.listUsage({}, page), await read(store, task)])).not.toContain(
+        'cat',
+      );
+      expect((await read(store, task)).execution.failure?.code).toBe('tasks.upstream_rejected');
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.personalData.usersToErase(0, 10)).toEqual([]);
+    });
+
     test('a row that is only said to be redacted is found to be changed', async () => {
       const { store } = opened();
       const row = { userId: 1, username: 'ada', authMethod: 'session', ip: '', target: 'channel:1', detail: {} };

@@ -99,6 +99,15 @@ export interface PersonalDataStore {
   deleteNotices(taskIds: readonly string[]): Promise<number>;
   deleteIdempotencyKeys(userId: number): Promise<number>;
   /**
+   * Empties the reasons of their refunds, which may quote a prompt, in `limit` rows after this id.
+   * Amounts stay. `last`: the id of the last row; undefined: there are no more.
+   */
+  clearReasons(
+    table: 'usage' | 'ledger',
+    userId: number,
+    part: { after: number; limit: number },
+  ): Promise<{ changed: number; last: number | undefined }>;
+  /**
    * Replaces the person by their id in a slice of the audit log, and records that in the log
    * itself, so that its chains can still be verified. Call it in a transaction of its own.
    */

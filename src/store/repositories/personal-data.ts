@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../ports/index.ts';
+import { createReasonErasure } from './clear-reasons.ts';
 import { type Context, encodeTexts, lazy } from './context.ts';
 import { createAuditRedaction, inSlice, nextSlice } from './redact-audit.ts';
 import { createAgedTasks, ENDED } from './retention.ts';
@@ -76,6 +77,8 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .returning({ key: idempotencyKeys.key });
       return deleted.length;
     },
+
+    clearReasons: createReasonErasure(context),
 
     redactAudit: createAuditRedaction(context),
 

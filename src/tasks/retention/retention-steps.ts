@@ -1,7 +1,7 @@
 import type { AgedTask, Repositories } from '../../store/ports/index.ts';
 import { addUpBatch, SETTLING_SECONDS } from '../reports/add-up-usage.ts';
 import type { TaskDeps } from '../types.ts';
-import { CONTENT_PARTS, type ContentPart, stripContent } from './strip-content.ts';
+import { CONTENT_PARTS, type ContentPart, type ErasedPart, stripContent } from './strip-content.ts';
 import type { RetentionSettings, RetentionStep } from './types.ts';
 import { type Walk, walkTasks } from './walk-tasks.ts';
 
@@ -73,7 +73,7 @@ const shorter = (a: number, b: number): number => (a === 0 || b === 0 ? a || b :
 export async function clearContent(
   tx: Repositories,
   ids: readonly number[],
-  parts: readonly ContentPart[],
+  parts: readonly ErasedPart[],
 ): Promise<number> {
   const content = await tx.retention.contentOf(ids);
   // A request goes with its files.

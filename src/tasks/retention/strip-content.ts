@@ -3,12 +3,15 @@ import type { ContentChange, TaskContent } from '../../store/ports/index.ts';
 /** The parts of a task's content that have a retention of their own. */
 export const CONTENT_PARTS = ['prompt', 'request', 'answer'] as const;
 export type ContentPart = (typeof CONTENT_PARTS)[number];
+/** All that is erased of a deleted account's task: why it was refused may quote its prompt. */
+export const ERASED_PARTS = [...CONTENT_PARTS, 'failure'] as const;
+export type ErasedPart = (typeof ERASED_PARTS)[number];
 
 /**
  * The task without these parts; undefined where it has none of them. What its bill was made of
  * stays.
  */
-export function stripContent(task: TaskContent, parts: readonly ContentPart[]): ContentChange | undefined {
+export function stripContent(task: TaskContent, parts: readonly ErasedPart[]): ContentChange | undefined {
   const { id, properties, execution, hasAnswer } = task;
   const stripped = { properties: { ...properties }, execution: { ...execution } };
   let changed = false;
@@ -21,6 +24,10 @@ export function stripContent(task: TaskContent, parts: readonly ContentPart[]): 
     delete stripped.execution.request;
     delete stripped.execution.inputs;
     delete stripped.execution.response;
+    changed = true;
+  }
+  if (parts.includes('failure') && execution.failure && execution.failure.message !== '') {
+    stripped.execution.failure = { ...execution.failure, message: '' };
     changed = true;
   }
   const removesAnswer = parts.includes('answer') && (hasAnswer || execution.result !== undefined);
