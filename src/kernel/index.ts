@@ -50,6 +50,7 @@ export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from 
 export { type Logger, silentLogger } from './logger.ts';
 export { memoizeTexts } from './memoize-texts.ts';
 export { createMutex, type Mutex } from './mutex.ts';
+export { nextTurn } from './next-turn.ts';
 export { outsideRequest } from './outside-request.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export {

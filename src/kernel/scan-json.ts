@@ -1,3 +1,4 @@
+import { nextTurn } from './next-turn.ts';
 import { skipJsonString } from './skip-json-string.ts';
 
 /**
@@ -104,7 +105,7 @@ export async function* sliceChunks(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.byteLength; at += SLICE_BYTES) {
-      if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (at > 0) await nextTurn();
       yield chunk.subarray(at, at + SLICE_BYTES);
     }
   }

@@ -1,4 +1,13 @@
-import { createJsonScanner, err, type Json, MAX_JSON_DEPTH, ok, parseJson, type Result } from '../kernel/index.ts';
+import {
+  createJsonScanner,
+  err,
+  type Json,
+  MAX_JSON_DEPTH,
+  nextTurn,
+  ok,
+  parseJson,
+  type Result,
+} from '../kernel/index.ts';
 
 /** A hook's result is parsed on the gateway's thread. Within both limits that takes some 30 ms. */
 export const MAX_RESULT_BYTES = 4 * 1024 * 1024;
@@ -31,10 +40,10 @@ export async function readResult(body: string, hook: string): Promise<Result<Jso
 async function hasTooManyValues(text: string): Promise<boolean> {
   const scanner = createJsonScanner({ maxBytes: Infinity, maxValues: MAX_RESULT_VALUES, maxDepth: Infinity });
   for (let at = 0; at < text.length; at += SLICE_LENGTH) {
-    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    if (at > 0) await nextTurn();
     if (scanner.scan(Buffer.from(text.slice(at, at + SLICE_LENGTH)))) return true;
   }
   // The event loop runs once more before the parse.
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   return false;
 }

@@ -1,4 +1,4 @@
-import type { Json } from '../../kernel/index.ts';
+import { type Json, nextTurn } from '../../kernel/index.ts';
 import type { Store, TaskRecord } from '../../store/ports/index.ts';
 import { shownUrl, taskObject } from '../../tasks/index.ts';
 
@@ -96,11 +96,15 @@ export async function* exportUser({ store }: Deps, userId: number, now: number):
 
 type Items = { items: unknown[]; next?: number | undefined };
 
-/** A member with an array, read page by page; `next` is where the next page begins. */
+/**
+ * A member with an array, read page by page; `next` is where the next page begins. Other requests
+ * have their turn in between.
+ */
 async function* section(name: string, read: (after: number) => Promise<Items>): AsyncGenerator<string> {
   yield `,\n${JSON.stringify(name)}:[`;
   let separator = '';
   for (let after: number | undefined = 0; after !== undefined; ) {
+    await nextTurn();
     const { items, next }: Items = await read(after);
     for (const item of items) {
       yield `${separator}${JSON.stringify(item)}`;

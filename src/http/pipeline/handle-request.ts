@@ -225,11 +225,16 @@ function withLongHost(request: Request, host: string): Request {
   return new Request(`http://gateway.local${pathname}${search}`, request);
 }
 
-/** Keeps the length that GET would send: without it the listener would send 0. */
+/**
+ * Keeps the length that GET would send: without it the listener would send 0. Streams and files are
+ * not read for it: they may be of any size.
+ */
 async function withoutBody(response: Response): Promise<Response> {
   const { headers, status } = response;
-  const isEventStream = headers.get('content-type')?.startsWith('text/event-stream');
-  if (response.body === null || headers.has('content-length') || isEventStream) await response.body?.cancel();
+  const isLong =
+    headers.get('content-type')?.startsWith('text/event-stream') ||
+    headers.get('content-disposition')?.startsWith('attachment');
+  if (response.body === null || headers.has('content-length') || isLong) await response.body?.cancel();
   else headers.set('content-length', String((await response.arrayBuffer()).byteLength));
   return new Response(null, { status, headers });
 }

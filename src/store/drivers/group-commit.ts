@@ -1,4 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
+import { nextTurn } from '../../kernel/index.ts';
 import { storeErrors, toFlushError, toStoreError, writeFaultOf } from '../errors.ts';
 
 /**
@@ -82,7 +83,7 @@ export function createGroupCommit(
   async function gather(): Promise<void> {
     for (let turn = 1, seen = 0; turn <= MAX_TURNS && queue.length > seen; turn += 1) {
       seen = queue.length;
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 

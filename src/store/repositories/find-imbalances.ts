@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { nextTurn } from '../../kernel/index.ts';
 import type { LedgerStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
 import { FOLDED_UNTIL } from './fold-ledger.ts';
@@ -29,7 +30,7 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
   /** Conditions that cover `size` ids each, up to `last`. Yields to the event loop before each. */
   async function* slices(last: number, size: number): AsyncGenerator<SQL> {
     for (let from = 0; from < last; from += size) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
       yield sql`id > ${from} and id <= ${Math.min(from + size, last)}`;
     }
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson, sha256Hex } from '../../kernel/index.ts';
+import { canonicalJson, nextTurn, sha256Hex } from '../../kernel/index.ts';
 import type { ExtractedFile, ExtractedFiles } from '../types.ts';
 import { fileToken } from '../vendor/restore-files.ts';
 
@@ -11,7 +11,7 @@ const LONG_TEXT = 64 * 1024;
  * of its Base64 as sent.
  */
 export async function digestJson(text: string, extracted?: ExtractedFiles): Promise<string> {
-  if (text.length > LONG_TEXT) await new Promise((resolve) => setImmediate(resolve));
+  if (text.length > LONG_TEXT) await nextTurn();
   if (!extracted) return sha256Hex(canonicalJson(text));
   const { prefix, files } = extracted;
   const digests = new Map<string, string>();

@@ -96,6 +96,36 @@ describe('an export', () => {
     expect(latest).toMatchObject({ username: 'user', detail: { format: 'csv', filter: { status: 'SUCCESS' } } });
   });
 
+  test('asked for by HEAD is not read, however large it is, and holds no turn', async () => {
+    const authorization = `Bearer ${tokens.user}`;
+    for (const _ of [1, 2]) {
+      const head = await fetch(`${panel.gateway.url}/api/task/export?format=csv`, {
+        method: 'HEAD',
+        headers: { authorization },
+      });
+      expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
+      // The length of the whole file is known to nobody who has not read it.
+      expect(Number(head.headers.get('content-length') ?? 0)).toBe(0);
+    }
+    expect((await read('/api/task/export?format=csv')).response.status).toBe(200);
+  });
+
+  test('that finds nothing in many rows leaves other work its turns', async () => {
+    let turns = 0;
+    const counting = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const lists = {
+      feed: async () => ({ items: [], next: turns < 5 ? 'task_1' : null }),
+    } as unknown as Tasks['lists'];
+    const { batches } = taskRows({ lists }, { user: { role: 1 } } as PanelPrincipal, { filter: {}, order: 'asc' });
+    let read = 0;
+    for (; read < 100_000 && !(await batches.next()).done; read += 1);
+    clearInterval(counting);
+    expect(turns).toBeGreaterThanOrEqual(5);
+    expect(read).toBeLessThan(100_000);
+  });
+
   test('without a row has its heading; an unknown format or filter is refused', async () => {
     expect((await read('/api/task/export?format=csv&model=none')).text).toStartWith('id,created,');
     expect((await read('/api/task/export?format=jsonl&model=none')).text).toBe('');
@@ -130,13 +160,17 @@ test('formulas in cells: spreadsheets take them for text', () => {
     'plain',
     'a "b", c',
     'two\nlines',
+    'a cat;=1+1',
+    'a cat\n"@x',
+    'a;b - c',
     -1,
     0.5,
     null,
     undefined,
   ];
   expect(cells.map(csvCell)).toEqual([
-    ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@x"', '"\' =1"', '"\'\t=1"', '"\'|x"'],
-    ...['plain', '"a ""b"", c"', '"two\nlines"', '-1', '0.5', '', ''],
+    ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@x"', '"\' =1"', '"\'\t\'=1"', '"\'|x"'],
+    ...['plain', '"a ""b"", c"', '"two\nlines"'],
+    ...['"a cat;\'=1+1"', '"a cat\n""\'@x"', 'a;b - c', '-1', '0.5', '', ''],
   ]);
 });

@@ -1,4 +1,5 @@
 import type { AccessWatch } from '../../../auth/index.ts';
+import { nextTurn } from '../../../kernel/index.ts';
 import { type ExportColumn, type ExportFormat, writeRows } from './write-rows.ts';
 
 /** Rows of one file. What is beyond them needs a narrower filter. */
@@ -14,13 +15,14 @@ export type RowSource<Row> = {
   batches: AsyncIterator<Row[], undefined>;
 };
 
-/** Reads batch after batch, up to `MAX_EXPORTED` rows. */
+/** Reads batch after batch, up to `MAX_EXPORTED` rows; other requests have their turn in between. */
 export async function* readBatches<Row, Cursor>(
   read: (after: Cursor | undefined) => Promise<ExportBatch<Row, Cursor>>,
 ): AsyncGenerator<Row[], undefined> {
   let after: Cursor | undefined;
   let left = MAX_EXPORTED;
   do {
+    await nextTurn();
     const { rows, next } = await read(after);
     yield rows.slice(0, left);
     left -= rows.length;

@@ -8,13 +8,18 @@ export type ExportFormat = 'csv' | 'jsonl';
  * opened.
  */
 const FORMULA = /^[\s]*[=+\-@|\t\r]/;
+/**
+ * Where the decimal sign is a comma, spreadsheets split lines at semicolons, and quotes within such
+ * a part mean nothing: a cell may begin anywhere behind one of these.
+ */
+const LATER_FORMULA = /([;\t\r\n][ \u00a0"]*)(?=[=+\-@|])/g;
 const SPECIAL = /[",\r\n]/;
 
-/** A cell as RFC 4180 has it. Texts that look like a formula begin with an apostrophe. */
+/** A cell as RFC 4180 has it. What looks like a formula begins with an apostrophe. */
 export function csvCell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
+  const text = (FORMULA.test(value) ? `'${value}` : value).replaceAll(LATER_FORMULA, "$1'");
   return SPECIAL.test(text) || text !== value ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
