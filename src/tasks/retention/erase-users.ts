@@ -27,8 +27,9 @@ type Erasing = {
 /**
  * Erases what deleted accounts have left: prompts, requests, answers, reasons, timelines and
  * notices of their tasks, and their name and addresses in the audit log. Bills, ledger and usage
- * stay, under the number of the account and without reasons. The rows of deleted users are the queue: a process that is
- * killed in between begins again with the same one. A task that still runs is erased after its end.
+ * stay, under the number of the account and without reasons. The rows of deleted users are the
+ * queue: a process that is killed in between begins again with the same one. A task that still runs
+ * is erased after its end.
  */
 export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
   const { store, clock, logger } = deps;

@@ -15,7 +15,7 @@ export type RowSource<Row> = {
   batches: AsyncIterator<Row[], undefined>;
 };
 
-/** Reads batch after batch, up to `MAX_EXPORTED` rows; other requests have their turn in between. */
+/** Reads batch after batch, up to `MAX_EXPORTED` rows, and leaves other work its turns. */
 export async function* readBatches<Row, Cursor>(
   read: (after: Cursor | undefined) => Promise<ExportBatch<Row, Cursor>>,
 ): AsyncGenerator<Row[], undefined> {
