@@ -40,8 +40,7 @@ test('the tutorial works word for word', async () => {
     await where.interrupt();
     for (const [index, command] of commands.entries()) {
       if (running && index === commands.length - 1) {
-        const { from } = where.startForPerson(command.line);
-        await where.shows(command.prints, from);
+        await where.shows(command.prints, where.startForPerson(command.line));
       } else await where.run(command);
     }
   }

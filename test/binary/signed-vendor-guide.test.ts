@@ -32,8 +32,7 @@ test('a plugin for signed requests, two steps and links that expire is made by t
     await where.interrupt();
     for (const [index, command] of commands.entries()) {
       if (running && index === commands.length - 1) {
-        const { from } = where.startForPerson(command.line);
-        await where.shows(command.prints, from);
+        await where.shows(command.prints, where.startForPerson(command.line));
       } else await where.run(command);
     }
   }

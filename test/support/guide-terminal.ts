@@ -1,11 +1,15 @@
 /** The blocks of a guide, and terminals that run its commands word for word. */
 import { expect } from 'bun:test';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeProcesses } from './describe-processes.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const WAIT_MS = 60_000;
-/** What `script` says of the program that it ended. */
-const ENDED = /^\s*Session terminated, killing shell\.\.\.\s*\.\.\.killed\.\n/;
+/** What Ctrl-C sends. */
+const INTERRUPT = '\x03';
 
 type Command = { line: string; prints: string };
 type Block = { terminal: 'first' | 'second' | 'third'; running: boolean; commands: Command[]; says: string };
@@ -41,60 +45,72 @@ export class Terminal {
   private readonly shell: ChildProcess;
   private output = '';
   private commands = 0;
-  private busy: { from: number; mark: string } | undefined;
+  private running: { mark: string; keyboard: number } | undefined;
 
   constructor(folder: string, path: string, env: Record<string, string> = {}) {
-    // A group of its own: Ctrl-C reaches all that runs in a terminal.
-    this.shell = spawn('bash', [], { cwd: folder, env: { PATH: path, HOME: folder, ...env }, detached: true });
+    // `script` runs commands in this shell: unlike others, bash outlives Ctrl-C until all of a
+    // pipeline has ended.
+    const SHELL = Bun.which('bash') ?? '/bin/bash';
+    // A group of its own, which `close` ends as a whole.
+    this.shell = spawn(SHELL, [], { cwd: folder, env: { PATH: path, HOME: folder, SHELL, ...env }, detached: true });
     for (const stream of [this.shell.stdout, this.shell.stderr])
       stream?.on('data', (chunk: Buffer) => {
         this.output += chunk.toString('utf8').replaceAll('\r', '');
       });
   }
 
-  /** Starts a command that prints for people because it sees a terminal. */
-  startForPerson(line: string): { from: number; mark: string } {
-    return this.start(`script -qefc '${line.replaceAll("'", `'\\''`)}' /dev/null`);
-  }
-
-  /** Types a command; gives where its output begins and what comes after it. */
-  start(line: string): { from: number; mark: string } {
-    this.commands += 1;
-    const mark = `[command ${this.commands} has ended]`;
-    const from = this.output.length;
-    this.shell.stdin?.write(`${line}\necho '${mark}'\n`);
-    this.busy = { from, mark };
-    return this.busy;
+  /** Starts a command that prints for people, as it sees a terminal; gives where that begins. */
+  startForPerson(line: string): number {
+    const keys = join(temporaryFolder(), 'keys');
+    execFileSync('mkfifo', [keys]);
+    const keyboard = openSync(keys, 'r+');
+    // Its input is not the shell's: it would read the commands that follow.
+    const { from, mark } = this.type(`script -qefc '${line.replaceAll("'", `'\\''`)}' /dev/null < '${keys}'`);
+    this.running = { mark, keyboard };
+    return from;
   }
 
   async run({ line, prints }: Command): Promise<void> {
-    const { from, mark } = this.start(line);
-    await until(`this has ended: ${line}\n${this.output.slice(from)}`, () => this.output.includes(mark), WAIT_MS);
-    this.busy = undefined;
-    const printed = this.output.slice(from, this.output.indexOf(mark)).replace(ENDED, '');
+    const { from, mark } = this.type(`{ ${line}\n} < /dev/null`);
+    await this.wait(`this has ended: ${line}`, from, () => this.output.includes(mark, from));
+    const printed = this.output.slice(from, this.output.indexOf(mark, from));
     if (prints.trim() !== '') expect(printed.trimEnd()).toMatch(pattern(prints, '$'));
   }
 
-  async shows(text: string, from = 0): Promise<void> {
-    await until(
-      `the terminal shows ${text}`,
-      () => pattern(`…${text}`, '').test(this.output.slice(from)),
-      WAIT_MS,
-    ).catch((error) => {
-      throw new Error(`${String(error)}\n${this.output}`);
-    });
+  shows(text: string, from = 0): Promise<void> {
+    return this.wait(`the terminal shows ${text}`, from, () => pattern(`…${text}`, '').test(this.output.slice(from)));
   }
 
-  /** Ctrl-C for what still runs. */
+  /** Ctrl-C for what `startForPerson` started; resolves when it has ended. */
   async interrupt(): Promise<void> {
-    const { busy } = this;
-    if (!busy || !this.shell.pid) return;
-    process.kill(-this.shell.pid, 'SIGINT');
-    await until('what was interrupted has ended', () => this.output.includes(busy.mark), WAIT_MS);
-    this.busy = undefined;
+    if (!this.running) return;
+    const { mark, keyboard } = this.running;
+    const from = this.output.length;
+    writeSync(keyboard, INTERRUPT);
+    await this.wait('what was interrupted has ended', from, () => this.output.includes(mark));
+    closeSync(keyboard);
+    this.running = undefined;
   }
 
   close(): void {
+    if (this.running) closeSync(this.running.keyboard);
     if (this.shell.pid && this.shell.exitCode === null) process.kill(-this.shell.pid, 'SIGKILL');
+  }
+
+  /** Gives where the output of these lines begins and what the shell prints after them. */
+  private type(lines: string): { from: number; mark: string } {
+    this.commands += 1;
+    const mark = `[command ${this.commands} has ended]`;
+    const from = this.output.length;
+    this.shell.stdin?.write(`${lines}\necho '${mark}'\n`);
+    return { from, mark };
+  }
+
+  /** A wait in vain says what the terminal shows by then, and what its processes are doing. */
+  private async wait(what: string, from: number, check: () => boolean): Promise<void> {
+    await until(what, check, WAIT_MS).catch((error) => {
+      const processes = this.shell.pid ? describeProcesses(this.shell.pid) : '';
+      throw new Error(`${String(error)}\nThe terminal shows:\n${this.output.slice(from)}\n${processes}`);
+    });
   }
 }

@@ -1,4 +1,5 @@
 /** Commands of the compiled binary, as processes of their own. */
+import { describeProcesses } from './describe-processes.ts';
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
@@ -47,17 +48,24 @@ export const spawnCommand = (
     stderr: 'pipe',
   });
 
-/** Runs a command to its end; one that has not ended after 100 s is killed. */
+/**
+ * Runs a command to its end; one that has not ended after 100 s is killed, and its errors say what
+ * it was doing.
+ */
 export async function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const child = spawnCommand(argv, options);
-  const timer = setTimeout(() => child.kill('SIGKILL'), 100_000);
+  let hung = '';
+  const timer = setTimeout(() => {
+    hung = `\nkilled after 100 s:\n${describeProcesses(child.pid)}`;
+    child.kill('SIGKILL');
+  }, 100_000);
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
   clearTimeout(timer);
-  return { code, out, err };
+  return { code, out, err: err + hung };
 }
 
 /** Runs a command on a gateway's data directory and database. */
