@@ -46,6 +46,10 @@ export async function waitForNotice(page: Page, text: string): Promise<void> {
 export const waitForFocus = (target: Locator) =>
   until('it has the focus', () => target.evaluate((element) => element === document.activeElement));
 
+/** Parts of a page are read apart: one may be there before another. */
+export const waitForCount = (target: Locator, count: number) =>
+  until(`there are ${count} of ${target}`, async () => (await target.count()) === count);
+
 /** Fields change after the page has announced the result. */
 export const waitForValue = (field: Locator, value: string) =>
   until(`it holds “${value}”`, async () => (await field.inputValue()) === value);

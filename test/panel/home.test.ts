@@ -13,6 +13,7 @@ import {
   password,
   screens,
   usePanel,
+  waitForCount,
   waitForFocus,
   waitForNotice,
   waitForText,
@@ -114,7 +115,7 @@ describe('a gateway with tasks', () => {
     await attention.getByRole('button').click();
     await attention.getByText('Models without a price').waitFor();
     const results = page.getByRole('region', { name: 'Latest results' });
-    expect(await results.getByRole('listitem').count()).toBe(2);
+    await waitForCount(results.getByRole('listitem'), 2);
     expect(await page.getByRole('region', { name: 'Top spenders' }).count()).toBe(0);
 
     await page
@@ -139,7 +140,7 @@ describe('a gateway with tasks', () => {
     await waitForText(page, 'in 7 days');
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
     // The reader's own balance is not among everybody's figures.
-    expect(await page.locator('dl').getByText('Balance').count()).toBe(0);
+    await page.locator('dl').getByText('Balance').waitFor({ state: 'detached' });
     const spenders = page.getByRole('table', { name: 'Top spenders' });
     expect(await spenders.getByRole('link', { name: 'root' }).getAttribute('href')).toBe(
       '/users/1?tab=spend&period=7d',

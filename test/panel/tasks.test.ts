@@ -17,6 +17,7 @@ import {
   heading,
   password,
   usePanel,
+  waitForCount,
   waitForNotice,
   waitForText,
   waitForValue,
@@ -82,7 +83,7 @@ describe('the list', () => {
     await page.getByLabel('Search', { exact: true }).fill('LIGHTHOUSE');
     await page.getByRole('link', { name: /a paper boat/ }).waitFor({ state: 'detached' });
     expect(new URL(page.url()).searchParams.get('q')).toBe('LIGHTHOUSE');
-    expect(await rows(page).count()).toBe(2);
+    await waitForCount(rows(page), 2);
 
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByRole('link', { name: /a paper boat/ }).waitFor();
@@ -335,7 +336,8 @@ describe('a task', () => {
     await waitForNotice(page, 'Task cancelled.');
     await waitForText(page, 'It was cancelled before it reached the vendor.');
     await waitForText(page, /Failed tasks are free/);
-    expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
+    // The dialog has such a button too, while it closes.
+    await waitForCount(page.getByRole('button', { name: 'Cancel task' }), 0);
   });
 
   /** Acts as if the submitting process had died long ago. */
